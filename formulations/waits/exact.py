@@ -23,8 +23,9 @@ __all__ = ["solve"]
 def solve(problem: Problem, options: Options) -> Plan:
     """Let the engine answer; where it cannot, the search over sets, or enumeration.
 
-    Where evaluating all configurations again takes seconds, a plan of another method gets the
-    certificate that asks for this; else it says that it has none.
+    A plan of the search over sets has its certificate. Else, where evaluating all configurations
+    again takes seconds, a plan of another method gets the certificate that asks for this, or it
+    says that it has none.
     """
     compiled = compiled_available() and options.settings["kernel"] != "numpy"
     if compiled and ReducedProblem.refuses(problem.demand, problem.rules) is None:
@@ -33,4 +34,7 @@ def solve(problem: Problem, options: Options) -> Plan:
     method = sets if refusal(sets, problem) is None else load_method("exhaustive")
     plan = run(method, problem, dataclasses.replace(options, settings={}))
     plan = plan.replace(method="exact", notes=(*plan.notes, f"solved by {method.name!r}"))
-    return certified_or_named(plan, repr(method.name), wanted=bool(options.settings["certificate"]))
+    if options.settings["certificate"]:
+        why = ": it would be too large" if method is sets else ""
+        return certified_or_named(plan, repr(method.name), why)
+    return certified_or_named(plan.replace(certificate=None), repr(method.name), wanted=False)

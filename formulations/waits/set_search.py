@@ -20,11 +20,13 @@ import heapq
 import itertools
 import math
 import time
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from formulations.enumeration.exhaustive import count_sets
+from formulations.waits.set_certificate import may_certify, write_certificate
 from formulations.waits.set_tables import WaitTables, why_not
 from placement.evaluation.objective import score_of
 from placement.evaluation.score import TIE, cutoff
@@ -33,7 +35,7 @@ from placement.methods import Method, Options, Progress, load_method, run
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.status import Termination, relative_gap
+from placement.status import Status, Termination, relative_gap
 
 __all__ = ["METHOD", "compiled_available", "solve"]
 
@@ -207,7 +209,7 @@ def solve(problem: Problem, options: Options) -> Plan:
         order = by_answer_time(problem.demand, best.leader, best.voters)
         best = Configuration(best.leader, order, best.replicas)
     nodes, leaves = np.sum([one.kernel_counts() for one in search.all], axis=0).tolist()
-    return Plan.of(
+    plan = Plan.of(
         problem,
         best,
         method=METHOD.name,
@@ -215,6 +217,9 @@ def solve(problem: Problem, options: Options) -> Plan:
         termination=termination,
         stats={"nodes": nodes, "leaves": leaves, "sets": count_sets(problem)},
     )
+    if plan.status is Status.OPTIMAL and may_certify(problem, nodes, leaves):
+        return plan.replace(certificate=partial(write_certificate, plan))
+    return plan
 
 
 METHOD = Method(

@@ -47,6 +47,8 @@ from placement.proof.loss_check import FORMAT as LOSSES
 from placement.proof.loss_check import check_losses
 from placement.proof.no_plan_check import FORMAT as NO_PLAN
 from placement.proof.no_plan_check import check_no_plan
+from placement.proof.sets.set_check import FORMAT as SETS
+from placement.proof.sets.set_check import check_sets
 from placement.status import Status, status_of
 
 __all__ = ["FORMAT", "WORK", "CheckResult", "check_certificate"]
@@ -56,7 +58,7 @@ FORMAT = "replica-placement/bound/1"
 WORK = 1_000_000_000
 """Steps that a check takes at most, unless it is told otherwise: two to four minutes."""
 
-_FORMATS = (FORMAT, LOSSES, PERCENTILE, BUDGET, ENUMERATION)
+_FORMATS = (FORMAT, LOSSES, PERCENTILE, BUDGET, SETS, ENUMERATION)
 _FEW_STEPS = 100_000_000  # of an enumeration that runs without being asked for
 _SCORE_TOLERANCE = 1e-9
 _MALFORMED = (
@@ -182,6 +184,8 @@ def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: W
     if problem.limits and not problem.objective.minimises_mean:
         raise CertificateError("certificates prove limits only where the mean is minimised")
     score, bound = _claimed(plan, problem, certificate)
+    if kind == SETS:
+        return CheckResult(bound, score, *check_sets(problem, bound, certificate, work))
     if kind == BUDGET:
         return CheckResult(bound, score, *_check_limits(problem, bound, certificate, work))
     if kind != FORMAT:

@@ -49,7 +49,10 @@ def test_a_plan_without_a_leader_goes_through_every_verb_that_shows_it(
     assert "Ranking of leaders" not in page
 
 
-def test_show_tells_the_waits(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_tells_the_waits(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
     wait = {"single_group": ["leader: all of replicas"]}
     save_instance(with_waits(world(6), wait), folder / "waiting")
     assert "leader: all of replicas" in run(capsys, "show", "waiting")

@@ -1,0 +1,201 @@
+"""Lower bounds on all replica sets that begin alike, where every replica votes.
+
+A *beginning* is some chosen sites, and the sites that may still come, of which `free` will. Its
+sets cost at least
+
+    K + Σ_j D_j · t_j + Σ_c Σ_j F_cj · t_cj + near,    t the least wait of leader and clients,
+
+a wait being at least the order statistic of the chosen sites and the `free` best that may come.
+For the nearest replica let w_cs = A_c d(c,s) + B_c d(s,ℓ) + Σ_j N_cj · t_sj, and h_c that of the
+nearest chosen site; a site that comes serves c only if it is as near. Then *near* is at least each
+of
+
+    independent   Σ_c min(h_c, min_s w_cs)
+    Lagrangean    Σ_c u_c + the `free` least of Σ_c min(0, w_cs − u_c),  for any u_c <= h_c.
+
+All is computed in doubles and lowered by 1e-11 of what was added, more than sums of fewer than
+90,000 terms, none negative, can be wrong by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from placement.checks import BoolArray, FloatArray, IntArray
+from placement.evaluation.wait_latency import needed
+from placement.model.demand import Demand
+from placement.model.wait_terms import WaitTerm
+from placement.model.waits import Clause
+
+__all__ = ["Beginning", "PrefixBounds"]
+
+_ROUNDING = 1e-11
+
+
+class Beginning(NamedTuple):
+    """What the bounds on the sets with one beginning are made of.
+
+    Attributes
+    ----------
+    rest
+        Cost beside that of the nearest replicas, rounded down; infinite: no set meets all waits.
+    home
+        h of each client, infinite where nothing is chosen, shape (clients,).
+    cost
+        w of the sites that may come, infinite where they are farther than the nearest chosen one,
+        shape (sites, clients).
+    free
+        How many sites come.
+    """
+
+    rest: float
+    home: FloatArray
+    cost: FloatArray
+    free: int
+
+    @property
+    def independent(self) -> float:
+        """Return the bound that lets every client take its least cost."""
+        near = float(np.minimum(self.home, self.cost.min(axis=0, initial=np.inf)).sum())
+        return self.rest + near * (1 - _ROUNDING)
+
+    def saved(self, prices: FloatArray) -> FloatArray:
+        """Return Σ_c min(0, w_cs − u_c) of each site that may come."""
+        return np.asarray(np.minimum(self.cost - prices, 0.0).sum(axis=1))
+
+    def lagrangean(self, prices: FloatArray) -> float:
+        """Return the bound at prices u of the clients, which are cut to h."""
+        if not np.isfinite(self.home).all():
+            return -np.inf
+        prices = np.minimum(prices, self.home)
+        paid = float(prices.sum())
+        less = float(np.sort(self.saved(prices))[: self.free].sum())
+        size = float(np.abs(prices).sum())
+        return self.rest + paid + less - _ROUNDING * (size - less)
+
+
+class PrefixBounds:
+    """The bounds under one leader, or where no operation needs one.
+
+    Parameters
+    ----------
+    demand
+        Of one scenario.
+    size, quorum
+        |R| = |V|, and m.
+    leader
+        Site index; None where no operation needs a leader.
+
+    Attributes
+    ----------
+    clients
+        Those that issue operations, whom the prices are for.
+    """
+
+    def __init__(self, demand: Demand, size: int, quorum: int, leader: int | None) -> None:
+        self.size, self.quorum, self.leader = size, quorum, leader
+        self.clients: IntArray = np.nonzero(demand.counts[0].any(axis=1))[0]
+        self._rtt = np.ascontiguousarray(demand.client_rtt[0][self.clients].T)
+        self._between: FloatArray = demand.site_rtt[0]
+        self._near = demand.near[0][self.clients] * self._rtt
+        self._rest = demand.constant
+        terms = [term for term in demand.waits if term.weight[0].any()]
+        self._terms = {
+            origin: [term for term in terms if term.origin == origin]
+            for origin in ("leader", "near", "client")
+        }
+        self._rounds = [float(term.weight[0].sum()) for term in self._terms["leader"]]
+        self._votes = 0.0
+        if leader is not None:
+            to_leader = self._between[:, leader][:, np.newaxis]
+            self._near = self._near + demand.relay[0][self.clients] * to_leader
+            self._rest += float((demand.direct[0] * demand.client_rtt[0][:, leader]).sum())
+            self._votes = float(demand.quorum[0])
+
+    def beginning(self, chosen: Sequence[int], coming: Sequence[int]) -> Beginning:
+        """Return what bounds the sets of the chosen sites and `size` less so many that may come.
+
+        O(|S| · |S| log |S| + |C| · |S|).
+        """
+        held, more = np.array(sorted(chosen), dtype=np.intp), np.array(coming, dtype=np.intp)
+        free = self.size - len(held)
+        rest = self._rest + self._of_leader(held, more, free)
+        for term in self._terms["client"]:
+            weight = term.weight[0][self.clients]
+            shortest = self._wait(term, self._rtt[held].T, self._rtt[more].T, None, held, more)
+            rest += float((weight * np.where(weight > 0, shortest, 0.0)).sum())
+        rest *= 1 - _ROUNDING
+        cost = self._near[more]
+        home = np.full(len(self.clients), np.inf)
+        if len(held):
+            nearest = held[self._rtt[held].argmin(axis=0)]
+            home = self._near[nearest, np.arange(len(self.clients))]
+        for term in self._terms["near"]:
+            weight = term.weight[0][self.clients]
+            sites = np.concatenate([held, more])
+            shortest = np.zeros(len(self._between))
+            shortest[sites] = self._wait(
+                term, self._between[np.ix_(sites, held)], self._between[np.ix_(sites, more)],
+                sites, held, more,
+            )  # fmt: skip
+            waited = np.where(weight > 0, shortest[more][:, np.newaxis], 0.0)
+            cost = cost + weight * waited
+            if len(held):
+                home = home + weight * np.where(weight > 0, shortest[nearest], 0.0)
+        if len(held):
+            cost = np.where(self._rtt[more] > self._rtt[held].min(axis=0), np.inf, cost)
+        return Beginning(rest, home, cost, free)
+
+    def _of_leader(self, held: IntArray, more: IntArray, free: int) -> float:
+        if self.leader is None:
+            return 0.0
+        origin = np.array([self.leader])
+        to_held, to_more = self._between[origin][:, held], self._between[origin][:, more]
+        total = 0.0
+        if self._votes > 0:
+            total = self._votes * float(_least(to_held, to_more, self.quorum, free)[0])
+        for term, rounds in zip(self._terms["leader"], self._rounds, strict=True):
+            total += rounds * float(self._wait(term, to_held, to_more, origin, held, more)[0])
+        return total
+
+    def _wait(
+        self, term: WaitTerm, to_held: FloatArray, to_more: FloatArray, origins: IntArray | None,
+        held: IntArray, more: IntArray,
+    ) -> FloatArray:  # fmt: skip
+        """Return the least wait of each origin; a row of distances for each."""
+        free = self.size - len(held)
+        latest = np.zeros(len(to_held))
+        for clause, labels in zip(term.clauses, term.labels, strict=True):
+            first, second = to_held, to_more
+            inside = np.full(len(to_held), len(held))
+            if labels is not None and origins is not None:
+                asked = _asked(clause, labels, origins, held)
+                inside = asked.sum(axis=1)
+                first = np.where(asked, first, np.inf)
+                second = np.where(_asked(clause, labels, origins, more), second, np.inf)
+            if clause.need == "all" and clause.scope:
+                found = np.where(np.isfinite(first), first, 0.0).max(axis=1, initial=0.0)
+            else:
+                members = inside if clause.scope else np.full_like(inside, self.size)
+                need = needed(clause, self.size, self.quorum, members)
+                found = _least(first, second, need, free)
+            latest = np.maximum(latest, found)
+        return latest
+
+
+def _asked(clause: Clause, labels: IntArray, origins: IntArray, sites: IntArray) -> BoolArray:
+    same = labels[origins][:, np.newaxis] == labels[sites]
+    return np.asarray(same if clause.scope == "inside" else ~same)
+
+
+def _least(held: FloatArray, more: FloatArray, need: int | IntArray, free: int) -> FloatArray:
+    """Return the need-th smallest of each row of the held and the `free` least of the others."""
+    both = np.concatenate([held, np.sort(more, axis=1)[:, :free]], axis=1)
+    both.sort(axis=1)
+    places = np.broadcast_to(need, len(both)) - 1
+    reached = np.clip(places, 0, both.shape[1] - 1)
+    found = np.take_along_axis(both, reached[:, np.newaxis], axis=1)[:, 0]
+    return np.where(places < 0, 0.0, np.where(places >= both.shape[1], np.inf, found))

@@ -1,0 +1,198 @@
+"""Check of a certificate about operations with waits (format ``replica-placement/sets/1``).
+
+The certificate says of each beginning of a replica set, in the order of the walk, whether it stays
+open (o), or by which bound all its sets are ruled out: independent clients (i), or Lagrangean with
+the prices that are stored (l). The checker computes each of these bounds itself
+(:mod:`placement.proof.sets.prefix_bounds`), and evaluates every set that is left with the one
+evaluator of this package, in doubles.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from placement.checks import FloatArray, IntArray
+from placement.errors import CertificateError
+from placement.evaluation.score import TIE, score_many
+from placement.feasibility.feasible_plans import violations
+from placement.model.configuration import Configuration
+from placement.problem import Problem
+from placement.proof.event_tree import Work
+from placement.proof.sets.prefix_bounds import PrefixBounds
+from placement.proof.sets.set_walk import SetWalk, walk_refusal
+
+__all__ = ["DIGITS", "FORMAT", "PRICE_STEPS", "SetLeaves", "check_sets", "prices_of"]
+
+FORMAT = "replica-placement/sets/1"
+
+PRICE_STEPS = 4095
+"""Parts of h, the cost at the nearest chosen site, of which a stored price is a whole number."""
+
+DIGITS = 3
+"""Hexadecimal digits of a stored price."""
+
+_STEPS_OF_A_SET = 500
+_STEPS_OF_A_BOUND = 5000
+_BATCH = 4000
+
+
+def prices_of(text: str, home: FloatArray) -> FloatArray:
+    """Return the prices that some hexadecimal digits stand for; ValueError for other text."""
+    if len(text) != DIGITS * len(home):
+        raise ValueError("prices of another number of clients")
+    parts = [int(text[at : at + DIGITS], 16) for at in range(0, len(text), DIGITS)]
+    return np.array(parts, dtype=np.float64) / PRICE_STEPS * home
+
+
+class SetLeaves:
+    """Complete sets, evaluated many at a time.
+
+    Parameters
+    ----------
+    problem
+        The question.
+    leader
+        Site index, or None.
+    least
+        No set that obeys the rules may have less.
+    work
+        Steps that may be taken.
+
+    Attributes
+    ----------
+    seen
+        Sets so far.
+    """
+
+    def __init__(self, problem: Problem, leader: int | None, least: float, work: Work) -> None:
+        self._problem, self._leader, self._least, self._work = problem, leader, least, work
+        self._each = _STEPS_OF_A_SET + len(problem.instance.clients) * problem.rules.voters
+        self._waiting: list[IntArray] = []
+        self._number = 0
+        self.seen = 0
+
+    def add(self, chosen: Sequence[int], coming: Sequence[int]) -> None:
+        """Take the sets of the chosen sites and one that comes each."""
+        self._work.take(len(coming) * self._each)
+        sets = np.empty((len(coming), len(chosen) + 1), dtype=np.intp)
+        sets[:, :-1], sets[:, -1] = chosen, coming
+        self._waiting.append(np.sort(sets, axis=1))
+        self._number += len(coming)
+        self.seen += len(coming)
+        if self._number >= _BATCH:
+            self.finish()
+
+    def finish(self) -> None:
+        """Evaluate what waits; CertificateError for a set that is below."""
+        if not self._waiting:
+            return
+        sets, self._waiting, self._number = np.concatenate(self._waiting), [], 0
+        leaders = sets[:, 0] if self._leader is None else np.full(len(sets), self._leader)
+        problem = self._problem
+        values = score_many(problem.demand, leaders, sets, sets, problem.rules.quorum)
+        for row in np.nonzero(values < self._least)[0].tolist():
+            members = tuple(sets[row].tolist())
+            for leader in members if self._leader is None else (self._leader,):
+                found = Configuration(leader, members, members)
+                if not violations(problem, found):
+                    raise CertificateError(f"{found} has the objective {float(values[row])!r}")
+
+
+def check_sets(
+    problem: Problem, bound: float, certificate: Mapping[str, Any], work: Work
+) -> tuple[int, int, int]:
+    """Prove that no configuration is below a bound.
+
+    Parameters
+    ----------
+    problem
+        The question.
+    bound
+        The claim, finite.
+    certificate
+        With ``order`` (sites) and ``proofs``: for each leader (or null) its ``steps``, a text of
+        o, i and l, and its ``prices``, a text for each l.
+    work
+        Steps that may be taken.
+
+    Returns
+    -------
+    tuple
+        Numbers of leaders, of beginnings and sets, and of bounds.
+
+    Raises
+    ------
+    CertificateError
+        At the first thing that does not hold.
+    """
+    reason = walk_refusal(problem)
+    if reason is not None:
+        raise CertificateError(f"certificates of this kind do not prove such a question: {reason}")
+    if not math.isfinite(bound):
+        raise CertificateError(f"the claimed bound {bound!r} is no number")
+    rules, demand = problem.rules, problem.demand
+    order = [index(site) for site in certificate["order"]]
+    able = np.nonzero(rules.may_hold & rules.may_vote)[0].tolist()
+    if sorted(order) != able:
+        raise CertificateError("the order does not hold every site that may vote once")
+    proofs: list[Mapping[str, Any]] = list(certificate["proofs"])
+    leaders = [None if one["leader"] is None else index(one["leader"]) for one in proofs]
+    wanted = [None] if demand.leaderless else np.nonzero(rules.may_lead)[0].tolist()
+    if sorted(leaders, key=str) != sorted(wanted, key=str):
+        raise CertificateError("not exactly one proof for every site that may lead")
+    least = bound - abs(bound) * TIE
+    events = bounds = 0
+    for leader, proof in zip(leaders, proofs, strict=True):
+        replay = _SetProof(problem, leader, least, proof, work)
+        replay.run(order)
+        events, bounds = events + replay.events, bounds + replay.bounds
+    return len(proofs), events, bounds
+
+
+class _SetProof:
+    """The proof of one leader."""
+
+    def __init__(
+        self, problem: Problem, leader: int | None, least: float, proof: Mapping[str, Any],
+        work: Work,
+    ) -> None:  # fmt: skip
+        rules = problem.rules
+        self._problem, self._leader, self._least, self._work = problem, leader, least, work
+        self._tables = PrefixBounds(problem.demand, rules.voters, rules.quorum, leader)
+        self._leaves = SetLeaves(problem, leader, least, work)
+        self._steps: Iterator[str] = iter(proof["steps"])
+        self._prices: Iterator[str] = iter(proof["prices"])
+        self.events = self.bounds = 0
+        sites, clients = len(rules.may_hold), len(self._tables.clients)
+        self._cost = _STEPS_OF_A_BOUND + sites * (sites + clients)
+
+    def run(self, order: Sequence[int]) -> None:
+        SetWalk(self._problem, order, self._leader).run(self._open, self._leaves.add)
+        self._leaves.finish()
+        self.events += self._leaves.seen
+        if next(self._steps, None) is not None or next(self._prices, None) is not None:
+            raise CertificateError("a proof goes on where its tree is complete")
+
+    def _open(self, chosen: tuple[int, ...], coming: Sequence[int]) -> bool:
+        """Read a step; return whether the beginning stays open."""
+        step = next(self._steps, None)
+        self.events += 1
+        if step == "o":
+            return True
+        if step not in ("i", "l"):
+            raise CertificateError(f"step {self.events} is {step!r}, expected o, i or l")
+        self._work.take(self._cost)
+        self.bounds += 1
+        start = self._tables.beginning(chosen, coming)
+        if step == "i":
+            value = start.independent
+        else:
+            value = start.lagrangean(prices_of(next(self._prices, ""), start.home))
+        if not value >= self._least:
+            raise CertificateError(f"nothing rules out the sets with {sorted(chosen)}")
+        return False
