@@ -14,6 +14,7 @@ from placement.text import escape, plan_text, values_text
 
 if TYPE_CHECKING:
     from placement.evaluation.bill import MonthlyBill
+    from placement.overtime.moves.plan_moves import PlanMoves
     from placement.plan import Plan
     from placement.status import Status
 
@@ -71,9 +72,17 @@ def show_plan(plan: Plan, args: argparse.Namespace) -> int:
             document = {**document, "bill_today": bill_document(today)}
         if tiered is not None:
             document = {**document, "bill_tiers": bill_document(tiered)}
+        moves = _moves(plan)
+        if moves is not None:
+            from placement.overtime.moves.plan_moves import moves_document
+
+            document = {**document, "move": moves_document(moves)}
         print_json(document)
     else:
         print_page(plan_text(plan, today))
+        moves = _moves(plan)
+        if moves is not None:
+            print_page(f"\n{_moves_text(moves)}")
         if tiered is not None:
             from placement.evaluation.bill import bill_tables
             from placement.text.text_tables import section
@@ -85,6 +94,24 @@ def show_plan(plan: Plan, args: argparse.Namespace) -> int:
         if written:
             print(f"\n{written}")
     return exit_code(plan.status)
+
+
+def _moves(plan: Plan) -> PlanMoves | None:
+    """Return the way from the present configuration of the question to the plan."""
+    if plan.problem.current is None:
+        return None
+    from placement.overtime.moves.plan_moves import plan_moves
+
+    return plan_moves(plan)
+
+
+def _moves_text(moves: PlanMoves) -> str:
+    from placement.overtime.moves.plan_moves import move_tables, moves_sentence
+    from placement.text import wrap
+    from placement.text.text_tables import section
+
+    tables = [section(one.title, values_text(one)) for one in move_tables(moves)]
+    return "\n\n".join([*tables, wrap(escape(moves_sentence(moves)))])
 
 
 def _tiered(plan: Plan, args: argparse.Namespace) -> MonthlyBill | None:

@@ -113,34 +113,36 @@ def add_bill(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="present",
         metavar="PLAN",
-        help="the plan file of what runs today: its bill stands beside that of the new plan, and "
-        "with --stored-gb the copies to new sites are paid",
+        help="what runs today: a plan file, or a JSON file with leader, voters and replicas; its "
+        "bill stands beside that of the new plan, and with --stored-gb the copies to new sites are "
+        "paid",
     )
 
 
 def present_configuration(instance: Instance, path: str) -> Configuration:
-    """Return the configuration of a plan file on the sites of an instance.
+    """Return the configuration of a file on the sites of an instance.
+
+    A plan file, or a JSON object of `leader`, `voters` and `replicas` by name.
 
     Raises
     ------
     InputError
         For a plan without a configuration, and one with a site that the instance does not have.
     """
+    from placement.evaluation.moves import CurrentSites
+    from placement.io.formats.document import read_document
     from placement.io.plan_file import load_plan
-    from placement.model.configuration import Configuration
 
-    plan = load_plan(path)
-    if plan.leader is None:
-        raise InputError("a plan without a configuration", source=path, field="--from")
+    document = read_document(path)
     try:
-        voters, replicas = (
-            instance.site_indices(names, field).tolist()
-            for names, field in ((plan.voters, "voters"), (plan.replicas, "replicas"))
-        )
-        leader = int(instance.site_indices([plan.leader], "leader")[0])
+        if "leader" in document.values and "format" not in document.values:
+            return CurrentSites.of(document.values, instance).on(instance)
+        plan = load_plan(path)
+        if plan.leader is None:
+            raise InputError("a plan without a configuration", source=path, field="--from")
+        return CurrentSites(plan.leader, plan.voters, plan.replicas).on(instance)
     except InputError as error:
-        raise error.at(path) from None
-    return Configuration.of(leader, voters, replicas)
+        raise error if error.source else error.at(path) from None
 
 
 def tiered_bill(plan: Plan, path: str) -> MonthlyBill:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from placement.evaluation.rules_of_thumb import rules_of_thumb
 from placement.model.configuration import Configuration
+from placement.overtime.moves.plan_moves import move_tables, moves_sentence, plan_moves
 from placement.plan import Plan
 from placement.problem import describe
 from placement.report.baselines import baseline_names, baselines, distinct_baselines, latency_shares
@@ -43,7 +44,7 @@ def plan_sections(plan: Plan, today: Configuration | None = None) -> list[Markup
     sections = [_summary(plan)]
     sections.append(_map(plan))
     if plan.found:
-        sections += [_clients(plan), *_values(plan), *bill_section(plan, today)]
+        sections += [_clients(plan), *_values(plan), *bill_section(plan, today), *_moves(plan)]
         if plan.leaders:
             sections.append(_leaders(plan))
         if plan.has_failures:
@@ -61,6 +62,15 @@ def _values(plan: Plan) -> list[Markup]:
     if not tables:
         return []
     return [section("tail", f"The {plan.problem.objective.describe()}", *shown_tables(tables))]
+
+
+def _moves(plan: Plan) -> list[Markup]:
+    """Return the section of the moves from today's configuration; nothing without one."""
+    moves = None if plan.problem.current is None else plan_moves(plan)
+    if moves is None:
+        return []
+    said = tag("p", {"class": "note"}, moves_sentence(moves))
+    return [section("moves", "How to get there", said, *shown_tables(move_tables(moves)))]
 
 
 def _summary(plan: Plan) -> Markup:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from placement.cli import argument_types as types
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import add_instance, instance_from
 from placement.cli.price_options import add_prices
@@ -21,7 +22,12 @@ from placement.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from placement.plan import Plan
+
 __all__ = ["add_parser", "run"]
+
+_ALL = -1
+"""Of ``--moves``: no number was given."""
 
 
 def add_parser(verbs: Subparsers) -> None:
@@ -42,6 +48,15 @@ def add_parser(verbs: Subparsers) -> None:
         metavar="PLAN",
         help="the plan file of what runs today",
     )
+    parser.add_argument(
+        "--moves",
+        nargs="?",
+        type=types.whole(),
+        const=_ALL,
+        metavar="K",
+        help="instead: the best plan with 0, 1, 2, … changes to what runs today, up to K (default: "
+        "until no change brings more), each proven, and what each brings",
+    )
     add_table_output(parser, plot=False)
     parser.set_defaults(run=run)
 
@@ -53,6 +68,8 @@ def run(args: argparse.Namespace) -> int:
 
     check_table_targets(args)
     plan = load_plan(args.present)
+    if args.moves is not None:
+        return _moves(plan, args)
     try:
         table = next_replicas(plan, instance_from(args))
     except InputError as error:
@@ -60,6 +77,52 @@ def run(args: argparse.Namespace) -> int:
     attrs = {str(name): value for name, value in table.attrs.items()}
     show_table(table, args, document={**attrs, "rows": records(table)}, text=_text(table))
     return exit_code_of(table["status"])
+
+
+def _moves(plan: Plan, args: argparse.Namespace) -> int:
+    """Show what the best plans with 0, 1, 2, … changes bring."""
+    from placement.analysis.move_counts import move_counts
+    from placement.evaluation.moves import CurrentSites
+
+    if plan.leader is None:
+        raise InputError("a plan without a configuration", source=args.present, field="--from")
+    try:
+        current = CurrentSites(plan.leader, plan.voters, plan.replicas)
+        problem = plan.problem.replace(instance=instance_from(args), current=current)
+        table = move_counts(problem, None if args.moves == _ALL else args.moves)
+    except InputError as error:
+        raise error if error.source else error.at(args.present) from None
+    show_table(table, args, document={"rows": records(table)}, text=_moves_text(table))
+    return exit_code_of(table["status"])
+
+
+def _moves_text(table: pd.DataFrame) -> str:
+    from placement.text import escape, wrap
+    from placement.text import table as text_table
+
+    rows = [
+        [
+            str(row["changes"]),
+            cell(row["mean_latency"], 3),
+            cell(row["gain"], 3),
+            cell(row["share"], 1),
+            str(row["status"]),
+            str(row["leader"] or "–"),
+            str(row["added"] or "–"),
+            str(row["removed"] or "–"),
+        ]
+        for row in table.to_dict("records")
+    ]
+    head = ["changes", "mean ms", "gain ms", "% of all", "status", "leader", "added", "removed"]
+    said = ["gain: against what runs today; % of all: part of the largest gain there is"]
+    gained = table[table["share"] > 0]
+    if len(gained):
+        first = gained.iloc[0]
+        count = int(first["changes"])
+        words = "the first change brings" if count == 1 else f"the first {count} changes bring"
+        said.insert(0, f"{words} {first['share']:.0f} % of what is to be had")
+    lines = [text_table(head, rows, right=range(4)), ""]
+    return "\n".join([*lines, *(wrap(escape(line)) for line in said)])
 
 
 def _text(table: pd.DataFrame) -> str:

@@ -19,6 +19,7 @@ from placement.cli.percentile_options import add_percentile, apply_percentile
 from placement.cli.plan_output import check_target, show_plan
 from placement.cli.price_options import add_bill
 from placement.cli.progress_line import progress_of
+from placement.overtime.move_options import add_moves, with_moves
 
 __all__ = ["add_parser", "run"]
 
@@ -33,6 +34,7 @@ def add_parser(verbs: Subparsers) -> None:
     add_instance(parser)
     add_constraints(parser)
     add_bill(parser)
+    add_moves(parser)
     add_percentile(parser)
     add_method(parser)
     add_output(parser, plan=True)
@@ -45,6 +47,7 @@ def run(args: argparse.Namespace) -> int:
 
     check_target(args)
     problem = apply_percentile(problem_from(args, instance_from(args)), args)
+    problem = with_moves(problem, args)
     with progress_of(args, problem) as progress:
         plan = solve(
             problem,
