@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from placement.text.characters import number_text
+from placement.text.characters import escape, number_text, wrap
+from placement.text.page_width import page_width
 from placement.text.text_tables import facts, section, sentences, table
 
 if TYPE_CHECKING:
@@ -90,19 +91,24 @@ def _beside(operation: Operation) -> str:
 def _mix(instance: Instance) -> str:
     counts = instance.counts.sum(axis=(0, 1))
     total = float(counts.sum())
-    waits = any(operation.has_waits for operation in instance.operations)
-    return table(
-        ["operation", "share", "α near", "β relay", "γ direct", "δ quorum"]
-        + ["waits and constant"] * waits,
+    shares = table(
+        ["operation", "share", "α near", "β relay", "γ direct", "δ quorum"],
         [
             [
                 operation.name,
                 f"{100 * float(counts[o]) / total:.2f} %" if total else "–",
                 *(f"{coefficient:g}" for coefficient in operation.coefficients),
-                *([_beside(operation)] if waits else []),
             ]
             for o, operation in enumerate(instance.operations)
         ],
         right=(1, 2, 3, 4, 5),
         indent="  ",
     )
+    # below the table, whose cells are cut at the width of the page
+    beside = [
+        "  "
+        + wrap(f"{escape(one.name)} also takes {_beside(one)}", page_width() - 2, indent="    ")
+        for one in instance.operations
+        if one.has_waits
+    ]
+    return "\n".join([shares, *beside])
