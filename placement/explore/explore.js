@@ -1,682 +1,472 @@
 // State of the page, questions to the server, answers drawn. All markup in answers is made and
 // escaped by the server; names go into the page as text only.
-(function () {
-  "use strict";
-  const root = document.documentElement;
-  const data = JSON.parse(document.getElementById("data").textContent);
-  const $ = (id) => document.getElementById(id);
-  const lane = Array.from(crypto.getRandomValues(new Uint32Array(2))).join("-");
-  const PATIENCE = 150;  // ms that a running question keeps its turn when the next one is ready
-  const SITE_LISTS = { pinned: "problem", pinned_voters: "problem", forbidden: "problem", lost: "" };
+import { ask } from "./connection.js";
+import { connectPanels } from "./panels.js";
+import { STATUS, duration, moves, progressWords, signed } from "./words.js";
 
-  function fresh() {
-    const most = data.sites.length;
-    return { problem: { replicas: Math.min(5, most), voters: Math.min(3, most) } };
-  }
-  let state = fresh();
-  let chosen = "";         // site whose rules the toolbar changes
-  let adding = false;
-  let last = null;         // answer that is shown
-  let kept = [];           // tray: {name, state, answer}
-  const counts = { asked: 0, drawn: 0 };
+const root = document.documentElement;
+const data = JSON.parse(document.getElementById("data").textContent);
+const $ = (id) => document.getElementById(id);
+const lane = Array.from(crypto.getRandomValues(new Uint32Array(2))).join("-");
+const PATIENCE = 150;  // ms that a running question keeps its turn when the next one is ready
+const SITE_LISTS = { pinned: "problem", pinned_voters: "problem", forbidden: "problem", lost: "" };
 
-  // --- server -----------------------------------------------------------------------------------
-  // Send a job and pass on its events; resolves with the content of the last one.
-  async function ask(kind, value, laneName, signal, progress) {
-    const response = await fetch("ask/" + kind, {
-      method: "POST", signal,
-      headers: { "Content-Type": "application/json", "X-Lane": laneName },
-      body: JSON.stringify(value),
+function fresh() {
+  const most = data.sites.length;
+  return { problem: { replicas: Math.min(5, most), voters: Math.min(3, most) } };
+}
+let state = fresh();
+let chosen = "";         // site whose rules the toolbar changes
+let adding = false;
+let last = null;         // answer that is shown
+const counts = { asked: 0, drawn: 0 };
+
+// --- the question -----------------------------------------------------------------------------
+let running = null;      // {controller, timer}
+let dirty = false;
+
+function changed() {
+  counts.asked += 1;
+  root.dataset.asked = counts.asked;
+  remember();
+  if (!running) { send(); return; }
+  dirty = true;
+  if (!running.timer) { running.timer = setTimeout(() => running && running.controller.abort(), PATIENCE); }
+}
+
+async function send() {
+  const number = counts.asked, asked = JSON.parse(JSON.stringify(state));
+  const started = performance.now();
+  const turn = running = { controller: new AbortController(), timer: 0 };
+  stopExtras();
+  dirty = false;
+  const slow = setTimeout(() => status("wait", "searching …"), 300);
+  try {
+    const answer = await ask("plan", { question: asked }, lane, turn.controller.signal, (report) => {
+      status("wait", "searching: " + progressWords(report));
     });
-    if (!response.ok) { throw new Error((await response.text()).trim()); }
-    const reader = response.body.getReader();
-    const decoder = new TextDecoder();
-    let text = "";
-    for (;;) {
-      const { done, value: bytes } = await reader.read();
-      if (done) { throw new Error("the server ended before its answer"); }
-      text += decoder.decode(bytes, { stream: true });
-      let end;
-      while ((end = text.indexOf("\n\n")) >= 0) {
-        const [head, body] = text.slice(0, end).split("\n");
-        text = text.slice(end + 2);
-        const name = head.slice(7), content = JSON.parse(body.slice(6));
-        if (name === "progress") { if (progress) { progress(content); } continue; }
-        if (name === "error") { throw new Error(content.message); }
-        return name === "answer" ? content : null;  // null: cancelled by a later question
-      }
-    }
+    if (answer) { draw(answer, asked, number, started); }
+  } catch (error) {
+    if (error.name !== "AbortError") { failed(error.message, number); }
+  } finally {
+    clearTimeout(slow);
+    clearTimeout(turn.timer);
+    running = null;
+    if (dirty) { send(); } else { extras(); }
   }
+}
 
-  // --- the question -----------------------------------------------------------------------------
-  let running = null;      // {controller, timer}
-  let dirty = false;
+function status(kind, words) {
+  $("status").className = "badge " + kind;
+  $("status").textContent = words;
+}
 
-  function changed() {
-    counts.asked += 1;
-    root.dataset.asked = counts.asked;
-    remember();
-    if (!running) { send(); return; }
-    dirty = true;
-    if (!running.timer) { running.timer = setTimeout(() => running && running.controller.abort(), PATIENCE); }
+function failed(message, number) {
+  status("wait", "not answered");
+  $("problem").textContent = message;
+  $("took").textContent = "";
+  shown(number);
+}
+
+function shown(number) {
+  counts.drawn = number;
+  root.dataset.drawn = number;
+}
+
+// --- an answer --------------------------------------------------------------------------------
+const map = document.querySelector("svg.map");
+
+function draw(answer, asked, number, started) {
+  $("problem").textContent = "";
+  status(answer.status, STATUS[answer.status] || answer.status);
+  $("took").textContent = answer.question + " · search " + duration(answer.seconds);
+  for (const [layer, content] of Object.entries(answer.html.map)) {
+    map.querySelector("g." + layer).innerHTML = content;
   }
-
-  async function send() {
-    const number = counts.asked, asked = JSON.parse(JSON.stringify(state));
-    const started = performance.now();
-    const turn = running = { controller: new AbortController(), timer: 0 };
-    stopExtras();
-    dirty = false;
-    const slow = setTimeout(() => status("wait", "searching …"), 300);
-    try {
-      const answer = await ask("plan", { question: asked }, lane, turn.controller.signal, (report) => {
-        status("wait", "searching: " + progressWords(report));
-      });
-      if (answer) { draw(answer, asked, number, started); }
-    } catch (error) {
-      if (error.name !== "AbortError") { failed(error.message, number); }
-    } finally {
-      clearTimeout(slow);
-      clearTimeout(turn.timer);
-      running = null;
-      if (dirty) { send(); } else { extras(); }
-    }
-  }
-
-  function progressWords(report) {
-    const rate = last && last.operations ? last.operations : 0;
-    const value = (x) => x === null ? "none" : rate ? (x / rate).toFixed(2) + " ms" : x.toPrecision(6);
-    let words = "best " + value(report.incumbent) + ", bound " + value(report.bound);
-    if (report.incumbent !== null && report.bound !== null && report.incumbent > 0) {
-      words += ", gap " + (100 * (report.incumbent - report.bound) / report.incumbent).toFixed(2) + " %";
-    }
-    return words + ", " + report.seconds.toFixed(1) + " s";
-  }
-
-  function status(kind, words) {
-    $("status").className = "badge " + kind;
-    $("status").textContent = words;
-  }
-
-  function failed(message, number) {
-    status("wait", "not answered");
-    $("problem").textContent = message;
-    $("took").textContent = "";
-    shown(number);
-  }
-
-  function shown(number) {
-    counts.drawn = number;
-    root.dataset.drawn = number;
-  }
-
-  // --- an answer --------------------------------------------------------------------------------
-  const STATUS = {
-    optimal: "optimal, proven", feasible: "feasible, not proven", infeasible: "infeasible, proven",
-    unknown: "nothing found in time", violating: "breaks rules",
-  };
-  const map = document.querySelector("svg.map");
-
-  function draw(answer, asked, number, started) {
-    $("problem").textContent = "";
-    status(answer.status, STATUS[answer.status] || answer.status);
-    $("took").textContent = answer.question + " · search " + duration(answer.seconds);
-    for (const [layer, content] of Object.entries(answer.html.map)) {
-      map.querySelector("g." + layer).innerHTML = content;
-    }
-    for (const panel of ["facts", "table", "clients"]) { $(panel).innerHTML = answer.html[panel]; }
-    difference(last, answer);
-    $("command").textContent = answer.command;
-    $("cannot").textContent = answer.cannot.length
-      ? "The command line has no option for " + answer.cannot.join(", ") + ": use the Python lines." : "";
-    $("python").textContent = answer.python;
-    answer.asked = asked;
-    last = answer;
-    marks();
-    const mark = chosen && map.querySelector(".sites .chosen");
-    $("story").textContent = mark ? mark.dataset.story : "";
-    shown(number);
-    requestAnimationFrame(() => {
-      setTimeout(() => { root.dataset.milliseconds = (performance.now() - started).toFixed(1); }, 0);
-    });
-  }
-
-  function duration(seconds) {
-    return seconds < 1 ? (1000 * seconds).toPrecision(2) + " ms" : seconds.toFixed(1) + " s";
-  }
-
-  function signed(value, unit, digits) {
-    const text = Math.abs(value).toFixed(digits);
-    return (value < 0 ? "−" : "+") + text + " " + unit;
-  }
-
-  function moves(before, after) {
-    const parts = [];
-    for (const [sign, some, others] of [["+", after, before], ["−", before, after]]) {
-      const sites = some.replicas.filter((site) => !others.replicas.includes(site));
-      if (sites.length) {
-        parts.push(sign + sites.length + (sites.length === 1 ? " replica: " : " replicas: ") + sites.join(", "));
-      }
-    }
-    if (before.leader !== after.leader && after.leader) { parts.push("leader to " + after.leader); }
-    const now = after.voters.filter((site) => !before.voters.includes(site) && before.replicas.includes(site));
-    if (now.length) { parts.push(now.join(", ") + (now.length === 1 ? " votes now" : " vote now")); }
-    return parts.join("; ");
-  }
-
-  function difference(before, after) {
-    const line = $("difference");
-    if (!before || before.mean_latency_ms === null || after.mean_latency_ms === null) { line.textContent = ""; return; }
-    const parts = [], slower = after.mean_latency_ms - before.mean_latency_ms;
-    if (Math.abs(slower) >= 0.005) { parts.push(signed(slower, "ms", 2)); }
-    if (after.cost !== null && before.cost !== null && Math.abs(after.cost - before.cost) >= 0.005) {
-      parts.push(signed(after.cost - before.cost, after.currency, 2));
-    }
-    const words = moves(before, after);
-    line.textContent = parts.length || words
-      ? "Against the plan before: " + (parts.join(", ") || "same latency") + (words ? ": " + words : "")
-      : "The plan before stays.";
-  }
-
-  // --- the map ----------------------------------------------------------------------------------
-  function siteNames() { return data.sites.concat((state.sites || []).map((site) => site.name)); }
-
-  function marks() {
-    const names = siteNames();
-    const lists = state.problem;
-    const set = (list) => new Set(list || []);
-    const forbidden = set(lists.forbidden), lost = set(state.lost);
-    const ruled = new Set([...(lists.pinned || []), ...(lists.pinned_voters || []), lists.leader]);
-    let first = true;
-    map.querySelectorAll(".sites [data-index]").forEach((mark) => {
-      const name = names[Number(mark.dataset.index)];
-      mark.classList.toggle("chosen", name === chosen);
-      mark.classList.toggle("forbidden", forbidden.has(name));
-      mark.classList.toggle("lost", lost.has(name));
-      mark.classList.toggle("ruled", ruled.has(name));
-      mark.setAttribute("role", "button");
-      mark.setAttribute("aria-pressed", String(name === chosen));
-      mark.setAttribute("aria-label", mark.dataset.story);
-      mark.setAttribute("tabindex", (chosen ? name === chosen : first) ? "0" : "-1");
-      first = false;
-    });
-    toolbar();
-  }
-
-  function choose(name, focus) {
-    chosen = name;
-    marks();
-    $("site").value = name;
-    if (focus) {
-      const mark = map.querySelector('.sites [data-index="' + siteNames().indexOf(name) + '"]');
-      if (mark) { mark.focus(); }
-    }
-    extras();
-  }
-
-  map.addEventListener("click", (event) => {
-    if (adding) { addSite(event); return; }
-    const mark = event.target.closest("[data-index]");
-    if (mark) { choose(siteNames()[Number(mark.dataset.index)], true); return; }
-    const client = event.target.closest("[data-client]");
-    if (client) {
-      $("demand-of").value = "client " + client.dataset.client;
-      $("demand-of").dispatchEvent(new Event("change"));
-    }
+  for (const panel of ["facts", "table", "clients"]) { $(panel).innerHTML = answer.html[panel]; }
+  difference(last, answer);
+  $("command").textContent = answer.command;
+  $("cannot").textContent = answer.cannot.length
+    ? "The command line has no option for " + answer.cannot.join(", ") + ": use the Python lines." : "";
+  $("python").textContent = answer.python;
+  answer.asked = asked;
+  last = answer;
+  marks();
+  const mark = chosen && map.querySelector(".sites .chosen");
+  $("story").textContent = mark ? mark.dataset.story : "";
+  shown(number);
+  requestAnimationFrame(() => {
+    setTimeout(() => { root.dataset.milliseconds = (performance.now() - started).toFixed(1); }, 0);
   });
-  map.addEventListener("keydown", (event) => {
-    const mark = event.target.closest("[data-index]");
-    if (!mark) { return; }
-    const names = siteNames(), at = Number(mark.dataset.index);
-    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-    if (step) { choose(names[(at + step + names.length) % names.length], true); event.preventDefault(); }
-    if (event.key === "Enter" || event.key === " ") { choose(names[at], true); event.preventDefault(); }
+}
+
+function difference(before, after) {
+  const line = $("difference");
+  if (!before || before.mean_latency_ms === null || after.mean_latency_ms === null) { line.textContent = ""; return; }
+  const parts = [], slower = after.mean_latency_ms - before.mean_latency_ms;
+  if (Math.abs(slower) >= 0.005) { parts.push(signed(slower, "ms", 2)); }
+  if (after.cost !== null && before.cost !== null && Math.abs(after.cost - before.cost) >= 0.005) {
+    parts.push(signed(after.cost - before.cost, after.currency, 2));
+  }
+  const words = moves(before, after);
+  line.textContent = parts.length || words
+    ? "Against the plan before: " + (parts.join(", ") || "same latency") + (words ? ": " + words : "")
+    : "The plan before stays.";
+}
+
+// --- the map ----------------------------------------------------------------------------------
+function siteNames() { return data.sites.concat((state.sites || []).map((site) => site.name)); }
+
+function marks() {
+  const names = siteNames();
+  const lists = state.problem;
+  const set = (list) => new Set(list || []);
+  const forbidden = set(lists.forbidden), lost = set(state.lost);
+  const ruled = new Set([...(lists.pinned || []), ...(lists.pinned_voters || []), lists.leader]);
+  let first = true;
+  map.querySelectorAll(".sites [data-index]").forEach((mark) => {
+    const name = names[Number(mark.dataset.index)];
+    mark.classList.toggle("chosen", name === chosen);
+    mark.classList.toggle("forbidden", forbidden.has(name));
+    mark.classList.toggle("lost", lost.has(name));
+    mark.classList.toggle("ruled", ruled.has(name));
+    mark.setAttribute("role", "button");
+    mark.setAttribute("aria-pressed", String(name === chosen));
+    mark.setAttribute("aria-label", mark.dataset.story);
+    mark.setAttribute("tabindex", (chosen ? name === chosen : first) ? "0" : "-1");
+    first = false;
   });
-  for (const kind of ["mouseover", "focusin"]) {
-    map.addEventListener(kind, (event) => {
-      const mark = event.target.closest("[data-story]");
-      if (mark) { $("story").textContent = mark.dataset.story; }
-    });
-  }
-  $("reads").addEventListener("change", () => map.classList.toggle("show-reads", $("reads").checked));
+  toolbar();
+}
 
-  async function addSite(event) {
-    const box = map.getBoundingClientRect(), view = map.viewBox.baseVal;
-    const point = { x: (event.clientX - box.left) / box.width * view.width,
-                    y: (event.clientY - box.top) / box.height * view.height };
-    setAdding(false);
-    try {
-      const place = await ask("place", point, lane + "-place");
-      if (!place) { return; }
-      let number = 1;
-      while (siteNames().includes("New site " + number)) { number += 1; }
-      const name = "New site " + number;
-      state.sites = (state.sites || []).concat([{ name, lat: place.lat, lon: place.lon }]);
-      fill();
-      choose(name);
-      changed();
-    } catch (error) { $("problem").textContent = error.message; }
+function choose(name, focus) {
+  chosen = name;
+  marks();
+  $("site").value = name;
+  if (focus) {
+    const mark = map.querySelector('.sites [data-index="' + siteNames().indexOf(name) + '"]');
+    if (mark) { mark.focus(); }
   }
+  extras();
+}
 
-  function setAdding(on) {
-    adding = on;
-    $("add").setAttribute("aria-pressed", String(on));
-    map.classList.toggle("adding", on);
+map.addEventListener("click", (event) => {
+  if (adding) { addSite(event); return; }
+  const mark = event.target.closest("[data-index]");
+  if (mark) { choose(siteNames()[Number(mark.dataset.index)], true); return; }
+  const client = event.target.closest("[data-client]");
+  if (client) {
+    $("demand-of").value = "client " + client.dataset.client;
+    $("demand-of").dispatchEvent(new Event("change"));
   }
-  $("add").addEventListener("click", () => {
-    const own = (state.sites || []).findIndex((site) => site.name === chosen);
-    if (own < 0) { setAdding(!adding); return; }
-    const name = chosen;
-    state.sites.splice(own, 1);
-    if (!state.sites.length) { delete state.sites; }
-    for (const rule of Object.keys(SITE_LISTS)) { drop(rule, name); }
-    if (state.problem.leader === name) { delete state.problem.leader; }
-    chosen = "";
+});
+map.addEventListener("keydown", (event) => {
+  const mark = event.target.closest("[data-index]");
+  if (!mark) { return; }
+  const names = siteNames(), at = Number(mark.dataset.index);
+  const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+  if (step) { choose(names[(at + step + names.length) % names.length], true); event.preventDefault(); }
+  if (event.key === "Enter" || event.key === " ") { choose(names[at], true); event.preventDefault(); }
+});
+for (const kind of ["mouseover", "focusin"]) {
+  map.addEventListener(kind, (event) => {
+    const mark = event.target.closest("[data-story]");
+    if (mark) { $("story").textContent = mark.dataset.story; }
+  });
+}
+$("reads").addEventListener("change", () => map.classList.toggle("show-reads", $("reads").checked));
+
+async function addSite(event) {
+  const box = map.getBoundingClientRect(), view = map.viewBox.baseVal;
+  const point = { x: (event.clientX - box.left) / box.width * view.width,
+                  y: (event.clientY - box.top) / box.height * view.height };
+  setAdding(false);
+  try {
+    const place = await ask("place", point, lane + "-place");
+    if (!place) { return; }
+    let number = 1;
+    while (siteNames().includes("New site " + number)) { number += 1; }
+    const name = "New site " + number;
+    state.sites = (state.sites || []).concat([{ name, lat: place.lat, lon: place.lon }]);
     fill();
+    choose(name);
     changed();
-  });
+  } catch (error) { $("problem").textContent = error.message; }
+}
 
-  // --- rules of a site --------------------------------------------------------------------------
-  const ruleButtons = Array.from(document.querySelectorAll("[data-rule]"));
-
-  function listOf(rule) { return (SITE_LISTS[rule] ? state.problem : state)[rule] || []; }
-  function drop(rule, name) {
-    const home = SITE_LISTS[rule] ? state.problem : state;
-    const rest = (home[rule] || []).filter((other) => other !== name);
-    if (rest.length) { home[rule] = rest; } else { delete home[rule]; }
-  }
-  function has(rule, name) {
-    return rule === "leader" ? state.problem.leader === name : listOf(rule).includes(name);
-  }
-
-  function toolbar() {
-    ruleButtons.forEach((button) => {
-      button.disabled = !chosen;
-      button.setAttribute("aria-pressed", String(Boolean(chosen) && has(button.dataset.rule, chosen)));
-    });
-    const own = (state.sites || []).some((site) => site.name === chosen);
-    $("add").textContent = own ? "Remove this site" : "Add a site";
-    $("add").disabled = data.prices && !own;
-  }
-
-  ruleButtons.forEach((button) => button.addEventListener("click", () => {
-    const rule = button.dataset.rule;
-    const on = !has(rule, chosen);
-    if (rule === "leader") {
-      if (on) { state.problem.leader = chosen; } else { delete state.problem.leader; }
-    } else {
-      drop(rule, chosen);
-      if (on) { (SITE_LISTS[rule] ? state.problem : state)[rule] = listOf(rule).concat([chosen]); }
-    }
-    if (on && rule === "forbidden") {
-      drop("pinned", chosen); drop("pinned_voters", chosen);
-      if (state.problem.leader === chosen) { delete state.problem.leader; }
-    } else if (on && rule !== "lost") { drop("forbidden", chosen); }
-    marks();
-    changed();
-  }));
-  $("site").addEventListener("change", () => choose($("site").value));
-
-  // --- fields -----------------------------------------------------------------------------------
-  // A number field: empty or not a number leaves the key out.
-  function numberField(id, home, key, needed) {
-    const field = $(id);
-    if (!field) { return; }
-    field.addEventListener("input", () => {
-      const value = field.valueAsNumber;
-      if (Number.isNaN(value)) {
-        if (needed) { return; }
-        delete home()[key];
-      } else { home()[key] = value; }
-      changed();
-    });
-  }
-  numberField("replicas", () => state.problem, "replicas", true);
-  numberField("voters", () => state.problem, "voters", true);
-  numberField("quorum", () => state.problem, "quorum");
-  numberField("budget", () => state.problem, "budget");
-  numberField("weight", () => state.problem, "cost_weight");
-  numberField("percentile", () => state, "percentile", true);
-  numberField("spread", () => state, "spread", true);
-  $("survive").addEventListener("change", () => {
-    if ($("survive").value) { state.problem.survive = $("survive").value; } else { delete state.problem.survive; }
-    changed();
-  });
-  $("goal").addEventListener("change", () => {
-    if ($("goal").value === "percentile") { state.percentile = 99; state.spread = data.spread; } else {
-      delete state.percentile; delete state.spread;
-    }
-    fill();
-    changed();
-  });
-  if ($("interval")) {
-    $("interval").addEventListener("input", () => {
-      const at = Number($("interval").value);
-      if (at) { state.interval = data.intervals[at - 1]; } else { delete state.interval; }
-      intervalWords();
-      changed();
-    });
-  }
-  function intervalWords() {
-    if (!$("interval")) { return; }
-    const words = state.interval || "all hours";
-    $("interval").setAttribute("aria-valuetext", words);
-    $("interval-field").querySelector("label").textContent = "Hour of day: " + words;
-  }
-
-  // operation mix
-  const shares = Array.from(document.querySelectorAll("[data-operation]"));
-  shares.forEach((field) => field.addEventListener("input", () => {
-    const values = shares.map((one) => Number(one.value));
-    if (values.some((value) => value > 0)) {
-      state.mix = Object.fromEntries(shares.map((one, k) => [one.dataset.operation, values[k]]));
-    }
-    mixWords();
-    changed();
-  }));
-  $("mix-reset").addEventListener("click", () => { delete state.mix; fill(); changed(); });
-  function mixWords() {
-    const sum = shares.reduce((total, one) => total + Number(one.value), 0) || 1;
-    shares.forEach((one) => {
-      const text = (100 * Number(one.value) / sum).toFixed(1) + " %";
-      one.setAttribute("aria-valuetext", text);
-      one.closest(".field").querySelector("label").textContent = one.dataset.operation + ": " + text;
-    });
-  }
-
-  // demand
-  function option(value, words) {
-    const item = document.createElement("option");
-    item.value = value;
-    item.textContent = words;
-    return item;
-  }
-  const demandOf = $("demand-of");
-  Object.keys(data.regions).forEach((name) => demandOf.append(option("region " + name, name)));
-  data.clients.forEach((name, k) => demandOf.append(option("client " + k, name)));
-  function demandClients() {
-    const value = demandOf.value;
-    if (value.startsWith("client ")) { return [data.clients[Number(value.slice(7))]]; }
-    return (data.regions[value.slice(7)] || []).map((k) => data.clients[k]);
-  }
-  function showFactor() {
-    const names = demandClients(), factors = names.map((name) => (state.demand || {})[name] ?? 1);
-    const same = factors.every((factor) => factor === factors[0]);
-    $("factor").value = same && factors.length ? factors[0] : 1;
-    factorWords();
-  }
-  function factorWords() {
-    const text = "× " + Number($("factor").value).toFixed(1);
-    $("factor").setAttribute("aria-valuetext", text);
-    $("factor-field").querySelector("label").textContent = "Factor: " + text;
-  }
-  demandOf.addEventListener("change", showFactor);
-  $("factor").addEventListener("input", () => {
-    const factor = Number($("factor").value), demand = Object.assign({}, state.demand);
-    demandClients().forEach((name) => {
-      if (factor === 1) { delete demand[name]; } else { demand[name] = factor; }
-    });
-    if (Object.keys(demand).length) { state.demand = demand; } else { delete state.demand; }
-    factorWords();
-    chips();
-    changed();
-  });
-  function chips() {
-    const list = $("factors");
-    list.textContent = "";
-    const entries = Object.entries(state.demand || {});
-    entries.slice(0, 12).forEach(([name, factor]) => {
-      const item = document.createElement("li"), button = document.createElement("button");
-      item.textContent = name + " × " + factor;
-      button.type = "button";
-      button.textContent = "✕";
-      button.setAttribute("aria-label", "Demand of " + name + " as it is");
-      button.addEventListener("click", () => {
-        delete state.demand[name];
-        if (!Object.keys(state.demand).length) { delete state.demand; }
-        chips();
-        showFactor();
-        changed();
-      });
-      item.append(button);
-      list.append(item);
-    });
-    if (entries.length > 12) {
-      const item = document.createElement("li");
-      item.textContent = "and " + (entries.length - 12) + " more";
-      list.append(item);
-    }
-  }
-
-  // all controls from the state
-  function fill() {
-    const put = (id, value) => { if ($(id)) { $(id).value = value ?? ""; } };
-    const problem = state.problem;
-    put("replicas", typeof problem.replicas === "number" ? problem.replicas : "");
-    put("voters", typeof problem.voters === "number" ? problem.voters : "");
-    put("quorum", problem.quorum);
-    put("survive", problem.survive);
-    put("budget", problem.budget);
-    put("weight", problem.cost_weight);
-    put("goal", state.percentile === undefined ? "mean" : "percentile");
-    put("percentile", state.percentile);
-    put("spread", state.spread);
-    for (const id of ["percentile-field", "spread-field"]) { $(id).hidden = state.percentile === undefined; }
-    if ($("interval")) { $("interval").value = state.interval ? data.intervals.indexOf(state.interval) + 1 : 0; }
-    intervalWords();
-    shares.forEach((one) => {
-      const name = one.dataset.operation;
-      one.value = state.mix ? state.mix[name] || 0 : 100 * data.operations[name];
-    });
-    mixWords();
-    const sites = $("site");
-    sites.textContent = "";
-    sites.append(option("", "choose here or on the map"));
-    siteNames().slice().sort((a, b) => a.localeCompare(b)).forEach((name) => sites.append(option(name, name)));
-    sites.value = chosen;
-    chips();
-    showFactor();
-    marks();
-  }
-  $("controls").addEventListener("submit", (event) => event.preventDefault());
-
-  // --- address ----------------------------------------------------------------------------------
-  let written = "";
-  function remember() {
-    written = "#" + encodeURIComponent(JSON.stringify(state));
-    history.replaceState(null, "", written);
-  }
-  function read() {
-    if (location.hash.length < 2) { return false; }
-    try {
-      const found = JSON.parse(decodeURIComponent(location.hash.slice(1)));
-      if (!found || typeof found.problem !== "object" || found.problem === null) { throw new Error("no problem"); }
-      state = found;
-      chosen = "";
-      return true;
-    } catch (error) {
-      $("problem").textContent = "The address holds no question: " + error.message;
-      return false;
-    }
-  }
-  window.addEventListener("hashchange", () => {
-    if (location.hash !== written && read()) { fill(); changed(); }
-  });
-  $("link").addEventListener("click", async () => {
-    try {
-      await navigator.clipboard.writeText(location.href);
-      $("link").textContent = "Copied";
-    } catch (error) { $("link").textContent = "Copy the address bar"; }
-    setTimeout(() => { $("link").textContent = "Copy link"; }, 1500);
-  });
-  $("reset").addEventListener("click", () => { state = fresh(); chosen = ""; fill(); changed(); });
-
-  // --- panels that are asked after the plan -----------------------------------------------------
-  let extra = null;        // AbortController of the questions behind the plan
-  function stopExtras() { if (extra) { extra.abort(); extra = null; } }
-
-  async function extras() {
-    stopExtras();
-    if (!last || running) { return; }
-    if (!last.replicas.length) {
-      ["why", "curve", "front"].forEach((kind) => { if ($(kind)) { $(kind + "-content").textContent = ""; } });
-      root.dataset.extras = counts.drawn;
-      return;
-    }
-    const mine = extra = new AbortController();
-    const question = last.asked;
-    const panels = ["why", "curve", "front"].filter((kind) => $(kind) && $(kind).open);
-    panels.forEach((kind) => $(kind + "-content").setAttribute("aria-busy", "true"));
-    const tail = Array.from(document.querySelectorAll("#facts dt")).find((name) => name.textContent === "99th percentile");
-    if (tail && !last.tail) {
-      try {
-        const answer = await ask("tail", { question }, lane, mine.signal);
-        if (!answer || mine !== extra) { return; }
-        last.tail = answer.words;
-      } catch (error) {
-        if (error.name === "AbortError") { return; }
-        last.tail = "not known";
-      }
-      tail.nextElementSibling.querySelector("strong").textContent = last.tail;
-    }
-    for (const kind of panels) {
-      const place = $(kind + "-content");
-      try {
-        const answer = await ask(kind, { question, site: chosen || null }, lane, mine.signal);
-        if (!answer || mine !== extra) { return; }
-        place.innerHTML = answer.html;
-        if (answer.points) { clickable(place, kind, answer.points); }
-      } catch (error) {
-        if (error.name === "AbortError") { return; }
-        place.textContent = error.message;
-      }
-      place.removeAttribute("aria-busy");
-    }
-    root.dataset.extras = counts.drawn;
-  }
-  for (const kind of ["why", "curve", "front"]) {
-    if ($(kind)) { $(kind).addEventListener("toggle", () => { if ($(kind).open) { extras(); } }); }
-  }
-
-  function clickable(place, kind, points) {
-    place.querySelectorAll("svg.chart .series circle").forEach((mark, k) => {
-      const point = points[k];
-      if (!point) { return; }
-      function take() {
-        Object.assign(state.problem, point.problem);
-        fill();
-        changed();
-      }
-      mark.dataset.point = k;
-      mark.setAttribute("tabindex", "0");
-      mark.setAttribute("role", "button");
-      mark.setAttribute("aria-label", "Ask for " + point.words);
-      mark.addEventListener("click", take);
-      mark.addEventListener("keydown", (event) => {
-        if (event.key === "Enter" || event.key === " ") { event.preventDefault(); take(); }
-      });
-    });
-  }
-
-  // --- tray -------------------------------------------------------------------------------------
-  $("keep").addEventListener("click", () => {
-    if (!last || !last.replicas.length) { return; }
-    const used = new Set(kept.map((one) => one.name));
-    const name = "ABCDEFGHIJKLMNOPQRSTUVWXYZ".split("").find((letter) => !used.has(letter));
-    if (!name) { return; }
-    kept.push({ name, state: last.asked, answer: last, on: kept.filter((one) => one.on).length < 2 });
-    tray();
-  });
-
-  function tray() {
-    const list = $("kept");
-    list.textContent = "";
-    kept.forEach((one) => {
-      const item = document.createElement("li"), label = document.createElement("label");
-      const box = document.createElement("input");
-      box.type = "checkbox";
-      box.checked = one.on;
-      box.addEventListener("change", () => {
-        one.on = box.checked;
-        const on = kept.filter((other) => other.on && other !== one);
-        if (one.on && on.length > 1) { on[0].on = false; }
-        tray();
-      });
-      const money = one.answer.cost === null ? "" : ", " + one.answer.cost.toFixed(2) + " " + one.answer.currency;
-      label.append(box, " " + one.name + ": " + one.answer.mean_latency_ms.toFixed(2) + " ms" + money +
-        ", leader " + (one.answer.leader || "none"));
-      item.append(label, textButton("Show", () => {
-        state = JSON.parse(JSON.stringify(one.state));
-        chosen = "";
-        fill();
-        changed();
-      }), textButton("Remove", () => { kept = kept.filter((other) => other !== one); tray(); }));
-      list.append(item);
-    });
-    compare();
-  }
-
-  function textButton(words, action) {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = words;
-    button.addEventListener("click", action);
-    return button;
-  }
-
-  async function compare() {
-    const place = $("comparison"), pair = kept.filter((one) => one.on);
-    if (pair.length !== 2) { place.textContent = ""; return; }
-    try {
-      const answer = await ask("compare", { questions: pair.map((one) => one.state), names: pair.map((one) => one.name) },
-        lane + "-tray");
-      if (!answer) { return; }
-      place.innerHTML = answer.html;
-      place.querySelectorAll("svg.map").forEach((svg, k) => {
-        answer.differs[k].forEach((index) => {
-          const mark = svg.querySelector('.sites [data-index="' + index + '"]');
-          if (mark) { mark.classList.add("differs"); }
-        });
-      });
-    } catch (error) { place.textContent = error.message; }
-  }
-
-  // --- files ------------------------------------------------------------------------------------
-  async function download(format, system) {
-    try {
-      const file = await ask("file", { question: state, format, system: system || null, database: $("database").value },
-        lane + "-file");
-      if (!file) { return; }
-      const link = document.createElement("a");
-      link.href = URL.createObjectURL(new Blob([file.text], { type: file.type }));
-      link.download = file.name;
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-      $("problem").textContent = "";
-      $("notes").textContent = "";
-      (file.notes || []).forEach((note) => {
-        const item = document.createElement("li");
-        item.textContent = note;
-        $("notes").append(item);
-      });
-      root.dataset.file = file.name;
-    } catch (error) { $("problem").textContent = error.message; }
-  }
-  $("get-plan").addEventListener("click", () => download("plan"));
-  $("get-report").addEventListener("click", () => download("report"));
-  $("system").addEventListener("change", () => {
-    if ($("system").value) { download("export", $("system").value); }
-    $("system").value = "";
-  });
-
-  // --- theme ------------------------------------------------------------------------------------
-  $("theme").addEventListener("click", () => {
-    const dark = root.dataset.theme ? root.dataset.theme === "dark"
-      : window.matchMedia("(prefers-color-scheme: dark)").matches;
-    root.dataset.theme = dark ? "light" : "dark";
-  });
-
-  read();
+function setAdding(on) {
+  adding = on;
+  $("add").setAttribute("aria-pressed", String(on));
+  map.classList.toggle("adding", on);
+}
+$("add").addEventListener("click", () => {
+  const own = (state.sites || []).findIndex((site) => site.name === chosen);
+  if (own < 0) { setAdding(!adding); return; }
+  const name = chosen;
+  state.sites.splice(own, 1);
+  if (!state.sites.length) { delete state.sites; }
+  for (const rule of Object.keys(SITE_LISTS)) { drop(rule, name); }
+  if (state.problem.leader === name) { delete state.problem.leader; }
+  chosen = "";
   fill();
   changed();
-})();
+});
+
+// --- rules of a site --------------------------------------------------------------------------
+const ruleButtons = Array.from(document.querySelectorAll("[data-rule]"));
+
+function listOf(rule) { return (SITE_LISTS[rule] ? state.problem : state)[rule] || []; }
+function drop(rule, name) {
+  const home = SITE_LISTS[rule] ? state.problem : state;
+  const rest = (home[rule] || []).filter((other) => other !== name);
+  if (rest.length) { home[rule] = rest; } else { delete home[rule]; }
+}
+function has(rule, name) {
+  return rule === "leader" ? state.problem.leader === name : listOf(rule).includes(name);
+}
+
+function toolbar() {
+  ruleButtons.forEach((button) => {
+    button.disabled = !chosen;
+    button.setAttribute("aria-pressed", String(Boolean(chosen) && has(button.dataset.rule, chosen)));
+  });
+  const own = (state.sites || []).some((site) => site.name === chosen);
+  $("add").textContent = own ? "Remove this site" : "Add a site";
+  $("add").disabled = data.prices && !own;
+}
+
+ruleButtons.forEach((button) => button.addEventListener("click", () => {
+  const rule = button.dataset.rule;
+  const on = !has(rule, chosen);
+  if (rule === "leader") {
+    if (on) { state.problem.leader = chosen; } else { delete state.problem.leader; }
+  } else {
+    drop(rule, chosen);
+    if (on) { (SITE_LISTS[rule] ? state.problem : state)[rule] = listOf(rule).concat([chosen]); }
+  }
+  if (on && rule === "forbidden") {
+    drop("pinned", chosen); drop("pinned_voters", chosen);
+    if (state.problem.leader === chosen) { delete state.problem.leader; }
+  } else if (on && rule !== "lost") { drop("forbidden", chosen); }
+  marks();
+  changed();
+}));
+$("site").addEventListener("change", () => choose($("site").value));
+
+// --- fields -----------------------------------------------------------------------------------
+// A number field: empty or not a number leaves the key out.
+function numberField(id, home, key, needed) {
+  const field = $(id);
+  if (!field) { return; }
+  field.addEventListener("input", () => {
+    const value = field.valueAsNumber;
+    if (Number.isNaN(value)) {
+      if (needed) { return; }
+      delete home()[key];
+    } else { home()[key] = value; }
+    changed();
+  });
+}
+numberField("replicas", () => state.problem, "replicas", true);
+numberField("voters", () => state.problem, "voters", true);
+numberField("quorum", () => state.problem, "quorum");
+numberField("budget", () => state.problem, "budget");
+numberField("weight", () => state.problem, "cost_weight");
+numberField("percentile", () => state, "percentile", true);
+numberField("spread", () => state, "spread", true);
+$("survive").addEventListener("change", () => {
+  if ($("survive").value) { state.problem.survive = $("survive").value; } else { delete state.problem.survive; }
+  changed();
+});
+$("goal").addEventListener("change", () => {
+  if ($("goal").value === "percentile") { state.percentile = 99; state.spread = data.spread; } else {
+    delete state.percentile; delete state.spread;
+  }
+  fill();
+  changed();
+});
+if ($("interval")) {
+  $("interval").addEventListener("input", () => {
+    const at = Number($("interval").value);
+    if (at) { state.interval = data.intervals[at - 1]; } else { delete state.interval; }
+    intervalWords();
+    changed();
+  });
+}
+function intervalWords() {
+  if (!$("interval")) { return; }
+  const words = state.interval || "all hours";
+  $("interval").setAttribute("aria-valuetext", words);
+  $("interval-field").querySelector("label").textContent = "Hour of day: " + words;
+}
+
+// operation mix
+const shares = Array.from(document.querySelectorAll("[data-operation]"));
+shares.forEach((field) => field.addEventListener("input", () => {
+  const values = shares.map((one) => Number(one.value));
+  if (values.some((value) => value > 0)) {
+    state.mix = Object.fromEntries(shares.map((one, k) => [one.dataset.operation, values[k]]));
+  }
+  mixWords();
+  changed();
+}));
+$("mix-reset").addEventListener("click", () => { delete state.mix; fill(); changed(); });
+function mixWords() {
+  const sum = shares.reduce((total, one) => total + Number(one.value), 0) || 1;
+  shares.forEach((one) => {
+    const text = (100 * Number(one.value) / sum).toFixed(1) + " %";
+    one.setAttribute("aria-valuetext", text);
+    one.closest(".field").querySelector("label").textContent = one.dataset.operation + ": " + text;
+  });
+}
+
+// demand
+function option(value, words) {
+  const item = document.createElement("option");
+  item.value = value;
+  item.textContent = words;
+  return item;
+}
+const demandOf = $("demand-of");
+Object.keys(data.regions).forEach((name) => demandOf.append(option("region " + name, name)));
+data.clients.forEach((name, k) => demandOf.append(option("client " + k, name)));
+function demandClients() {
+  const value = demandOf.value;
+  if (value.startsWith("client ")) { return [data.clients[Number(value.slice(7))]]; }
+  return (data.regions[value.slice(7)] || []).map((k) => data.clients[k]);
+}
+function showFactor() {
+  const names = demandClients(), factors = names.map((name) => (state.demand || {})[name] ?? 1);
+  const same = factors.every((factor) => factor === factors[0]);
+  $("factor").value = same && factors.length ? factors[0] : 1;
+  factorWords();
+}
+function factorWords() {
+  const text = "× " + Number($("factor").value).toFixed(1);
+  $("factor").setAttribute("aria-valuetext", text);
+  $("factor-field").querySelector("label").textContent = "Factor: " + text;
+}
+demandOf.addEventListener("change", showFactor);
+$("factor").addEventListener("input", () => {
+  const factor = Number($("factor").value), demand = Object.assign({}, state.demand);
+  demandClients().forEach((name) => {
+    if (factor === 1) { delete demand[name]; } else { demand[name] = factor; }
+  });
+  if (Object.keys(demand).length) { state.demand = demand; } else { delete state.demand; }
+  factorWords();
+  chips();
+  changed();
+});
+function chips() {
+  const list = $("factors");
+  list.textContent = "";
+  const entries = Object.entries(state.demand || {});
+  entries.slice(0, 12).forEach(([name, factor]) => {
+    const item = document.createElement("li"), button = document.createElement("button");
+    item.textContent = name + " × " + factor;
+    button.type = "button";
+    button.textContent = "✕";
+    button.setAttribute("aria-label", "Demand of " + name + " as it is");
+    button.addEventListener("click", () => {
+      delete state.demand[name];
+      if (!Object.keys(state.demand).length) { delete state.demand; }
+      chips();
+      showFactor();
+      changed();
+    });
+    item.append(button);
+    list.append(item);
+  });
+  if (entries.length > 12) {
+    const item = document.createElement("li");
+    item.textContent = "and " + (entries.length - 12) + " more";
+    list.append(item);
+  }
+}
+
+// all controls from the state
+function fill() {
+  const put = (id, value) => { if ($(id)) { $(id).value = value ?? ""; } };
+  const problem = state.problem;
+  put("replicas", typeof problem.replicas === "number" ? problem.replicas : "");
+  put("voters", typeof problem.voters === "number" ? problem.voters : "");
+  put("quorum", problem.quorum);
+  put("survive", problem.survive);
+  put("budget", problem.budget);
+  put("weight", problem.cost_weight);
+  put("goal", state.percentile === undefined ? "mean" : "percentile");
+  put("percentile", state.percentile);
+  put("spread", state.spread);
+  for (const id of ["percentile-field", "spread-field"]) { $(id).hidden = state.percentile === undefined; }
+  if ($("interval")) { $("interval").value = state.interval ? data.intervals.indexOf(state.interval) + 1 : 0; }
+  intervalWords();
+  shares.forEach((one) => {
+    const name = one.dataset.operation;
+    one.value = state.mix ? state.mix[name] || 0 : 100 * data.operations[name];
+  });
+  mixWords();
+  const sites = $("site");
+  sites.textContent = "";
+  sites.append(option("", "choose here or on the map"));
+  siteNames().slice().sort((a, b) => a.localeCompare(b)).forEach((name) => sites.append(option(name, name)));
+  sites.value = chosen;
+  chips();
+  showFactor();
+  marks();
+}
+$("controls").addEventListener("submit", (event) => event.preventDefault());
+
+// --- address ----------------------------------------------------------------------------------
+let written = "";
+function remember() {
+  written = "#" + encodeURIComponent(JSON.stringify(state));
+  history.replaceState(null, "", written);
+}
+function read() {
+  if (location.hash.length < 2) { return false; }
+  try {
+    const found = JSON.parse(decodeURIComponent(location.hash.slice(1)));
+    if (!found || typeof found.problem !== "object" || found.problem === null) { throw new Error("no problem"); }
+    state = found;
+    chosen = "";
+    return true;
+  } catch (error) {
+    $("problem").textContent = "The address holds no question: " + error.message;
+    return false;
+  }
+}
+window.addEventListener("hashchange", () => {
+  if (location.hash !== written && read()) { fill(); changed(); }
+});
+$("link").addEventListener("click", async () => {
+  try {
+    await navigator.clipboard.writeText(location.href);
+    $("link").textContent = "Copied";
+  } catch (error) { $("link").textContent = "Copy the address bar"; }
+  setTimeout(() => { $("link").textContent = "Copy link"; }, 1500);
+});
+$("reset").addEventListener("click", () => show(fresh()));
+
+// --- theme ------------------------------------------------------------------------------------
+$("theme").addEventListener("click", () => {
+  const dark = root.dataset.theme ? root.dataset.theme === "dark"
+    : window.matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = dark ? "light" : "dark";
+});
+
+function show(question) {
+  state = JSON.parse(JSON.stringify(question));
+  chosen = "";
+  fill();
+  changed();
+}
+const { extras, stopExtras } = connectPanels({
+  root, $, lane, show,
+  last: () => last, chosen: () => chosen, state: () => state, busy: () => Boolean(running),
+  drawn: () => counts.drawn,
+  take(changes) { Object.assign(state.problem, changes); fill(); changed(); },
+});
+
+read();
+fill();
+changed();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -53,11 +54,22 @@ class Explorer:
         return read_question(value, self.instance)
 
     def solve(self, question: Question, listen: Listener | None = None) -> Plan:
-        """Return the plan of a question, within the limit of the question and of the server."""
+        """Return the plan of a question, within the limit of the question and of the server.
+
+        `listen` gets the reports of the search with incumbent and bound in ms.
+        """
         limit = self.time_limit
         if question.time_limit is not None:
             limit = min(limit, question.time_limit)
-        return solve(question.problem, question.method, time_limit=limit, progress=listen)
+        problem = question.problem
+
+        def report(progress: Progress) -> None:
+            if listen is not None:
+                values = (progress.incumbent, progress.bound)
+                incumbent, bound = (problem.objective.in_ms(problem, value) for value in values)
+                listen(dataclasses.replace(progress, incumbent=incumbent, bound=bound))
+
+        return solve(problem, question.method, time_limit=limit, progress=report)
 
 
 def _plan(explorer: Explorer, value: Mapping[str, object], listen: Listener) -> Answer:
@@ -70,7 +82,6 @@ def _plan(explorer: Explorer, value: Mapping[str, object], listen: Listener) -> 
         "command": command,
         "cannot": list(cannot),
         "python": python_lines(question, explorer.origin),
-        "operations": plan.problem.demand.operations,
     }
 
 

@@ -18,15 +18,19 @@ from placement.report.plan_page import LEGEND, map_legend
 __all__ = ["page_files"]
 
 
+_SCRIPTS = ("connection.js", "explore.js", "panels.js", "words.js")
+"""Modules of the page; the second imports the others."""
+
+
 def page_files(explorer: Explorer) -> dict[str, tuple[str, str]]:
     """Return name -> (content, media type) of the files of the page; "" is the page itself."""
     here = resources.files("placement.explore")
     style = (here / "explore.css").read_text(encoding="utf-8")
-    script = (here / "explore.js").read_text(encoding="utf-8")
+    scripts = {name: (here / name).read_text(encoding="utf-8") for name in _SCRIPTS}
     return {
         "": (_document(explorer), "text/html"),
         "style.css": (style_sheet() + style, "text/css"),
-        "script.js": (script, "text/javascript"),
+        **{name: (script, "text/javascript") for name, script in scripts.items()},
     }
 
 
@@ -39,7 +43,7 @@ def _document(explorer: Explorer) -> str:
         tag("meta", {"name": "color-scheme", "content": "light dark"}),
         tag("title", None, title),
         Markup('<link rel="stylesheet" href="style.css"><link rel="icon" href="data:,">'),
-        Markup('<script src="script.js" defer></script>'),
+        Markup('<script src="explore.js" type="module"></script>'),
     ]
     body = [
         tag("a", {"class": "skip", "href": "#answer"}, "Skip to the answer"),

@@ -118,7 +118,4 @@ def price_of_site(plan: Plan, site: str, ask: Callable[[Problem], Plan]) -> Rule
 
 def _worth(plan: Plan) -> float:
     """Return the objective in ms, money that counts included."""
-    problem = plan.problem
-    if problem.objective.kind == "mean":
-        return plan.objective / problem.demand.operations
-    return problem.objective.in_ms(problem, plan.objective)
+    return plan.problem.objective.in_ms(plan.problem, plan.objective)

@@ -87,10 +87,10 @@ def _beside(plan: Plan, site: str | None) -> list[Child]:
             found.append(tag("p", None, f"No plan that obeys the rules has a replica in {site}."))
     runner_up = next_best_plans(plan, 1)
     if runner_up:
-        more = (runner_up[0].objective - plan.objective) / plan.problem.demand.operations
-        slower = f"+{more:.3f} ms" if plan.problem.objective.kind == "mean" else "next"
+        more = runner_up[0].objective - plan.objective
+        slower = plan.problem.objective.in_ms(plan.problem, more)
         changes = changes_in_words(plan, runner_up[0]) or "other voters"
-        found.append(tag("p", None, f"Runner-up ({slower}): {changes}."))
+        found.append(tag("p", None, f"Runner-up (+{slower:.3f} ms): {changes}."))
     costs = rule_costs(plan, _ask)
     if costs:
         found.append(

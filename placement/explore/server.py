@@ -45,9 +45,9 @@ def application(
 
     Notes
     -----
-    ``GET /TOKEN/`` and the two files beside it are made when the application starts; no path of a
-    request reaches the file system. ``POST /TOKEN/ask/KIND`` answers with server-sent events:
-    "progress" while a search runs, then one of "answer", "error", "cancelled".
+    ``GET /TOKEN/`` and the style and scripts beside it are made when the application starts; no
+    path of a request reaches the file system. ``POST /TOKEN/ask/KIND`` answers with server-sent
+    events: "progress" while a search runs, then one of "answer", "error", "cancelled".
     """
     desk = Desk(worker)
     files = page_files(explorer)

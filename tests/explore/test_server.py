@@ -250,6 +250,26 @@ def test_money() -> None:
         assert (name, "no price" in content["message"]) == ("error", True)
 
 
+def test_a_long_search_tells_how_far_it_is(world: Served) -> None:
+    """Best plan and bound so far, then the answer, which a limit of time ends."""
+    question = {
+        "problem": {"replicas": 9, "voters": 5},
+        "percentile": 99,
+        "spread": 0.5,
+        "time_limit": 1.0,
+    }
+    body = json.dumps({"question": question}).encode()
+    _, _, text = world.request("POST", f"/{TOKEN}/ask/plan", body, world.headers("long"))
+    events = events_of(text)
+    reports = [content for name, content in events if name == "progress"]
+    assert [name for name, _ in events[-1:]] == ["answer"]
+    assert reports
+    assert all(set(report) == {"seconds", "incumbent", "bound"} for report in reports)
+    best = events[-1][1]["headline"]["ms"]  # in ms, like the answer
+    assert all(report["incumbent"] is None or report["incumbent"] >= best for report in reports)
+    assert all(report["bound"] is None or report["bound"] <= best for report in reports)
+
+
 # --- order ---------------------------------------------------------------------------------------
 
 
@@ -298,13 +318,13 @@ def test_the_page_and_its_headers(world: Served) -> None:
     assert "server" not in headers
     assert "http://" not in text
     assert "https://" not in text
-    for name in ("style.css", "script.js"):
+    for name in ("style.css", "explore.js", "panels.js", "connection.js"):
         assert world.request("GET", f"/{TOKEN}/{name}")[0] == 200
 
 
 @pytest.mark.parametrize(
     "path",
-    ["/", "/wrong/", f"/{TOKEN}", f"/{TOKEN}x/", f"/{TOKEN}/../", f"/{TOKEN}/explore.js",
+    ["/", "/wrong/", f"/{TOKEN}", f"/{TOKEN}x/", f"/{TOKEN}/../", f"/{TOKEN}/page.py",
      f"/{TOKEN}/%2e%2e/%2e%2e/etc/passwd", f"/{TOKEN}//etc/passwd", "/%00/", "//",
      f"/{TOKEN}/ask/plan"],
 )  # fmt: skip
