@@ -42,6 +42,7 @@ RANKS: dict[str, dict[str, int]] = {
         "placement.feasibility": 4,
         "placement.text": 4,
         "placement.plan": 5,
+        "placement.fleet": 5,
         "placement.methods": 6,
         "placement.analysis": 7,
         "placement.contingency": 7,
@@ -76,6 +77,7 @@ RANKS: dict[str, dict[str, int]] = {
         "formulations.tail": 3,
         "formulations.waits": 3,
         "formulations.minimal_conflict": 3,
+        "formulations.fleet": 3,
     },
     "heuristics": {
         "heuristics": 0,

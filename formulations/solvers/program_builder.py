@@ -30,7 +30,7 @@ class Builder:
         self._entries: list[tuple[IntArray, IntArray, FloatArray]] = []
 
     def add_columns(
-        self, cost: npt.ArrayLike, upper: npt.ArrayLike = 1.0, integer: bool = False
+        self, cost: npt.ArrayLike, upper: npt.ArrayLike = 1.0, integer: npt.ArrayLike = False
     ) -> IntArray:
         """Add columns within [0, upper]; return their indices, in the shape of `cost`."""
         costs = np.atleast_1d(np.asarray(cost, dtype=np.float64)).ravel()
@@ -38,7 +38,7 @@ class Builder:
         self.columns += len(costs)
         self._cost.append(costs)
         self._upper.append(np.broadcast_to(np.asarray(upper, float).ravel(), costs.shape))
-        self._integer.append(np.full(len(costs), integer))
+        self._integer.append(np.broadcast_to(np.asarray(integer, bool).ravel(), costs.shape))
         return index
 
     def add_rows(self, lower: npt.ArrayLike, upper: npt.ArrayLike, count: int) -> IntArray:

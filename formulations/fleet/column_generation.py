@@ -1,0 +1,233 @@
+"""Column generation for fleets: prices of the shared limits, a proven bound, and a plan.
+
+1. Every database alone, at prices of zero: the first bound, and the first columns.
+2. The master problem over the columns (:mod:`formulations.fleet.column_pool`) gives new prices.
+   They are smoothed with the prices of the best bound, which keeps them from jumping; the smoothed
+   ones are dropped for a round where they bring no better column.
+3. Pricing at these prices (:mod:`formulations.fleet.pricing`) gives a bound that holds whatever the
+   prices are, and a column for each database. The search ends when the relaxation and the best
+   bound are close, or when no column improves the master.
+4. The plan: databases whose weights are whole keep them. A basic solution has at most as many
+   others as there are shared limits; an integer program places those
+   (:mod:`formulations.fleet.rounding`).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from formulations.fleet.column_pool import ColumnPool, MasterResult
+from formulations.fleet.pricing import PricedMember, Pricer, lagrangean_bound
+from formulations.fleet.rounding import round_master
+from placement.checks import FloatArray
+from placement.fleet.fleet_plan import FleetPlan, NoFleetPlan, worst_value
+from placement.fleet.fleet_problem import FleetProblem
+from placement.fleet.shared_rows import SharedRows
+from placement.status import Termination, relative_gap
+
+__all__ = ["FleetSearch", "solve_fleet"]
+
+_SMOOTHING = 0.5
+"""Part of the prices of the best bound in the next prices."""
+
+_LARGER_PENALTY = 30.0
+_MOST_PENALTIES = 6
+"""Times that the penalty of overloads is raised before the search gives up."""
+
+_IMPROVES = 1e-9
+"""Part of the objective of a database by which a column must be below its worth."""
+
+_SHARE_OF_GAP = 0.25
+"""Part of the wanted gap that is left to the relaxation; the rest is for rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetSearch:
+    """Settings of a search for a plan of a fleet.
+
+    Attributes
+    ----------
+    gap
+        Relative gap at which to stop.
+    seconds
+        Wall time; +∞: no limit. Pricing of the first round is always finished.
+    processes
+        How many price databases at the same time.
+    seed
+        Of the choice of databases that are placed again.
+    listen
+        Called with (round, seconds, value of the relaxation, proven bound).
+    """
+
+    gap: float = 1e-3
+    seconds: float = math.inf
+    processes: int = 1
+    seed: int = 0
+    listen: Callable[[int, float, float, float], None] | None = None
+
+
+def solve_fleet(
+    fleet: FleetProblem, settings: FleetSearch | None = None
+) -> FleetPlan | NoFleetPlan:
+    """Find a plan of a fleet with a proven gap.
+
+    Parameters
+    ----------
+    fleet
+        The databases and their shared limits.
+    settings
+        Limits of the search.
+
+    Returns
+    -------
+    FleetPlan or NoFleetPlan
+        After a limit or Ctrl-C the best plan so far, with the best bound so far.
+
+    Raises
+    ------
+    SolverError
+        When HiGHS fails.
+
+    Notes
+    -----
+    Each round takes one call of the exact search for each database (about a millisecond at 48
+    sites) and one linear program with a row for each database and each shared limit.
+    """
+    settings = FleetSearch() if settings is None else settings
+    rows = SharedRows(fleet)
+    with Pricer(rows, settings.processes) as pricer:
+        return _Generation(rows, pricer, settings).run()
+
+
+class _Generation:
+    """State and steps of the search; :func:`solve_fleet` is its only user."""
+
+    def __init__(self, rows: SharedRows, pricer: Pricer, settings: FleetSearch) -> None:
+        self.rows = rows
+        self.fleet = rows.fleet
+        self.pricer = pricer
+        self.settings = settings
+        self.started = time.perf_counter()
+        self.pool = ColumnPool(rows)
+        self.bound = -math.inf
+        self.prices: FloatArray = np.zeros(len(rows.capacity))
+        self.master: MasterResult | None = None
+        self.rounds: list[tuple[float, float]] = []
+        self.unit = 1.0
+        self.penalty: FloatArray = np.zeros(len(rows.capacity))
+
+    def run(self) -> FleetPlan | NoFleetPlan:
+        """Generate columns until the gap is small, then round."""
+        alone = self.price(self.prices)
+        misfits = [
+            member.name
+            for member, each in zip(self.fleet.members, alone, strict=True)
+            if each.configuration is None
+        ]
+        if misfits:
+            reasons = tuple(f"{name} fits no sites, even alone" for name in misfits)
+            return NoFleetPlan(self.fleet, True, reasons)
+        self.unit = max(self.bound / self.fleet.databases, 1e-12)
+        self.penalty = 0.3 * max(self.bound, 1e-12) / np.maximum(self.rows.capacity, 1.0)
+        termination = Termination.FINISHED
+        try:
+            termination = self.generate()
+        except KeyboardInterrupt:
+            termination = Termination.INTERRUPTED
+        return self.conclude(termination)
+
+    def price(self, prices: FloatArray) -> list[PricedMember]:
+        """Price all databases, keep their columns, and raise the bound."""
+        priced = list(self.pricer.price(prices))
+        for member, each in enumerate(priced):
+            if each.configuration is not None:
+                self.pool.add(member, each.configuration)
+        bound = lagrangean_bound(self.rows, prices, priced)
+        if bound > self.bound:
+            self.bound, self.prices = bound, prices
+        return priced
+
+    def generate(self) -> Termination:
+        """Alternate between master and pricing; return why it ended."""
+        worst, raised = worst_value(self.fleet), 0
+        smoothing = _SMOOTHING
+        while True:
+            self.master = master = self.pool.solve(self.penalty, self.unit)
+            self.rounds.append((self.bound, master.value))
+            self.report()
+            wanted = _SHARE_OF_GAP * self.settings.gap
+            overloaded = bool((master.overload > 1e-9 * np.maximum(self.rows.capacity, 1)).any())
+            if not overloaded and relative_gap(master.value, self.bound) <= wanted:
+                return Termination.FINISHED
+            if self.bound > worst:
+                return Termination.FINISHED
+            if self.late():
+                return Termination.TIME_LIMIT
+            mixed = smoothing * self.prices + (1 - smoothing) * master.prices
+            if self.improves(master, self.price(mixed)):
+                smoothing = _SMOOTHING
+                continue
+            if smoothing:
+                smoothing = 0.0
+                continue
+            if not overloaded or raised == _MOST_PENALTIES:
+                return Termination.FINISHED
+            self.penalty, raised = self.penalty * _LARGER_PENALTY, raised + 1
+
+    def improves(self, master: MasterResult, priced: list[PricedMember]) -> bool:
+        """Return whether some configuration costs less in the master than its database is worth."""
+        for member, each in enumerate(priced):
+            asked = self.fleet.members[member]
+            assert each.configuration is not None
+            cost = asked.problem.objective.value(asked.problem, each.configuration)
+            use = self.rows.use(asked, each.configuration)
+            worth = float(master.worth[member])
+            if cost + float(master.prices @ use) < worth - _IMPROVES * max(abs(worth), self.unit):
+                return True
+        return False
+
+    def late(self) -> bool:
+        """Return whether the time is over."""
+        return time.perf_counter() - self.started >= self.settings.seconds
+
+    def report(self) -> None:
+        """Tell the listener where the search is."""
+        if self.settings.listen is not None:
+            value, bound = self.rounds[-1][1], self.rounds[-1][0]
+            seconds = time.perf_counter() - self.started
+            self.settings.listen(len(self.rounds), seconds, value, bound)
+
+    def conclude(self, termination: Termination) -> FleetPlan | NoFleetPlan:
+        """Round the last master; say why there is no plan where there is none."""
+        if self.master is None:
+            self.master = self.pool.solve(self.penalty, self.unit)
+        if self.bound > worst_value(self.fleet):
+            return NoFleetPlan(self.fleet, True, self.short(), self.prices, termination)
+        placed = round_master(self.pool, self.master, self.bound, self.settings, self.unit)
+        if placed is None:
+            return NoFleetPlan(self.fleet, False, self.short(), None, termination)
+        return FleetPlan(
+            self.fleet,
+            placed,
+            bound=self.bound,
+            prices=self.prices,
+            method="column-generation",
+            seconds=time.perf_counter() - self.started,
+            termination=termination,
+            rounds=tuple(self.rounds),
+        )
+
+    def short(self) -> tuple[str, ...]:
+        """Return the limits that are short in the last master, and by how much."""
+        assert self.master is not None
+        found = [
+            f"{self.rows.names[row]}: short by {self.master.overload[row]:.6g} "
+            f"of {self.rows.capacity[row]:.6g}"
+            for row in np.flatnonzero(self.master.overload > 1e-9)
+        ]
+        return tuple(found) or ("no whole configurations within the limits were found",)

@@ -1,0 +1,232 @@
+"""Configurations that pricing has found, as columns of the restricted master problem.
+
+    min Σ_d Σ_k c_dk λ_dk + Σ_i penalty_i s_i
+        Σ_k λ_dk = copies_d                        for every database d
+        Σ_d Σ_k a_dki λ_dk − s_i <= capacity_i     for every shared limit i
+        λ, s >= 0
+
+The overloads s let the master start from any columns; their penalties bound the prices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from formulations.solvers.highs import Guard, Relaxation, run_highs
+from formulations.solvers.linear_program import LinearProgram
+from formulations.solvers.program_builder import Builder
+from formulations.solvers.statuses import Verdict
+from placement.checks import BoolArray, FloatArray, IntArray
+from placement.errors import SolverError
+from placement.fleet.shared_rows import SharedRows
+from placement.model.configuration import Configuration
+
+__all__ = ["ColumnPool", "MasterResult"]
+
+
+@dataclass(frozen=True, eq=False)
+class MasterResult:
+    """Optimum of the master problem over the columns of a pool.
+
+    Attributes
+    ----------
+    value
+        Of the relaxation, penalties included.
+    weights
+        λ of each column that took part, shape (columns,).
+    overload
+        s, shape (rows,).
+    prices
+        Of the shared limits, >= 0, shape (rows,).
+    worth
+        Of each database: its dual, shape (members,), 0 for those without a part. A column with a
+        smaller objective plus price improves the master.
+    """
+
+    value: float
+    weights: FloatArray
+    overload: FloatArray
+    prices: FloatArray
+    worth: FloatArray
+
+
+class ColumnPool:
+    """Columns of all databases of a fleet, each configuration of a database once.
+
+    Parameters
+    ----------
+    rows
+        The shared limits.
+    """
+
+    def __init__(self, rows: SharedRows) -> None:
+        self.rows = rows
+        self.owner: list[int] = []
+        self.configurations: list[Configuration] = []
+        self.costs: list[float] = []
+        self._known: set[tuple[int, Configuration]] = set()
+        self._entries: list[tuple[IntArray, FloatArray]] = []
+
+    def __len__(self) -> int:
+        return len(self.owner)
+
+    def add(self, member: int, configuration: Configuration) -> bool:
+        """Add a configuration of a database; return whether it is new."""
+        if (member, configuration) in self._known:
+            return False
+        self._known.add((member, configuration))
+        asked = self.rows.fleet.members[member]
+        use = self.rows.use(asked, configuration)
+        taken = np.flatnonzero(use)
+        self.owner.append(member)
+        self.configurations.append(configuration)
+        self.costs.append(asked.problem.objective.value(asked.problem, configuration))
+        self._entries.append((taken, use[taken]))
+        return True
+
+    def use(self, columns: IntArray, weights: FloatArray) -> FloatArray:
+        """Return what weighted columns use of each row, shape (rows,)."""
+        total = np.zeros(len(self.rows.capacity))
+        for column, weight in zip(columns.tolist(), weights.tolist(), strict=True):
+            taken, amount = self._entries[column]
+            total[taken] += weight * amount
+        return total
+
+    def takes(self, column: int, rows: BoolArray) -> bool:
+        """Return whether a column uses any of some rows."""
+        return bool(rows[self._entries[column][0]].any())
+
+    def largest_parts(self) -> FloatArray:
+        """Return the largest part of any limit that each column takes, shape (columns,)."""
+        scale = np.maximum(self.rows.capacity, 1e-300)
+        return np.array([(use / scale[taken]).max(initial=0.0) for taken, use in self._entries])
+
+    def reduced_costs(self, master: MasterResult) -> FloatArray:
+        """Return objective plus price minus worth of each column, shape (columns,)."""
+        price = np.array([amount @ master.prices[taken] for taken, amount in self._entries])
+        return np.asarray(self.costs + price - master.worth[self.owner])
+
+    def solve(self, penalty: FloatArray, unit: float) -> MasterResult:
+        """Solve the relaxation of the master over all columns; see :meth:`relax`."""
+        copies = np.array([member.copies for member in self.rows.fleet.members], dtype=np.float64)
+        return self.relax(np.arange(len(self)), copies, self.rows.capacity, penalty, unit)
+
+    def relax(
+        self,
+        columns: IntArray,
+        copies: FloatArray,
+        room: FloatArray,
+        penalty: FloatArray,
+        unit: float,
+    ) -> MasterResult:
+        """Solve the relaxation of the master over some columns.
+
+        Parameters
+        ----------
+        columns
+            The columns.
+        copies
+            Copies to place of each database, shape (members,); 0: the database takes no part.
+        room
+            What is left of each shared limit, shape (rows,).
+        penalty
+            Of each unit beyond the room, shape (rows,).
+        unit
+            Scale of the objective for the solver.
+
+        Raises
+        ------
+        SolverError
+            When HiGHS proves no optimum.
+        """
+        none = np.zeros(len(columns), dtype=np.bool_)
+        relaxation = Relaxation(self.program(columns, none, copies, room, penalty / unit, unit))
+        verdict = relaxation.solve(presolve=True)
+        values, duals = relaxation.values, relaxation.duals
+        if verdict is not Verdict.OPTIMAL or values is None or duals is None:
+            raise SolverError(f"HiGHS ended the master of a fleet with {verdict.value!r}")
+        shared = len(room)
+        scale = np.maximum(self.rows.capacity, 1.0)
+        worth = np.zeros(len(copies))
+        worth[np.flatnonzero(copies)] = duals[shared:] * unit
+        return MasterResult(
+            value=relaxation.objective * unit,
+            weights=values[: len(columns)],
+            overload=values[len(columns) :] * scale,
+            prices=np.maximum(-duals[:shared], 0.0) * unit / scale,
+            worth=worth,
+        )
+
+    def choose(
+        self,
+        columns: IntArray,
+        whole: BoolArray,
+        copies: FloatArray,
+        room: FloatArray,
+        penalty: FloatArray,
+        guard: Guard,
+        unit: float,
+    ) -> FloatArray | None:
+        """Choose columns for some databases at the least cost, overloads of a room included.
+
+        Parameters
+        ----------
+        columns
+            The columns to choose from.
+        whole
+            Which of them are chosen whole or not at all, shape (chosen from,).
+        copies
+            Copies to place of each database, shape (members,); 0: the database takes no part.
+        room
+            What is left of each shared limit, shape (rows,).
+        penalty
+            Of each unit beyond the room, shape (rows,).
+        guard
+            Limits of HiGHS.
+        unit
+            Scale of the objective.
+
+        Returns
+        -------
+        array or None
+            Number of each of `columns`; None when none was found.
+        """
+        program = self.program(columns, whole, copies, room, penalty / unit, unit)
+        found = run_highs(program, guard)
+        if found.values is None:
+            return None
+        numbers = found.values[: len(columns)]
+        return np.where(whole, np.round(numbers), numbers)
+
+    def program(
+        self,
+        columns: IntArray,
+        whole: BoolArray,
+        copies: FloatArray,
+        room: FloatArray,
+        penalty: FloatArray,
+        unit: float,
+    ) -> LinearProgram:
+        """Return the master over some columns; rows of shared limits first, scaled by capacity."""
+        builder = Builder()
+        shared = len(room)
+        scale = np.maximum(self.rows.capacity, 1.0)
+        costs = np.array(self.costs)[columns] / unit
+        chosen = builder.add_columns(costs, np.inf, integer=whole)
+        builder.add_rows(-np.inf, room / scale, shared)
+        taking = np.flatnonzero(copies)
+        place = np.full(len(copies), -1)
+        place[taking] = shared + np.arange(len(taking))
+        builder.add_rows(copies[taking], copies[taking], len(taking))
+        entries = [self._entries[column] for column in columns.tolist()]
+        sizes = [len(taken) for taken, _ in entries]
+        if sizes:
+            index = np.concatenate([taken for taken, _ in entries])
+            amount = np.concatenate([amount for _, amount in entries])
+            builder.put(index, np.repeat(chosen, sizes), amount / scale[index])
+        builder.put(place[np.array(self.owner)[columns]], chosen, 1.0)
+        over = builder.add_columns(penalty * scale, np.inf)
+        builder.put(np.arange(shared), over, -1.0)
+        return builder.program()

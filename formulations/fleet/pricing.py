@@ -1,0 +1,159 @@
+"""Pricing: the best configuration of each database at given prices of the shared limits.
+
+One call of the exact search for each database, with the prices of the limits added to what a
+replica costs under each leader (:mod:`placement.fleet.shared_rows`). Databases do not depend on
+each other: they are priced by as many processes as asked for, with the same answers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import multiprocessing
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from formulations.exact.branch_and_bound import search
+from formulations.exact.reduced_problem import ReducedProblem
+from placement.checks import FloatArray
+from placement.errors import SolverError
+from placement.fleet.fleet_problem import FleetMember, FleetProblem
+from placement.fleet.shared_rows import SharedRows
+from placement.model.configuration import Configuration
+from placement.status import Termination
+
+__all__ = ["PricedMember", "Pricer", "lagrangean_bound", "price_member"]
+
+_BATCH = 250
+"""Databases that a process prices at a time: some tenths of a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class PricedMember:
+    """The answer of pricing one database.
+
+    Attributes
+    ----------
+    configuration
+        The best at these prices; None when the database has none that fits its sites alone.
+    least
+        Proven lower bound on objective plus price of any configuration; +∞ when there is none.
+    """
+
+    configuration: Configuration | None
+    least: float
+
+
+def price_member(rows: SharedRows, member: FleetMember, prices: FloatArray) -> PricedMember:
+    """Return the best configuration of one database at prices of the shared limits.
+
+    Sites that cannot hold or lead the database alone are left out: no plan of the fleet uses them.
+
+    Raises
+    ------
+    SolverError
+        When the search ends without a proof, which it does not without limits.
+    """
+    problem = member.problem
+    own = ReducedProblem.of(problem)
+    price = rows.price(member, prices)
+    if own.price is not None:
+        price = price + own.price
+    hold, lead = rows.fits_alone(member)
+    rules = dataclasses.replace(
+        problem.rules,
+        may_hold=problem.rules.may_hold & hold,
+        may_vote=problem.rules.may_vote & hold,
+        may_lead=problem.rules.may_lead & lead,
+    )
+    if (rules.must_hold & ~rules.may_hold).any():
+        return PricedMember(None, math.inf)
+    found = search(ReducedProblem(problem.demand, rules, price), certify=False)
+    if found.termination is Termination.INTERRUPTED:
+        raise KeyboardInterrupt
+    if found.termination is not Termination.FINISHED:
+        raise SolverError(f"{member.name}: pricing ended with {found.termination.value!r}")
+    return PricedMember(found.configuration, found.proven)
+
+
+_worker: list[SharedRows] = []
+"""The fleet of a worker process, set once when the process starts."""
+
+
+def _start_worker(fleet: FleetProblem) -> None:
+    _worker[:] = [SharedRows(fleet)]
+
+
+def _price_batch(first: int, last: int, prices: FloatArray) -> list[PricedMember]:
+    rows = _worker[0]
+    return [price_member(rows, member, prices) for member in rows.fleet.members[first:last]]
+
+
+class Pricer:
+    """Prices all databases of a fleet, in this process or in several; a context manager.
+
+    Parameters
+    ----------
+    rows
+        The shared limits of the fleet.
+    processes
+        How many; 1: no other process is started.
+    """
+
+    def __init__(self, rows: SharedRows, processes: int = 1) -> None:
+        self._rows = rows
+        self._pool: Executor | None = None
+        if processes > 1 and len(rows.fleet.members) > _BATCH:
+            self._pool = ProcessPoolExecutor(
+                processes,
+                mp_context=multiprocessing.get_context("spawn"),
+                initializer=_start_worker,
+                initargs=(rows.fleet,),
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def price(self, prices: FloatArray) -> Iterator[PricedMember]:
+        """Yield the answer of each member in order; O(members) calls of the exact search."""
+        members: Sequence[FleetMember] = self._rows.fleet.members
+        if self._pool is None:
+            for member in members:
+                yield price_member(self._rows, member, prices)
+            return
+        asked = [
+            self._pool.submit(_price_batch, first, min(first + _BATCH, len(members)), prices)
+            for first in range(0, len(members), _BATCH)
+        ]
+        for each in asked:
+            yield from each.result()
+
+
+def lagrangean_bound(rows: SharedRows, prices: FloatArray, priced: Sequence[PricedMember]) -> float:
+    """Return Σ_d copies · least_d − Σ_rows price · capacity, rounded down: a proven bound.
+
+    For any prices π >= 0 no plan of the fleet is below it: a plan within the capacities pays at
+    most π · capacity, and each database at least its least objective plus price.
+    """
+    members = rows.fleet.members
+    terms = [m.copies * each.least for m, each in zip(members, priced, strict=True)]
+    if math.inf in terms:
+        return math.inf
+    terms += (-prices * rows.capacity).tolist()
+    # each product has one rounding and the sum, which is exact, one at its end
+    error = 4 * np.finfo(np.float64).eps * math.fsum(map(abs, terms))
+    return math.fsum(terms) - float(error)

@@ -1,0 +1,192 @@
+"""The plan of a fleet and its one evaluator: value, loads, broken limits, gap."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from placement.checks import FloatArray
+from placement.errors import InputError
+from placement.feasibility.feasible_plans import violations
+from placement.fleet.fleet_problem import FleetMember, FleetProblem
+from placement.fleet.shared_rows import SharedRows
+from placement.model.configuration import Configuration
+from placement.status import Termination, relative_gap
+
+__all__ = ["FleetPlan", "NoFleetPlan", "Placed", "worst_value"]
+
+_TOLERANCE = 1e-9
+"""Part of a capacity by which a sum of doubles may be beyond it: rounding, not a broken limit."""
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """Copies of a database of a fleet that have the same configuration.
+
+    Attributes
+    ----------
+    configuration
+        On site indices.
+    copies
+        How many.
+    """
+
+    configuration: Configuration
+    copies: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class FleetPlan:
+    """A configuration for each database of a fleet, and what is proven of all plans.
+
+    Parameters
+    ----------
+    fleet
+        The question.
+    placed
+        For each member its configurations; their copies add up to those of the member.
+    bound
+        Proven: no plan of the fleet has a smaller value. −∞: nothing is proven.
+    prices
+        Price of each shared limit that proves the bound, in ms·operations per unit, shape (rows,).
+    method
+        Who found it.
+    seconds
+        Wall time.
+    termination
+        Why the search stopped.
+    rounds
+        Bound and value of the relaxation after each round of the search.
+
+    Raises
+    ------
+    InputError
+        When a database has too few or too many copies.
+    """
+
+    fleet: FleetProblem
+    placed: Sequence[Sequence[Placed]]
+    bound: float = -math.inf
+    prices: FloatArray | None = None
+    method: str = ""
+    seconds: float = 0.0
+    termination: Termination = Termination.FINISHED
+    rounds: tuple[tuple[float, float], ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "placed", tuple(map(tuple, self.placed)))
+        for member, placed in zip(self.fleet.members, self.placed, strict=True):
+            if sum(each.copies for each in placed) != member.copies:
+                raise InputError(
+                    "wrong number of copies",
+                    field=member.name,
+                    value=sum(each.copies for each in placed),
+                    expected=str(member.copies),
+                )
+
+    def __iter__(self) -> Iterator[tuple[FleetMember, Placed]]:
+        for member, placed in zip(self.fleet.members, self.placed, strict=True):
+            for each in placed:
+                yield member, each
+
+    @cached_property
+    def rows(self) -> SharedRows:
+        """The shared limits as rows."""
+        return SharedRows(self.fleet)
+
+    @cached_property
+    def value(self) -> float:
+        """Sum of the objectives of all databases, ms·operations, by the shared evaluator."""
+        return math.fsum(
+            each.copies * member.problem.objective.value(member.problem, each.configuration)
+            for member, each in self
+        )
+
+    @property
+    def mean_latency(self) -> float:
+        """Value over all operations: the mean latency in ms where nothing is priced."""
+        operations = sum(m.copies * m.problem.demand.operations for m in self.fleet.members)
+        return self.value / operations
+
+    @cached_property
+    def load(self) -> FloatArray:
+        """Use of each shared limit, shape (rows,)."""
+        total = np.zeros(len(self.rows.capacity))
+        for member, each in self:
+            total += each.copies * self.rows.use(member, each.configuration)
+        return total
+
+    @cached_property
+    def overloads(self) -> tuple[tuple[str, float, float], ...]:
+        """(name, load, limit) of the shared limits that the plan breaks."""
+        limit = self.rows.capacity
+        beyond = self.load > limit + _TOLERANCE * np.maximum(limit, 1.0)
+        return tuple(
+            (self.rows.names[row], float(self.load[row]), float(limit[row]))
+            for row in np.flatnonzero(beyond)
+        )
+
+    @cached_property
+    def violations(self) -> tuple[str, ...]:
+        """Return what the plan breaks, in words: rules of databases, then shared limits."""
+        broken = [
+            f"{member.name}: {why}"
+            for member, each in self
+            for why in violations(member.problem, each.configuration)
+        ]
+        broken += [f"{name}: {load:g} of {limit:g}" for name, load, limit in self.overloads]
+        return tuple(broken)
+
+    @property
+    def gap(self) -> float:
+        """(value − bound) / value, at least 0; +∞ when nothing is proven."""
+        return relative_gap(self.value, self.bound)
+
+
+@dataclass(frozen=True, eq=False)
+class NoFleetPlan:
+    """The end of a search that found no plan.
+
+    Attributes
+    ----------
+    fleet
+        The question.
+    proven
+        Whether it is proven that there is none.
+    reasons
+        In words: databases that fit no sites, or the limits that are short, with numbers.
+    prices
+        Prices of the shared limits that prove it, shape (rows,); None: no proof, or the first
+        reason alone is enough.
+    termination
+        Why the search stopped.
+    """
+
+    fleet: FleetProblem
+    proven: bool
+    reasons: tuple[str, ...]
+    prices: FloatArray | None = None
+    termination: Termination = Termination.FINISHED
+
+
+def worst_value(fleet: FleetProblem) -> float:
+    """Return a value that no plan of a fleet exceeds: every trip as long as the longest RTT.
+
+    A lower bound above it proves that there is no plan. O(members · clients).
+    """
+    total = []
+    for member in fleet.members:
+        demand, rules = member.problem.demand, member.problem.rules
+        client, site = float(demand.client_rtt.max()), float(demand.site_rtt.max())
+        worst = client * float(demand.near.sum() + demand.direct.sum())
+        worst += site * float(demand.relay.sum() + demand.quorum.sum())
+        if rules.cost_weight:
+            prices = [member.problem.site_costs(leader) for leader in range(len(fleet.sites))]
+            dearest = max(float(row.max()) for row in prices if row is not None)
+            worst += rules.cost_weight * rules.replicas_max * dearest
+        total.append(member.copies * worst)
+    return math.fsum(total)

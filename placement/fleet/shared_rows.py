@@ -1,0 +1,150 @@
+"""Use of shared limits as rows of numbers: what each configuration of a database takes of them.
+
+For a fixed leader ℓ the use of every limit is linear in the placement. With the price π of each row
+and the replicas R, a configuration pays
+
+    Σ_{r ∈ R} price[ℓ, r]
+    price[ℓ, r] = storage_gb · π_storage[r]  +  [r = ℓ] · leader_operations · π_leader[ℓ]
+                + [r ≠ ℓ] · written_gb · π_egress[ℓ]
+                + [r new] · (π_moves + storage_gb · π_moved)  +  Σ_{groups} π_apart[group, r]
+
+which is the form of a price of replicas that the exact search takes.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from placement.checks import BoolArray, FloatArray, IntArray
+from placement.fleet.fleet_problem import FleetMember, FleetProblem
+from placement.model.configuration import Configuration
+
+__all__ = ["SharedRows"]
+
+
+class SharedRows:
+    """The finite limits of a fleet as rows: names, capacities, use and prices.
+
+    Parameters
+    ----------
+    fleet
+        The databases and their limits.
+
+    Attributes
+    ----------
+    names
+        What each row limits, such as ``"storage GB at eu-west-1"``.
+    capacity
+        Limit of each row, shape (rows,).
+    """
+
+    def __init__(self, fleet: FleetProblem) -> None:
+        self.fleet = fleet
+        limits, sites = fleet.limits, len(fleet.sites)
+        names: list[str] = []
+        capacity: list[float] = []
+
+        def add(what: str, limit: FloatArray | None) -> IntArray | None:
+            """Add a row for each site with a finite limit; return them, −1 where there is none."""
+            if limit is None:
+                return None
+            rows = np.full(sites, -1)
+            for site in np.flatnonzero(np.isfinite(limit)):
+                rows[site] = len(names)
+                names.append(f"{what} at {fleet.sites[site]}")
+                capacity.append(float(limit[site]))
+            return rows
+
+        def add_one(what: str, limit: float | None) -> int:
+            if limit is None or not np.isfinite(limit):
+                return -1
+            names.append(what)
+            capacity.append(float(limit))
+            return len(names) - 1
+
+        self._storage = add("storage GB", limits.storage_gb)
+        self._leading = add("leader operations", limits.leader_operations)
+        self._egress = add("outgoing GB", limits.egress_gb)
+        self._moves = add_one("new replicas", limits.most_moves)
+        self._moved = add_one("GB moved", limits.most_moved_gb)
+        self._apart: dict[str, list[IntArray]] = {}
+        for number, group in enumerate(limits.apart, 1):
+            rows = add(f"databases of group {number}", np.ones(sites))
+            assert rows is not None
+            for name in group:
+                self._apart.setdefault(name, []).append(rows)
+        self.names = tuple(names)
+        self.capacity = np.array(capacity, dtype=np.float64)
+
+    def use(self, member: FleetMember, configuration: Configuration) -> FloatArray:
+        """Return what one database takes of each row with a configuration, shape (rows,)."""
+        found = np.zeros(len(self.capacity) + 1)  # the last is that of row −1: no limit
+        replicas = np.array(configuration.replicas, dtype=np.intp)
+        if self._storage is not None:
+            np.add.at(found, self._storage[replicas], member.storage_gb)
+        if self._leading is not None:
+            found[self._leading[configuration.leader]] += member.leader_load
+        if self._egress is not None:
+            shipped = member.written_gb * (len(replicas) - 1)
+            found[self._egress[configuration.leader]] += shipped
+        new = int(self._is_new(member)[replicas].sum())
+        found[self._moves] += new
+        found[self._moved] += new * member.storage_gb
+        for rows in self._apart.get(member.name, ()):
+            np.add.at(found, rows[replicas], 1.0)
+        return found[:-1]
+
+    def price(self, member: FleetMember, prices: FloatArray) -> FloatArray:
+        """Return the price of a replica at each site under each leader, shape (sites, sites).
+
+        Row = leader. The sum over the replicas of a configuration is the price of its use:
+        ``prices @ use(member, configuration)``.
+        """
+        padded, sites = np.append(prices, 0.0), len(self.fleet.sites)
+        each = np.where(self._is_new(member), padded[self._moves], 0.0)
+        each = each + np.where(self._is_new(member), member.storage_gb * padded[self._moved], 0.0)
+        if self._storage is not None:
+            each = each + member.storage_gb * padded[self._storage]
+        for rows in self._apart.get(member.name, ()):
+            each = each + padded[rows]
+        found = np.tile(each, (sites, 1))
+        if self._egress is not None:
+            shipped = np.tile((member.written_gb * padded[self._egress])[:, np.newaxis], sites)
+            np.fill_diagonal(shipped, 0.0)
+            found += shipped
+        if self._leading is not None:
+            found[np.diag_indices(sites)] += member.leader_load * padded[self._leading]
+        return np.asarray(found)
+
+    def fits_alone(self, member: FleetMember) -> tuple[BoolArray, BoolArray]:
+        """Return the sites that can hold a replica of one database, and those that can lead it.
+
+        No plan of the fleet uses the others: the database alone is beyond a limit there.
+        """
+        sites = len(self.fleet.sites)
+        hold, lead = np.ones(sites, dtype=np.bool_), np.ones(sites, dtype=np.bool_)
+        padded = np.append(self.capacity, np.inf)
+        if self._storage is not None:
+            hold &= padded[self._storage] >= member.storage_gb
+        if self._leading is not None:
+            lead &= padded[self._leading] >= member.leader_load
+        if self._egress is not None:
+            least = member.written_gb * (member.problem.rules.replicas_min - 1)
+            lead &= padded[self._egress] >= least
+        return hold, lead & hold
+
+    def _is_new(self, member: FleetMember) -> BoolArray:
+        """Return whether a replica at each site would be new, shape (sites,)."""
+        return self._new_sites[member.name]
+
+    @cached_property
+    def _new_sites(self) -> dict[str, BoolArray]:
+        found = {}
+        for member in self.fleet.members:
+            new = np.ones(len(self.fleet.sites), dtype=np.bool_)
+            if member.present is not None:
+                new[list(member.present.replicas)] = False
+            found[member.name] = new
+        return found

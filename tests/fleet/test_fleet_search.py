@@ -1,0 +1,278 @@
+"""Plans of fleets against the full integer program over every configuration."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from formulations.fleet import FleetSearch, prove_fleet_bound, solve_fleet
+from formulations.fleet.pricing import price_member
+from formulations.solvers.highs import Guard, run_highs
+from formulations.solvers.program_builder import Builder
+from formulations.solvers.statuses import Verdict
+from placement import Problem
+from placement.errors import CertificateError, InputError
+from placement.feasibility.feasible_plans import find_feasible
+from placement.fleet import (
+    FleetMember,
+    FleetPlan,
+    FleetProblem,
+    NoFleetPlan,
+    Placed,
+    SharedLimits,
+    SharedRows,
+)
+from placement.model.configuration import Configuration
+from placement.testing import random_instance
+from tests.effort import examples
+from tests.reference import configurations
+
+
+def drawn_fleet(seed: int) -> FleetProblem:
+    """Return a small fleet whose limits are between too tight and loose."""
+    rng = np.random.default_rng(seed)
+    sites = int(rng.integers(3, 7))
+    base = random_instance(int(rng.integers(1000)), sites=sites, clients=4, prices=True)
+    members = []
+    for number in range(int(rng.integers(1, 7))):
+        counts = base.counts * rng.lognormal(0, 1.5, base.counts.shape)
+        if rng.random() < 0.2:
+            counts[:, 1:] = 0.0
+        replicas = int(rng.integers(1, min(4, sites) + 1))
+        low = int(rng.integers(1, replicas + 1))
+        problem = Problem(
+            base.replace(counts=counts),
+            replicas=(low, replicas) if rng.random() < 0.3 else replicas,
+            voters=int(rng.integers(1, low + 1)),
+            forbidden=base.sites[:1] if rng.random() < 0.2 and sites > 4 else (),
+            cost_weight=float(rng.choice([0.0, 0.5])),
+        )
+        present = find_feasible(problem) if rng.random() < 0.6 else None
+        members.append(
+            FleetMember(
+                f"db-{number}",
+                problem,
+                storage_gb=float(np.round(rng.lognormal(0, 1), 2)),
+                written_gb=float(np.round(rng.lognormal(0, 1), 2)),
+                leader_operations=None if rng.random() < 0.5 else float(rng.integers(0, 5)),
+                present=present,
+                copies=int(rng.choice([1, 1, 1, 2, 3])),
+            )
+        )
+    held = sum(m.copies * m.storage_gb * m.problem.rules.replicas_max for m in members)
+    led = sum(m.copies * m.leader_load for m in members)
+    sent = sum(m.copies * m.written_gb * (m.problem.rules.replicas_max - 1) for m in members)
+    number = sum(m.copies for m in members)
+
+    def limit(total: float) -> np.ndarray | None:
+        if rng.random() < 0.4:
+            return None
+        values = total / sites * rng.uniform(0.6, 3.0, sites)
+        values[rng.random(sites) < 0.2] = math.inf
+        return values
+
+    singles = [m.name for m in members if m.copies == 1]
+    return FleetProblem(
+        members,
+        SharedLimits(
+            storage_gb=limit(held),
+            leader_operations=limit(led),
+            egress_gb=limit(sent),
+            most_moves=float(rng.integers(0, 3 * number)) if rng.random() < 0.4 else None,
+            most_moved_gb=float(rng.uniform(0, held)) if rng.random() < 0.3 else None,
+            apart=[singles[:2]] if len(singles) >= 2 and rng.random() < 0.3 else (),
+        ),
+    )
+
+
+def every_configuration(problem: Problem) -> list[Configuration]:
+    return [Configuration.of(*each) for each in configurations(problem)]
+
+
+def optimum(fleet: FleetProblem) -> float:
+    """Return the least value of any plan: an integer program over all configurations."""
+    rows, builder = SharedRows(fleet), Builder()
+    shared = builder.add_rows(-np.inf, rows.capacity, len(rows.capacity))
+    for member in fleet.members:
+        every = every_configuration(member.problem)
+        if not every:
+            return math.inf
+        costs = [member.problem.objective.value(member.problem, one) for one in every]
+        columns = builder.add_columns(costs, np.inf, integer=True)
+        place = builder.add_rows(member.copies, member.copies, 1)
+        builder.put(np.full(len(every), place[0]), columns, 1.0)
+        for column, one in zip(columns, every, strict=True):
+            use = rows.use(member, one)
+            builder.put(shared, np.full(len(shared), column), use)
+    found = run_highs(builder.program(), Guard())
+    if found.verdict is Verdict.INFEASIBLE:
+        return math.inf
+    assert found.verdict is Verdict.OPTIMAL
+    return found.objective
+
+
+@pytest.mark.parametrize("seed", range(examples(30)))
+def test_bound_optimum_and_value_are_in_order(seed: int) -> None:
+    fleet = drawn_fleet(seed)
+    best = optimum(fleet)
+    found = solve_fleet(fleet, FleetSearch(gap=0.0, seed=seed))
+    if isinstance(found, NoFleetPlan):
+        assert not found.proven or best == math.inf
+        assert found.reasons
+        return
+    assert not found.violations
+    slack = 1e-7 * max(abs(best), 1.0)
+    assert found.bound <= best + slack
+    assert found.value >= best - slack
+    assert found.gap == pytest.approx(max(0.0, found.value - found.bound) / (found.value or 1.0))
+    assert found.prices is not None
+    again = prove_fleet_bound(fleet, found.prices)
+    assert again == pytest.approx(found.bound, rel=1e-9, abs=1e-9)
+    larger = prove_fleet_bound(fleet, 3.0 * found.prices + 0.1)
+    assert larger <= best + slack  # any prices prove a bound
+
+
+def test_most_small_fleets_are_solved_to_a_small_gap() -> None:
+    solved = gaps = feasible = 0
+    for seed in range(100, 100 + examples(20)):
+        fleet = drawn_fleet(seed)
+        if optimum(fleet) == math.inf:
+            continue
+        feasible += 1
+        found = solve_fleet(fleet, FleetSearch(gap=1e-3))
+        if isinstance(found, FleetPlan):
+            solved += 1
+            gaps += found.value <= optimum(fleet) * 1.02 + 1e-9
+    assert feasible >= 5
+    assert solved >= 0.8 * feasible
+    assert gaps >= 0.8 * solved
+
+
+@pytest.mark.parametrize("seed", range(examples(20)))
+def test_the_price_of_replicas_is_the_price_of_their_use(seed: int) -> None:
+    fleet = drawn_fleet(seed)
+    rows, rng = SharedRows(fleet), np.random.default_rng(seed)
+    prices = rng.random(len(rows.capacity))
+    for member in fleet.members:
+        table = rows.price(member, prices)
+        least = math.inf
+        hold, lead = rows.fits_alone(member)
+        for one in every_configuration(member.problem):
+            paid = float(prices @ rows.use(member, one))
+            assert table[one.leader, list(one.replicas)].sum() == pytest.approx(paid)
+            if lead[one.leader] and hold[list(one.replicas)].all():
+                least = min(least, paid + member.problem.objective.value(member.problem, one))
+        assert price_member(rows, member, prices).least == pytest.approx(least, rel=1e-9)
+
+
+def pair(**limits: object) -> FleetProblem:
+    instance = random_instance(3, sites=4, clients=3)
+    problem = Problem(instance, replicas=2, voters=1)
+    members = [FleetMember(name, problem, storage_gb=10.0) for name in ("a", "b")]
+    return FleetProblem(members, SharedLimits(**limits))  # type: ignore[arg-type]
+
+
+def test_without_limits_each_database_is_alone() -> None:
+    found = solve_fleet(pair())
+    assert isinstance(found, FleetPlan)
+    assert found.gap == pytest.approx(0.0, abs=1e-9)
+    first, second = found.placed
+    assert first[0].configuration == second[0].configuration
+
+
+def test_databases_kept_apart_share_no_site() -> None:
+    found = solve_fleet(pair(apart=[["a", "b"]]), FleetSearch(gap=0.0))
+    assert isinstance(found, FleetPlan)
+    (one,), (other,) = found.placed
+    assert not set(one.configuration.replicas) & set(other.configuration.replicas)
+
+
+def test_a_database_larger_than_any_site_is_named() -> None:
+    found = solve_fleet(pair(storage_gb=np.full(4, 9.0)))
+    assert isinstance(found, NoFleetPlan)
+    assert found.proven
+    assert found.reasons == (
+        "a fits no sites, even alone",
+        "b fits no sites, even alone",
+    )
+
+
+def test_too_little_storage_in_all_is_proven_with_the_sites_that_are_short() -> None:
+    found = solve_fleet(pair(storage_gb=np.array([15.0, 15.0, 5.0, 5.0])))
+    assert isinstance(found, NoFleetPlan)
+    assert found.proven
+    assert all(why.startswith("storage GB at ") for why in found.reasons)
+    assert found.prices is not None
+
+
+def test_no_moves_keep_the_present_configuration() -> None:
+    instance = random_instance(3, sites=5, clients=3)
+    problem = Problem(instance, replicas=2, voters=1)
+    present = Configuration.of(4, (4,), (3, 4))
+    fleet = FleetProblem([FleetMember("a", problem, present=present)], SharedLimits(most_moves=0))
+    found = solve_fleet(fleet, FleetSearch(gap=0.0))
+    assert isinstance(found, FleetPlan)
+    assert found.placed[0][0].configuration.replicas == (3, 4)
+
+
+def test_more_capacity_never_makes_the_bound_worse() -> None:
+    tight = solve_fleet(pair(storage_gb=np.full(4, 10.0)), FleetSearch(gap=0.0))
+    loose = solve_fleet(pair(storage_gb=np.full(4, 20.0)), FleetSearch(gap=0.0))
+    assert isinstance(tight, FleetPlan)
+    assert isinstance(loose, FleetPlan)
+    assert loose.bound <= tight.bound * (1 + 1e-9)
+
+
+def test_several_processes_give_the_same_bound() -> None:
+    instance = random_instance(5, sites=4, clients=3)
+    rng = np.random.default_rng(0)
+    members = [
+        FleetMember(
+            f"db-{i}",
+            Problem(instance.replace(counts=instance.counts * rng.random(instance.counts.shape)),
+                    replicas=2, voters=1),
+            storage_gb=float(rng.random()),
+        )
+        for i in range(300)
+    ]  # fmt: skip
+    fleet = FleetProblem(members, SharedLimits(storage_gb=np.full(4, 100.0)))
+    one = solve_fleet(fleet, FleetSearch(processes=1))
+    two = solve_fleet(fleet, FleetSearch(processes=2))
+    assert isinstance(one, FleetPlan)
+    assert isinstance(two, FleetPlan)
+    assert one.bound == two.bound
+    assert one.rounds == two.rounds
+    assert one.prices is not None
+    assert two.prices is not None
+    assert (one.prices == two.prices).all()
+    for found in (one, two):  # the integer programs end at a gap, by a clock
+        assert found.gap <= 1e-3
+        assert not found.violations
+
+
+def test_wrong_prices_prove_nothing() -> None:
+    fleet = pair(storage_gb=np.full(4, 20.0))
+    for bad in ([1.0], [-1.0, 0, 0, 0], [math.nan, 0, 0, 0], [math.inf, 0, 0, 0]):
+        with pytest.raises(CertificateError):
+            prove_fleet_bound(fleet, np.array(bad))
+
+
+def test_questions_that_a_fleet_cannot_hold_are_refused() -> None:
+    priced = random_instance(0, sites=4, clients=3, prices=True)
+    problem = Problem(priced, replicas=2, voters=1, budget=1e9)
+    with pytest.raises(InputError, match="budget"):
+        FleetMember("a", problem)
+    good = Problem(priced, replicas=2, voters=1)
+    with pytest.raises(InputError, match="storage_gb"):
+        FleetMember("a", good, storage_gb=-1)
+    with pytest.raises(InputError, match="duplicate"):
+        FleetProblem([FleetMember("a", good), FleetMember("a", good)], SharedLimits())
+    with pytest.raises(InputError, match="one for each of the 4 sites"):
+        FleetProblem([FleetMember("a", good)], SharedLimits(storage_gb=np.ones(3)))
+    with pytest.raises(InputError, match="apart"):
+        FleetProblem([FleetMember("a", good)], SharedLimits(apart=[["a", "b"]]))
+    with pytest.raises(InputError, match="copies"):
+        FleetPlan(FleetProblem([FleetMember("a", good, copies=2)], SharedLimits()),
+                  [[Placed(Configuration.of(0, (0,), (0, 1)))]])  # fmt: skip
