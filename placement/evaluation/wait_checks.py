@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 from placement.errors import InputError, UnsupportedError
@@ -29,7 +30,7 @@ def refuse_waits(problem: Problem, what: str) -> None:
     UnsupportedError
         For a question whose operations have waits or constants.
     """
-    if problem.demand.has_waits:
+    if any(one.has_waits for one in problem.operations):  # a watch has no demand yet
         raise UnsupportedError(
             f"{what} knows operations of the four coefficients alone, and those of the question "
             f"have waits or constants ({_who(problem)}); ask it with operations without them, or "
@@ -79,6 +80,7 @@ def check_waits(problem: Problem) -> None:
     for term in demand.waits:
         for clause in term.clauses:
             _check_need(problem, clause)
+        _check_parts(problem, term.clauses)
         if term.origin != "leader" and not (
             rules.replicas_min == rules.replicas_max == rules.voters
         ):
@@ -118,6 +120,25 @@ def _check_need(problem: Problem, clause: Clause) -> None:
             value=str(clause),
             expected=f"at most {size} of {clause.role}",
         )
+
+
+def _check_parts(problem: Problem, clauses: tuple[Clause, ...]) -> None:
+    """Refuse clauses about two parts of a role that together ask for more members than it has."""
+    rules = problem.rules
+    for first, second in itertools.combinations(clauses, 2):
+        apart = first.role == second.role and first.level == second.level
+        if not apart or {first.scope, second.scope} != {"inside", "outside"}:
+            continue
+        size = rules.voters if first.role == "voters" else rules.replicas_max
+        # whoever asks inside its own domain is a member there: a majority is one at least
+        asked = sum(one.need if isinstance(one.need, int) else 1 for one in (first, second))
+        if asked > size and "all" not in (first.need, second.need):
+            raise InputError(
+                f"more answers than {first.role}: nobody answers inside and outside",
+                field="waits",
+                value=f"{first} + {second}",
+                expected=f"at most {size} together",
+            )
 
 
 def _check_groups(problem: Problem, protocol: Protocol) -> None:

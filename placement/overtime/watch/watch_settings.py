@@ -14,6 +14,7 @@ import numpy as np
 
 from placement.checks import FloatArray
 from placement.errors import InputError, UnitsWarning
+from placement.evaluation.wait_checks import refuse_waits
 from placement.io.problem_document import problem_document
 from placement.model.configuration import Configuration
 from placement.model.instance import Instance
@@ -54,6 +55,8 @@ class WatchSettings:
     InputError
         For an instance whose RTTs vary by interval, a weight of money in the objective, a grace
         that is no whole number >= 0.
+    UnsupportedError
+        For operations with waits or constants.
     """
 
     problem: Problem
@@ -67,6 +70,7 @@ class WatchSettings:
 
     def __post_init__(self) -> None:
         problem = self.problem
+        refuse_waits(problem, "a watch")
         if problem.instance.varying_rtt:
             raise InputError(
                 "RTTs that vary by interval",
