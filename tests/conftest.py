@@ -40,6 +40,10 @@ settings.load_profile(PROFILE)
 # Pages are as wide as the terminal of who runs the tests, unless this says otherwise.
 os.environ["COLUMNS"] = "80"
 
+# Messages of argparse are compared: in English on every machine, and without a search for
+# translations, which takes a tenth of a short call of the command.
+os.environ["LANGUAGE"] = "C"
+
 # The modules and some thousand tests that pytest holds are no garbage: with the usual thresholds a
 # tenth of the time goes into looking through them again and again.
 gc.set_threshold(5_000)
