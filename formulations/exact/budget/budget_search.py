@@ -184,10 +184,13 @@ class BudgetSearch:
         return True
 
     def _propose(self, leaders: list[tuple[int, float]]) -> None:
-        """Find a first plan: what runs, or a greedy one and swaps under promising leaders."""
+        """Find a first plan: near what runs, else a greedy one and swaps for promising leaders."""
         for start in (self.options.start, self.problem.present):
             if start is not None:
                 self.accept(start)
+        if self.problem.moves is not None and self.best is not None:
+            self._descend()
+            return
         for leader, floor in leaders[:_PROPOSED]:
             if time.perf_counter() > self.end:
                 raise TimeoutError
@@ -196,19 +199,19 @@ class BudgetSearch:
                 found = affordable_set(self._affordable(leader), leader, limits, objective)
                 for one in () if found is None else self._kept(leader, found):
                     self.accept(one)
-        if self.problem.moves is not None:
-            self._descend()
 
     def _descend(self) -> None:
         """Take the best single change to the best plan until none improves it."""
         for _ in range(_MOST_STEPS):
             before = self.best
-            if before is None:
-                return
-            for one in neighbours(self.problem, before):
-                if time.perf_counter() > self.end:
-                    raise TimeoutError
-                self.accept(one)
+            assert before is not None
+            if time.perf_counter() > self.end:
+                raise TimeoutError
+            around = list(neighbours(self.problem, before))
+            values = self.problem.objective.values(self.problem, around)
+            for place in np.argsort(values, kind="stable").tolist():
+                if values[place] >= self.value or self.accept(around[place]):
+                    break
             if self.best is before:
                 return
 

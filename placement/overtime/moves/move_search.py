@@ -7,6 +7,9 @@ The price of a move from a given configuration is additive in sites, votes and l
 
 the value being the objective of the problem in ms: the mean latency, or a percentile.
 
+The mean latency and the prices are one question (`Problem.moves`), for the methods that take it:
+``exact`` proves the answer in one search. For other methods and objectives:
+
 - *Sites.* With k replicas, add·|R' ∖ R| + remove·|R ∖ R'| = (add + remove)·|R' ∖ R| +
   remove·(|R| − k): a price per site that is added, which is money in the objective
   (`Problem.cost_weight`). Any method that weighs money takes it.
@@ -33,8 +36,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from placement.errors import InputError, UnitsWarning
-from placement.evaluation.moves import changes
+from placement.checks import LARGEST
+from placement.errors import InputError, UnitsWarning, UnsupportedError
+from placement.evaluation.moves import Moves, changes
 from placement.evaluation.score import TIE
 from placement.evaluation.wait_checks import refuse_waits
 from placement.feasibility.feasible_plans import violations
@@ -53,6 +57,9 @@ _MOST_PARTS = 400
 
 _MOST_MONEY = 1e12
 """Price of a site in ms from which parts are split instead, so that every sum stays exact."""
+
+_MOST_PRICE = 1e9
+"""Price in ms from which prices are not part of the question."""
 
 _LEAST_HORIZON = 1e-6
 """Horizon that stands for all shorter ones in the search; below it nothing is proven."""
@@ -120,10 +127,10 @@ def best_move(
 
     Notes
     -----
-    One search where only sites have a price; at most 2^(|V| + 1) with votes and leader, usually a
-    handful. Where the method proves too little, steepest descent over
-    :func:`placement.feasibility.neighbours.neighbours` follows. Ties: single changes that cost
-    nothing are taken back one by one, which need not reach the nearest of all.
+    One search where the method takes prices of moves, or only sites have a price; else at most
+    2^(|V| + 1) with votes and leader, usually a handful. Where the method proves too little,
+    steepest descent over :func:`placement.feasibility.neighbours.neighbours` follows. Ties: single
+    changes that cost nothing are taken back one by one, which need not reach the nearest of all.
     """
     refuse_waits(problem, "a move with a price")
     search = _MoveSearch(problem, current, prices, horizon, answer)
@@ -136,7 +143,11 @@ def best_move(
         return BestMove(current, worth, worth, 0)
     bound = search.quick_bound(floor, stays)
     if status_of(search.best is not None, search.value, bound) is not Status.OPTIMAL:
-        bound = max(bound, search.run())
+        try:
+            bound = max(bound, search.run())
+        except UnsupportedError:
+            search.split_prices()
+            bound = max(bound, search.run())
     if search.best is None:
         return None
     if status_of(True, search.value, bound) is not Status.OPTIMAL:
@@ -188,9 +199,27 @@ class _MoveSearch:
     per_site: bool = field(init=False)
     sites_move: bool = field(init=False)
     priced: Problem = field(init=False)
+    whole: bool = field(init=False)  # all prices are part of the question
 
     def __post_init__(self) -> None:
         self.weight = 1.0 / max(self.horizon, _LEAST_HORIZON)
+        prices = tuple(map(self._finite, dataclasses.astuple(self.prices)))
+        self.whole = (
+            self.problem.objective.minimises_mean
+            and _LEAST_HORIZON <= self.horizon <= LARGEST
+            and 0 < max(prices) <= _MOST_PRICE
+        )
+        if not self.whole:
+            self.split_prices()
+            return
+        leader, vote, add, remove = prices
+        moves = Moves(add, remove, vote, vote, leader, horizon=self.horizon)
+        self.priced = self.problem.replace(current=self.current, moves=moves)
+        self.per_site = self.sites_move = False
+
+    def split_prices(self) -> None:
+        """Leave the prices of votes and leader to the parts, for methods that take no moves."""
+        self.whole = False
         rules = self.problem.rules
         most = max(self._finite(self.prices.add), self._finite(self.prices.remove))
         weighs = rules.budget is None and self.problem.minimises_mean
@@ -289,6 +318,8 @@ class _MoveSearch:
 
     def _sizes_matter(self) -> bool:
         """Return True when the price of the sites depends on |R'| beside the added sites."""
+        if self.whole:
+            return False
         if self.per_site:
             return self._finite(self.prices.remove) > 0
         return self._finite(self.prices.remove) > 0 or self._finite(self.prices.add) > 0
@@ -308,6 +339,8 @@ class _MoveSearch:
     def _decided(self, part: _Part) -> float:
         """Least price of what a part has decided, as far as the money does not count it."""
         rules, now, prices = self.problem.rules, self.current, self.prices
+        if self.whole:
+            return 0.0
         total = self._finite(prices.leader) if part.leads is False else 0.0
         lost = len(part.lost_votes)
         gained = max(0, rules.voters - (len(now.voters) - lost))
@@ -324,6 +357,8 @@ class _MoveSearch:
     def _split(self, part: _Part, found: Configuration) -> tuple[_Part, ...]:
         """Split a part at a change of its plan that has a price and is not counted yet."""
         after = changes(self.current, found)
+        if self.whole:
+            return ()
         if after.leader and part.leads is None and self.prices.leader:
             return tuple(dataclasses.replace(part, leads=leads) for leads in (True, False))
         if self.prices.voter:
