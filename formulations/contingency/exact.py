@@ -105,8 +105,7 @@ class LossSearch:
         self.best: Configuration | None = None
         self.value = math.inf
         self.bound = -math.inf
-        # certificates are about clients that stay
-        self.certify = bool(options.settings.get("certificate")) and not self.goal.clients_move
+        self.certify = bool(options.settings.get("certificate"))
         self.claim: LossClaimRecord | None = None
         self.ties: Callable[[], Mapping[str, object]] | None = None
         self.notes: list[str] = []

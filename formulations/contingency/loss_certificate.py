@@ -78,6 +78,8 @@ class LossClaimRecord:
         Indices of the active clients.
     replicas
         The most replicas.
+    clients_move
+        Whether clients of lost sites move: then no bound rules a site out as a successor.
     """
 
     goal: Goal
@@ -92,10 +94,12 @@ class LossClaimRecord:
     trees: Mapping[tuple[int, int], FloatArray]
     clients: IntArray
     replicas: int
+    clients_move: bool = False
 
     def to_json(self) -> dict[str, object]:
         """Return the claim and its proof as JSON-like data."""
         out = [[], []] if self.goal == "weighted" else [self._out(case) for case in (0, 1)]
+        out[1] = [] if self.clients_move else out[1]
         leaders = [s for s in range(len(self.may_lead)) if self.may_lead[s] and s not in out[0]]
         slack = [a - b for a, b in zip(self.reached, self.required, strict=True)]
         count = len(self.clients)

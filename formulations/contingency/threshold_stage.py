@@ -186,6 +186,7 @@ class ThresholdStage:
             trees=self.trees.trees,
             clients=core.active,
             replicas=self.rules.replicas_max,
+            clients_move=self.search.goal.clients_move,
         )
 
     @property

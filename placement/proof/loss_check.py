@@ -100,7 +100,7 @@ def _check(question: LossClaim, certificate: Mapping[str, Any], work: Work) -> t
         u = read_multipliers(numbers, bits, len(question.claim.clients))
         out = reached(question, site, u, work)
         no_leaders |= {site} if out[0] else set()
-        no_heirs |= {site} if out[1] else set()
+        no_heirs |= {site} if out[1] and not question.moved else set()
     heirs = [s for s, votes in enumerate(question.may_vote) if votes and s not in no_heirs]
     events = bounds = 0
     proved: dict[int, set[int | None]] = {}

@@ -1,7 +1,9 @@
 """Claim of a certificate about losses, and the numbers behind it on an exact or rounded grid.
 
-The normal case is scenario 0, loss L is scenario 1 + L. A claim has a threshold T_s for every
-scenario and says that each configuration reaches one of them, X_s >= T_s:
+The normal case is scenario 0, loss L is scenario 1 + L. Where clients of lost sites move, a loss
+counts without a replica there as well, and has a second number for that, 1 + losses + L. A claim
+has a threshold T_s for every scenario and says that each configuration reaches one of them,
+X_s >= T_s:
 
 - goal "worst": all thresholds are the claimed bound;
 - goal "bounded": T_0 is the claimed bound, and the others are the limit and what the evaluator
@@ -22,6 +24,7 @@ from functools import cached_property
 import numpy as np
 
 from placement.contingency.objective import Contingency, Goal
+from placement.evaluation.losses import demand_after
 from placement.problem import Problem
 from placement.proof.claim import Claim, finest_bit, integers
 from placement.proof.led_costs import LedCosts
@@ -38,7 +41,7 @@ class LossClaim:
     Parameters
     ----------
     problem
-        With an objective about losses; clients stay where they are.
+        With an objective about losses.
     goal
         Of the claim: that of the objective, or "bounded" for the plans of a worst case.
     bound
@@ -61,6 +64,8 @@ class LossClaim:
         Number of the loss that takes each site; −1: none.
     shares
         p of each loss in units of 2^-`share_bits`, for "weighted".
+    moved
+        The claim with the RTTs of the clients after each loss that moves some, by its number.
     """
 
     def __init__(
@@ -68,15 +73,23 @@ class LossClaim:
     ) -> None:
         contingency = problem.objective
         assert isinstance(contingency, Contingency)
-        if contingency.together != 1 or contingency.clients_move:
-            raise ValueError("certificates are about losses of one domain, and clients that stay")
+        if contingency.together != 1:
+            raise ValueError("certificates are about losses of one domain")
         if bound == math.inf and goal == "weighted":
             raise ValueError("a bound on a mean over outages is finite")
         self.goal, self.rules = goal, problem.rules
         self.finite = bound != math.inf
-        self.claim = Claim(problem, bound if self.finite else 0.0, granularity)
+        losses = contingency.losses(problem)
+        moved = {
+            number: demand_after(problem, loss.sites).client_rtt
+            for number, loss in enumerate(losses)
+            if contingency.moves_clients(problem, loss)
+        }
+        claimed = bound if self.finite else 0.0
+        self.claim = Claim(problem, claimed, granularity, list(moved.values()))
+        self.moved = {n: self.claim.with_client_rtt(rtt) for n, rtt in moved.items()}
         self.leader_may_move = contingency.leader_may_move
-        self.lost = [loss.sites for loss in contingency.losses(problem)]
+        self.lost = [loss.sites for loss in losses]
         self.loss_of = [-1] * len(problem.instance.sites)
         for number, sites in enumerate(self.lost):
             for site in sites:
@@ -112,11 +125,26 @@ class LossClaim:
 
     def sites_lost(self, scenario: int) -> frozenset[int]:
         """Sites that a scenario takes."""
-        return self.lost[scenario - 1] if scenario else _NOBODY
+        return self.lost[self.loss(scenario)] if scenario else _NOBODY
+
+    def loss(self, scenario: int) -> int:
+        """Return the loss of a scenario; −1: the normal one."""
+        return (scenario - 1) % len(self.lost) if scenario else -1
+
+    @property
+    def scenarios(self) -> int:
+        """Number of scenarios: a loss that moves clients has a second one, which always counts."""
+        return 1 + len(self.lost) * (2 if self.moved else 1)
 
     def in_force(self, inside: Collection[int]) -> set[int]:
-        """Scenarios that count where these sites hold replicas: the losses that hit one."""
-        return {0, *(1 + self.loss_of[site] for site in inside if self.loss_of[site] >= 0)}
+        """Scenarios that count where these sites hold replicas.
+
+        Of losses that hit one, and the second ones of losses that move clients; where outages are
+        weighted, each loss has one number.
+        """
+        second = 1 if self.goal == "weighted" else 1 + len(self.lost)
+        hit = (1 + self.loss_of[site] for site in inside if self.loss_of[site] >= 0)
+        return {0, *hit, *(second + loss for loss in self.moved)}
 
 
 class LossGrid(LedCosts):
@@ -126,6 +154,8 @@ class LossGrid(LedCosts):
     ----------
     normal, after
         Thresholds of the normal case and of losses; None: infinite.
+    moved
+        The numbers after each loss that moves clients.
     """
 
     def __init__(self, question: LossClaim, *, exact: bool) -> None:
@@ -134,3 +164,8 @@ class LossGrid(LedCosts):
             None if threshold is None else self.threshold(threshold)
             for threshold in question.thresholds()
         )
+        self.moved = {n: LedCosts(claim, exact=exact) for n, claim in question.moved.items()}
+
+    def of_loss(self, loss: int) -> LedCosts:
+        """Return the numbers after a loss; −1: with nothing lost."""
+        return self.moved.get(loss, self)

@@ -16,7 +16,8 @@ normal case what is left of 1, since a loss that misses I costs at least the nor
 the sites that it takes.
 
 A site is *out* as a leader where the normal bound, with no site but its own fixed, reaches T_0, and
-as a successor where it reaches T of losses: with fewer sites no bound falls.
+as a successor where it reaches T of losses: with fewer sites no bound falls. Where clients
+move, no site is out as a successor: clients may come closer to what is left.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 
 import numpy as np
 
@@ -46,16 +46,15 @@ class _GridOfLeader:
     def __init__(self, grid: LossGrid, leader: int, group: Sequence[int]) -> None:
         self.grid = grid
         self._leader, self._group = leader, group
+        self._known: dict[tuple[int, bool], RoundedCosts | ExactCosts] = {}
 
-    @cached_property
-    def of_leader(self) -> RoundedCosts | ExactCosts:
-        """Costs under the leader."""
-        return self.grid.costs(self._leader)
-
-    @cached_property
-    def of_group(self) -> RoundedCosts | ExactCosts:
-        """Costs under the best of the group for each site."""
-        return self.grid.costs(self._group)
+    def costs(self, loss: int, by_group: bool) -> RoundedCosts | ExactCosts:
+        """Costs after a loss under the leader, or under the best of the group for each site."""
+        key = (loss if loss in self.grid.moved else -1, by_group)
+        if key not in self._known:
+            leads = self._group if by_group else self._leader
+            self._known[key] = self.grid.of_loss(key[0]).costs(leads)
+        return self._known[key]
 
 
 class LossProof(ThresholdProof[_GridOfLeader]):
@@ -92,7 +91,7 @@ class LossProof(ThresholdProof[_GridOfLeader]):
         ]
         choice = SiteChoice(question.rules, leader, None)
         clients = len(question.claim.clients)
-        super().__init__(choice, whom, work, clients, 1 + len(question.lost), grids)
+        super().__init__(choice, whom, work, clients, question.scenarios, grids)
 
     def start(self, *held: int) -> State:
         """Return the state in which nothing is decided but pins, and `held`, who vote."""
@@ -113,11 +112,12 @@ class LossProof(ThresholdProof[_GridOfLeader]):
         )
 
     def _costs(self, form: _GridOfLeader, scenario: int) -> RoundedCosts | ExactCosts:
-        return form.of_group if self._led_by_group(scenario) else form.of_leader
+        return form.costs(self.question.loss(scenario), self._led_by_group(scenario))
 
     def _rest(self, form: _GridOfLeader, scenario: int, state: State) -> int | None:
         leaders = self.group if self._led_by_group(scenario) else (self.leader,)
-        return form.grid.led(leaders, self._lost(scenario), state)
+        grid = form.grid.of_loss(self.question.loss(scenario))
+        return grid.led(leaders, self._lost(scenario), state)
 
     def _threshold(self, form: _GridOfLeader, scenario: int) -> int | None:
         return form.grid.after if scenario else form.grid.normal
@@ -180,7 +180,8 @@ class _SetValues:
     def __init__(self, proof: LossProof, grid: LossGrid, replicas: list[int]) -> None:
         self.proof, self.grid, self.replicas = proof, grid, replicas
         self.question = proof.question
-        self.hits = sorted(self.question.in_force(replicas) - {0})
+        force = self.question.in_force(replicas) - {0}
+        self.hits = sorted({1 + self.question.loss(scenario) for scenario in force})
         self._reads: dict[tuple[int, int], int] = {}
         self._near: dict[int, list[int]] = {}
 
@@ -223,7 +224,7 @@ class _SetValues:
         return min((score for score in scores if score is not None), default=None)
 
     def _score(self, scenario: int, leader: int, voters: Sequence[int]) -> int | None:
-        costs = self.grid.single(leader)
+        costs = self.grid.of_loss(self.question.loss(scenario)).single(leader)
         if len(voters) < self.question.rules.quorum:
             return None
         if (scenario, leader) not in self._reads:

@@ -28,7 +28,9 @@ def small(**extra):
 
 QUESTIONS = {
     "pairs": {"objective": Contingency(together=2), "quorum": 1},
-    "clients move": {"objective": Contingency(clients_move=True)},
+    "weighted, leaders move": {
+        "objective": Contingency("site", "weighted", probability=0.01, leader_may_move=True)
+    },
 }
 
 
