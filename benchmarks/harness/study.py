@@ -34,6 +34,7 @@ MODULES = MappingProxyType(
         "exact.rules": "benchmarks.exact.rules",
         "exact.speed": "benchmarks.exact.speed",
         "exact.sweep": "benchmarks.exact.sweep",
+        "explore": "benchmarks.explore.study",
         "foundation": "benchmarks.foundation.study",
         "live.etcd": "benchmarks.live.etcd_study",
         "live.postgresql": "benchmarks.live.postgresql_study",

@@ -11,12 +11,12 @@ from urllib.parse import unquote
 
 import pytest
 
+from benchmarks.explore.browser import CHROMIUM, DRIVER, Browser
 from placement import load, solve
 from placement.explore.question import read_question
 from placement.io.formats.document import parse_json
 from tests.explore.serving import Served, served
 from tests.report import worlds
-from tests.report.browser import CHROMIUM, DRIVER, Browser
 
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None or DRIVER is None,

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.explore.browser import CHROMIUM, DRIVER, Browser
 from placement.plan import Plan, evaluate
 from placement.report import report_html
 from tests.report import worlds
-from tests.report.browser import CHROMIUM, DRIVER, Browser
 from tests.report.test_pages import PLANS, results_file, row, seen
 
 pytestmark = pytest.mark.skipif(

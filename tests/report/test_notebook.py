@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import placement
+from benchmarks.explore.browser import CHROMIUM, DRIVER, Browser
 from placement.testing import random_instance
-from tests.report.browser import CHROMIUM, DRIVER, Browser
 
 EVIL = '<script>document.title="evil"</script>'
 ALLOWED = {"table", "caption", "tbody", "tr", "th", "td"}

@@ -1,0 +1,1 @@
+"""Time of an answer of the explorer, in a real browser."""

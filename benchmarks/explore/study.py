@@ -1,0 +1,150 @@
+"""Time from a change of the question to the drawn answer of the explorer, in Chromium.
+
+    python -m benchmarks run explore                  a minute; needs Chromium and its driver
+    python -m benchmarks run explore --write-docs     table of docs/compare-and-sweep.md
+
+Starts `placement explore azure` (48 sites, 44 clients), opens the page without a window at 1,600 by
+1,000 pixels, and changes one control after the other: the number of replicas and of voters, a rule
+of a site, the demand of a client, the operation mix, the hour of day. Each change waits for its
+answer. The page itself measures, from the event of the control until the frame with the plan on
+the map is drawn; the search of this time is reported by the server. The 99th percentile and the
+panels, which come after the plan, are not part of it.
+
+Writes results/explore.csv in the folder of the benchmarks, one row per change. Exit code 1 when an
+answer is not proven.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from benchmarks.explore.browser import CHROMIUM, DRIVER, Browser
+from benchmarks.harness.doc_pages import markdown_table
+from benchmarks.harness.machine import ROOT, describe, sentence
+from benchmarks.harness.result_files import Row, read_rows, save_csv
+from benchmarks.harness.study import Study
+from placement.errors import MissingDependencyError
+
+__all__ = ["CHANGES", "STUDY", "table"]
+
+RESULTS = ROOT / "benchmarks" / "results" / "explore.csv"
+HEADS = ("change", "status", "ms", "search_ms", "machine")
+
+_SET = """
+const field = document.getElementById('{field}');
+field.value = {value};
+field.dispatchEvent(new Event('input', {{bubbles: true}}));
+"""
+_RULE = """
+const mark = document.querySelectorAll('.sites [data-index]')[{value}];
+mark.dispatchEvent(new MouseEvent('click', {{bubbles: true}}));
+document.querySelector('[data-rule=forbidden]').click();
+"""
+CHANGES = {
+    "replicas": (_SET, "replicas", (5, 6, 7, 8, 9)),
+    "voters": (_SET, "voters", (5, 3, 4)),
+    "forbidden site": (_RULE, "", (3, 11, 19, 27, 35, 43)),
+    "demand of a client": (_SET, "factor", (0.5, 2, 3, 5, 1)),
+    "operation mix": (_SET, "mix-3", (5, 10, 20, 40)),
+    "hour of day": (_SET, "interval", (4, 12, 20, 28, 36, 44)),
+}
+"""Kind of change -> script, control, and its values in turn."""
+
+_STATE = """
+const data = document.documentElement.dataset;
+return data.asked === data.drawn && data.milliseconds
+  ? [data.milliseconds, document.getElementById('took').textContent,
+     document.getElementById('status').textContent] : null;
+"""
+
+
+def _rows(browser: Browser, changes: int) -> Iterator[tuple[str, str, float, float]]:
+    """Yield kind, status, and the milliseconds of answer and search, of changes in turn."""
+    kinds = list(CHANGES)
+    for number in range(changes):
+        kind = kinds[number % len(kinds)]
+        script, field, values = CHANGES[kind]
+        value = values[number // len(kinds) % len(values)]
+        browser.run("delete document.documentElement.dataset.milliseconds;"
+                    + script.format(field=field, value=value))  # fmt: skip
+        found = _answer(browser)
+        amount, unit = found[1].rpartition("search ")[2].split()
+        search = float(amount) * (1.0 if unit == "ms" else 1000.0)
+        yield kind, found[2], float(found[0]), search
+        time.sleep(0.2)  # the 99th percentile of the plan before has its turn
+
+
+def _answer(browser: Browser) -> Sequence[str]:
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        found = browser.run(_STATE)
+        if found:
+            return [str(part) for part in found]
+        time.sleep(0.01)
+    raise TimeoutError("the page draws no answer")
+
+
+def table(found: Sequence[Row]) -> str:
+    """Return the rows as a Markdown table, one line per kind of change, and what they ran on."""
+    lines = []
+    for kind in (*dict.fromkeys(row["change"] for row in found), "all"):
+        rows = [row for row in found if kind in (row["change"], "all")]
+        times = sorted(float(row["ms"]) for row in rows)
+        search = statistics.median(float(row["search_ms"]) for row in rows)
+        proven = sum(row["status"].startswith(("optimal", "infeasible")) for row in rows)
+        late = times[min(len(times) - 1, round(0.95 * (len(times) - 1)))]
+        lines.append(
+            (
+                kind, f"{proven} of {len(rows)}", f"{search:.1f}",
+                f"{statistics.median(times):.0f}", f"{late:.0f}", f"{times[-1]:.0f}",
+            )
+        )  # fmt: skip
+    heads = ("change", "proven", "search, ms", "drawn, ms: median", "95th percentile", "worst")
+    machines = dict.fromkeys(row["machine"] for row in found)
+    return "\n".join([markdown_table(heads, lines), "", *machines])
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--changes", type=int, default=120)
+    parser.add_argument("--results", type=Path, default=RESULTS)
+
+
+def _run_study(asked: argparse.Namespace) -> int:
+    """Run the benchmark."""
+    if CHROMIUM is None or DRIVER is None:
+        raise MissingDependencyError("Chromium and its driver are needed (Debian: chromium-driver)")
+    command = [sys.executable, "-m", "placement", "explore", "azure", "--no-open"]
+    machine = sentence(describe(("numpy", "starlette", "uvicorn")))
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        address = server.stdout.readline().strip()
+        with Browser(1600, 1000) as browser:
+            browser.resize(1600, 1000)
+            browser.visit(address)
+            _answer(browser)
+            rows = [(*row[:2], f"{row[2]:.1f}", f"{row[3]:.2f}", machine)
+                    for row in _rows(browser, asked.changes)]  # fmt: skip
+    finally:
+        server.terminate()
+        server.wait(30)
+    save_csv(asked.results, HEADS, rows)
+    found = read_rows(asked.results)
+    print(table(found))
+    return int(any(not row["status"].startswith(("optimal", "infeasible")) for row in found))
+
+
+STUDY = Study(
+    __doc__,
+    _add_arguments,
+    _run_study,
+    results=("explore.csv",),
+    page="docs/compare-and-sweep.md",
+    report=lambda: {"explore.csv": table(read_rows(RESULTS))},
+)
