@@ -50,10 +50,12 @@ def add_parser(parts: Subparsers) -> None:
         "--method",
         choices=("auto", "enumeration", "cp-sat", "milp", "assignment", "radius"),
         default="auto",
-        help="for one key (default auto)",
+        help="method for one key (default auto)",
     )
     group.add_argument("--time-limit", type=types.seconds, default=math.inf, metavar="S")
-    group.add_argument("--processes", type=types.threads, default=1, metavar="N", help="for --keys")
+    group.add_argument(
+        "--processes", type=types.threads, default=1, metavar="N", help="processes of --keys"
+    )
     group.add_argument(
         "--batch", type=types.whole(1), default=500, metavar="N", help="keys per unit of work"
     )

@@ -84,13 +84,13 @@ def add_question(parser: argparse.ArgumentParser) -> None:
         "--p-reads",
         type=types.number(0, 1, above=True),
         metavar="P",
-        help="of reads, in place of --p",
+        help="share of reads within the threshold, in place of --p",
     )
     group.add_argument(
         "--p-writes",
         type=types.number(0, 1, above=True),
         metavar="P",
-        help="of writes, in place of --p",
+        help="share of writes within the threshold, in place of --p",
     )
     group.add_argument(
         "--n-max", type=types.whole(1), default=5, metavar="N", help="largest N (default 5)"
@@ -105,7 +105,7 @@ def add_question(parser: argparse.ArgumentParser) -> None:
         help="sites lost at once (default 1)",
     )
     group.add_argument(
-        "--regions", metavar="LEVEL", help="level of the data set that makes the regions"
+        "--regions", metavar="LEVEL", help="level whose failure domains are the regions"
     )
     group.add_argument("--lose-region", action="store_true", help="a whole region is lost")
     group.add_argument(

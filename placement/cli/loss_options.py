@@ -28,20 +28,23 @@ def add_goals(parser: argparse.ArgumentParser, title: str) -> argparse._Mutually
     """
     goal = parser.add_argument_group(title).add_mutually_exclusive_group()
     goal.add_argument(
-        "--worst", action="store_true", help="the worst latency over all losses, and none"
+        "--worst",
+        action="store_true",
+        help="minimise the worst latency over normal operation and all losses",
     )
     goal.add_argument(
         "--weighted",
         action="append",
         type=types.text,
         metavar="P|NAME=P",
-        help="the mean over outages: probability of every loss, or of each by name (repeatable)",
+        help="minimise the mean over outages: P is the probability of every loss, NAME=P of one "
+        "(repeatable)",
     )
     goal.add_argument(
         "--limit",
         type=types.number(),
         metavar="MS",
-        help="normal latency, with at most MS after any loss",
+        help="minimise the normal latency, with at most MS after any loss",
     )
     return goal
 

@@ -83,7 +83,7 @@ def add_instance(
         metavar="CLIENT=F",
         help="multiply the demand of a client by F; may be repeated",
     )
-    add_sites(group, "--without", "sites that are gone; the clients there stay")
+    add_sites(group, "--without", "sites to leave out; the clients there stay")
     parser.set_defaults(wait=[])
     if waits:
         group.add_argument(
@@ -115,7 +115,7 @@ def add_constraints(parser: argparse.ArgumentParser, *, configuration: bool = Fa
         group.add_argument("--leader", required=True, metavar="SITE", help="the leader")
         add_sites(group, "--voters", "all voters", required=True)
         add_sites(group, "--replicas", "all replicas", required=True)
-        group = parser.add_argument_group("constraints to hold it against")
+        group = parser.add_argument_group("constraints to check")
     else:
         group = parser.add_argument_group("question")
         for option, metavar, text in (
@@ -202,7 +202,7 @@ def add_method(parser: argparse.ArgumentParser) -> None:
         "--method",
         default=DEFAULT_METHOD,
         metavar="NAME",
-        help=f"placement methods lists them (default {DEFAULT_METHOD})",
+        help=f"method to use (default {DEFAULT_METHOD}); placement methods lists all",
     )
     add_limits(group)
     group.add_argument(
@@ -216,7 +216,7 @@ def add_method(parser: argparse.ArgumentParser) -> None:
 
 def add_limits(group: argparse._ArgumentGroup) -> None:
     """Add limits, seed and threads, and whether to show progress."""
-    group.add_argument("--time-limit", type=types.seconds, metavar="S", help="seconds")
+    group.add_argument("--time-limit", type=types.seconds, metavar="S", help="most seconds")
     group.add_argument(
         "--gap",
         type=types.fraction,
@@ -224,13 +224,13 @@ def add_limits(group: argparse._ArgumentGroup) -> None:
         metavar="G",
         help="relative gap that is good enough (default 0: prove the optimum)",
     )
-    group.add_argument("--seed", type=types.seed, default=0, metavar="N", help="of the method")
+    group.add_argument("--seed", type=types.seed, default=0, metavar="N", help="seed of the method")
     group.add_argument("--threads", type=types.threads, default=1, metavar="N")
     group.add_argument(
         "--progress",
         action=argparse.BooleanOptionalAction,
         default=None,
-        help="a line on stderr (default: when that is a terminal)",
+        help="show the progress on stderr (default: if stderr is a terminal)",
     )
 
 

@@ -49,31 +49,32 @@ def add_distributions(group: argparse._ActionsContainer, horizon: str = "--horiz
     group.add_argument(
         "--client-distributions",
         metavar="FILE",
-        help="those from clients to sites, where they are in a file of their own",
+        help="distributions of RTTs from clients to sites, if they are in a separate file",
     )
     group.add_argument(
         "--spread",
         type=types.number(0, 100),
         metavar="V",
-        help="instead: one family for all pairs, standard deviation V times the RTT",
+        help="in place of --distributions: one family for all pairs, whose standard deviation is V "
+        "times the RTT",
     )
     group.add_argument(
         "--family",
         choices=("lognormal", "gamma"),
-        help="of --spread (default lognormal)",
+        help="family of distributions of --spread (default lognormal)",
     )
     group.add_argument(
         "--bin-width",
         type=types.number(above=True),
         metavar="MS",
-        help="how finely RTTs are told apart (default 1)",
+        help="width of the bins of RTTs (default 1)",
     )
     group.add_argument(
         horizon,
         dest="rtt_horizon",
         type=types.number(above=True),
         metavar="MS",
-        help="RTTs beyond it are only known to be longer",
+        help="end of the last bin: longer RTTs count as longer than any limit",
     )
     group.set_defaults(rtt_horizon_option=horizon)
 

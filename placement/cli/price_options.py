@@ -92,12 +92,12 @@ def add_prices(parser: argparse.ArgumentParser) -> None:
         help="hours that one interval of demand covers (default: all intervals are one month)",
     )
     group.add_argument(
-        "--stored-gb", type=types.number(), metavar="GB", help="GB of one replica, for its copy"
+        "--stored-gb", type=types.number(), metavar="GB", help="GB that one replica holds"
     )
     group.add_argument(
         "--replication",
         choices=("leader", "gateway"),
-        help="who ships a write to the replicas: the leader, or the site of the client",
+        help="sender of a write to the replicas: the leader, or the site of the client (gateway)",
     )
 
 

@@ -42,7 +42,7 @@ def add_table_output(parser: argparse.ArgumentParser, *, plot: bool = True) -> N
     shape.add_argument("--csv", action="store_true", help="the whole table as CSV on stdout")
     add_file(group, "write the table: .csv or .json")
     if plot:
-        group.add_argument("--plot", metavar="FILE", help="draw it: .png, .svg or .pdf")
+        group.add_argument("--plot", metavar="FILE", help="draw the table: .png, .svg or .pdf")
     else:
         parser.set_defaults(plot=None)
 

@@ -37,7 +37,11 @@ def add_parser(verbs: Subparsers) -> None:
     add_prices(parser)
     group = parser.add_argument_group("server")
     group.add_argument(
-        "--port", type=types.whole(0, 65535), default=0, metavar="N", help="default: a free one"
+        "--port",
+        type=types.whole(0, 65535),
+        default=0,
+        metavar="N",
+        help="port (default: a free one)",
     )
     group.add_argument(
         "--host",

@@ -44,7 +44,7 @@ def add_parser(verbs: Subparsers) -> None:
         action="append",
         type=types.names,
         metavar="NAMES",
-        help="separated by commas (default: all; placement methods lists them)",
+        help="methods, separated by commas (default: all; placement methods lists them)",
     )
     group.add_argument(
         "--protocols",

@@ -25,7 +25,7 @@ def add_parser(verbs: Subparsers) -> None:
     parser = verbs.add_parser(
         "evaluate",
         help="score a configuration of your own",
-        description="Score a configuration, and hold it against constraints.",
+        description="Compute the latency of a configuration, and check it against constraints.",
     )
     add_instance(parser)
     add_constraints(parser, configuration=True)

@@ -111,7 +111,7 @@ def add_parser(verbs: Subparsers) -> None:
         "(default: names that fit)",
     )
     demand.add_argument(
-        "--mix", help="instead: the same demand of every client, with a named operation mix"
+        "--mix", help="in place of --counts: the same demand of every client, with a named mix"
     )
     demand.add_argument(
         "--operation",
@@ -149,10 +149,10 @@ def add_parser(verbs: Subparsers) -> None:
         metavar="F",
         help="multiply RTTs, 1000 for seconds",
     )
-    more.add_argument("--name", help="of the instance (default: that of the folder)")
+    more.add_argument("--name", help="name of the instance (default: that of the folder)")
     group = parser.add_argument_group("files")
     group.add_argument(
-        "-o", "--output", required=True, metavar="FOLDER", help="where the instance goes"
+        "-o", "--output", required=True, metavar="FOLDER", help="folder of the new instance"
     )
     group.add_argument("--tables", choices=("csv", "parquet"), default="csv")
     group.add_argument("--force", action="store_true", help="replace an existing instance")

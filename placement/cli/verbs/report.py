@@ -21,14 +21,16 @@ def add_parser(verbs: Subparsers) -> None:
         "from a plan that solve wrote, from benchmark results (.jsonl), or from the JSON of "
         "compare or sweep.",
     )
-    parser.add_argument("source", metavar="PLAN-OR-RESULTS", help="a file")
+    parser.add_argument(
+        "source", metavar="PLAN-OR-RESULTS", help="a plan, results or a table in a file"
+    )
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the HTML file")
     parser.add_argument("--force", action="store_true", help="replace existing files")
     parser.add_argument(
         "--from",
         dest="present",
         metavar="PLAN",
-        help="the plan file of what runs today: its bill stands beside that of the plan",
+        help="plan file of the present configuration: its bill is shown beside that of the plan",
     )
     parser.add_argument(
         "--figures",
@@ -36,7 +38,10 @@ def add_parser(verbs: Subparsers) -> None:
         help="write the figures of a plan or of results there too (needs matplotlib)",
     )
     parser.add_argument(
-        "--format", choices=("png", "svg"), default="png", help="of the figures (default png)"
+        "--format",
+        choices=("png", "svg"),
+        default="png",
+        help="format of the figures (default png)",
     )
     add_json(parser)
     parser.set_defaults(run=run)

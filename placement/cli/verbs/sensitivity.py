@@ -43,13 +43,13 @@ def add_parser(verbs: Subparsers) -> None:
         type=types.whole(),
         default=5,
         metavar="N",
-        help="heaviest clients to look at (default 5)",
+        help="number of heaviest clients to analyse (default 5)",
     )
     parser.add_argument(
         "--exact",
         action="store_true",
-        help="find the RTT ranges exactly, by proving optima along the way, instead of one that "
-        "is sure to be safe",
+        help="find the exact RTT ranges by further proofs of optimality, in place of ranges that "
+        "are certainly safe",
     )
     parser.add_argument(
         "--doubt",

@@ -51,12 +51,14 @@ def add_question(parser: argparse.ArgumentParser, *, leader: bool) -> None:
     if leader:
         group.add_argument("--leader", metavar="SITE", help="site of the leaseholder")
     group = parser.add_argument_group("run")
-    group.add_argument("--seed", type=types.seed, default=0, metavar="N", help="of random draws")
+    group.add_argument(
+        "--seed", type=types.seed, default=0, metavar="N", help="seed of random draws"
+    )
     group.add_argument(
         "--progress",
         action=argparse.BooleanOptionalAction,
         default=None,
-        help="a line on stderr (default: when that is a terminal)",
+        help="show the progress on stderr (default: if stderr is a terminal)",
     )
     add_table_output(parser, plot=False)
 

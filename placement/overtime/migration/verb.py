@@ -58,7 +58,7 @@ def add_parser(verbs: Subparsers) -> None:
         "--percents", type=types.names, default="50,90,99", metavar="LIST",
         help="percentiles shown (default 50,90,99)",
     )  # fmt: skip
-    group.add_argument("--seed", type=types.seed, default=0, metavar="N", help="default 0")
+    group.add_argument("--seed", type=types.seed, default=0, metavar="N", help="seed (default 0)")
     group = parser.add_argument_group(
         "distributions of RTTs (default: those of the plan, else every RTT constant)"
     )

@@ -50,8 +50,8 @@ def add_parser(verbs: Subparsers) -> None:
         help="replay demand over time: strategies against the oracle",
         description="Replay demand interval by interval: every strategy sets the leader (tier 1), "
         "the voters too (tier 2), or everything (tier 3) from what was seen before, and pays for "
-        "what then came. The first interval is only learnt from. An interval counts half of the "
-        "one after it unless --decay or --half-life says otherwise.",
+        "what then came. The first interval is not counted: strategies only learn from it. An "
+        "interval counts half of the one after it unless --decay or --half-life says otherwise.",
     )
     add_instance(parser, waits=False)
     group = parser.add_argument_group("demand (default: the instance's own, as one database)")
@@ -63,12 +63,17 @@ def add_parser(verbs: Subparsers) -> None:
         "operation (.csv, .tsv, .parquet)",
     )
     source.add_argument("--fleet", type=types.whole(1), metavar="N", help="generate N databases")
-    group.add_argument("--fleet-seed", type=types.seed, default=0, metavar="N", help="default 0")
     group.add_argument(
-        "--days", type=types.whole(1, 3660), default=1, help="of the fleet (default 1)"
+        "--fleet-seed", type=types.seed, default=0, metavar="N", help="seed of --fleet (default 0)"
     )
     group.add_argument(
-        "--minutes", type=types.whole(1, 1440), default=30, help="of its intervals (default 30)"
+        "--days", type=types.whole(1, 3660), default=1, help="days of --fleet (default 1)"
+    )
+    group.add_argument(
+        "--minutes",
+        type=types.whole(1, 1440),
+        default=30,
+        help="minutes of one interval of --fleet (default 30)",
     )
     group.add_argument(
         "--merge", type=types.whole(1), metavar="K", help="make one interval of every K"
@@ -79,7 +84,7 @@ def add_parser(verbs: Subparsers) -> None:
     group.add_argument(
         "--deployments",
         metavar="FILE",
-        help="what the databases run on: database, site, role (replica, voter, leader); default: "
+        help="present configurations: database, site, role (replica, voter, leader); default: "
         "the sites of --replicas and --voters, or, for numbers, the plan for the first interval",
     )
     group.add_argument(
@@ -91,9 +96,15 @@ def add_parser(verbs: Subparsers) -> None:
         "'given' beside 'average' (also: a column share in the file of --deployments)",
     )
     group.add_argument(
-        "--tiers", type=types.names, default="1,2", metavar="LIST", help="default 1,2"
+        "--tiers",
+        type=types.names,
+        default="1,2",
+        metavar="LIST",
+        help="tiers: 1, 2, 3 (default 1,2)",
     )
-    group.add_argument("--strategies", type=types.names, metavar="LIST", help="default: all")
+    group.add_argument(
+        "--strategies", type=types.names, metavar="LIST", help="strategies (default: all)"
+    )
     group.add_argument(
         "--half-life",
         type=types.number(above=True, infinite=True),
@@ -101,22 +112,27 @@ def add_parser(verbs: Subparsers) -> None:
         help="intervals after which demand counts half (instead of --decay)",
     )
     group.add_argument(
-        "--method", default="exact", metavar="NAME", help="who plans (default exact)"
+        "--method",
+        default="exact",
+        metavar="NAME",
+        help="method that computes the plans (default exact)",
     )
     group.add_argument(
         "--progress",
         action=argparse.BooleanOptionalAction,
         default=None,
-        help="a line on stderr (default: when that is a terminal)",
+        help="show the progress on stderr (default: if stderr is a terminal)",
     )
     group = parser.add_argument_group("output")
-    group.add_argument("--database", metavar="NAME", help="shown in detail (default: the busiest)")
+    group.add_argument(
+        "--database", metavar="NAME", help="database to show in detail (default: the busiest)"
+    )
     group.add_argument(
         "--top", type=types.whole(1), default=3, metavar="K", help="leaders shown (default 3)"
     )
     add_json(group)
     add_file(group, "write every row of the result: .csv or .parquet")
-    group.add_argument("--plot", metavar="FILE", help="draw it: .png, .svg or .pdf")
+    group.add_argument("--plot", metavar="FILE", help="draw the result: .png, .svg or .pdf")
     parser.set_defaults(run=run, decay=None)
 
 

@@ -87,7 +87,9 @@ def add_parser(verbs: Subparsers) -> None:
     group.add_argument("--start", metavar="PLAN", help="the plan that runs now")
     group = parser.add_argument_group("reading")
     mode = group.add_mutually_exclusive_group()
-    mode.add_argument("--once", action="store_true", help="read what there is, and end (default)")
+    mode.add_argument(
+        "--once", action="store_true", help="read the intervals there are, and end (default)"
+    )
     mode.add_argument("--follow", action="store_true", help="go on until Ctrl-C")
     mode.add_argument(
         "--adopt",
@@ -102,15 +104,14 @@ def add_parser(verbs: Subparsers) -> None:
         type=types.number(0, 1e6),
         default=5.0,
         metavar="S",
-        help="seconds between looks (default 5)",
+        help="seconds between two reads of the folder or table (default 5)",
     )
     group.add_argument(
         "--settle",
         type=types.number(0, 1e6),
         default=1.0,
         metavar="S",
-        help="seconds a file must stand unchanged; 0 where files are renamed into place "
-        "(default 1)",
+        help="seconds a file must be unchanged; 0 where files are renamed into place (default 1)",
     )
     group.add_argument(
         "--grace",
@@ -120,7 +121,7 @@ def add_parser(verbs: Subparsers) -> None:
         help="take an interval of a folder once G later ones have arrived (default 0)",
     )
     group.add_argument(
-        "--final", action="store_true", help="the last interval of a table is finished too"
+        "--final", action="store_true", help="take the last interval of a table as complete"
     )
     group.add_argument("--database", metavar="NAME", help="rows of this database only")
     group = parser.add_argument_group("method")
@@ -128,7 +129,7 @@ def add_parser(verbs: Subparsers) -> None:
         "--method",
         default=DEFAULT_METHOD,
         metavar="NAME",
-        help=f"placement methods lists them (default {DEFAULT_METHOD})",
+        help=f"method to use (default {DEFAULT_METHOD}); placement methods lists all",
     )
     group.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the method"
