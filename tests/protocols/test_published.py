@@ -2,6 +2,8 @@
 
 - The ring of 24 places of josehu07/summerset (the authors of Bodega, arXiv 2509.07158).
 - The RTTs of EPaxos Revisited, NSDI 2021, page 7.
+- Five European regions in vitorenesduarte/fantoch (the authors of Atlas, EuroSys 2020; Apache or
+  MIT): RTTs in whole ms, 0 within a region, as the tests in ``fantoch_bote/src/lib.rs`` state them.
 """
 
 from __future__ import annotations
@@ -71,6 +73,59 @@ def test_hops_on_the_ring_of_bodega_by_hand() -> None:
     assert write == 18 + 12  # the third of 0, 4, 12, 18, 24
     assert latencies(world, "leases", 12, servers)[3].tolist() == [18 + 24, 0]
     assert latencies(world, "pqr", 12, servers)[3, 1] == 18  # the third of 0, 6, 18, 18, 22
+
+
+def test_means_on_the_ring_of_bodega() -> None:
+    """Over the 13 clients; a client that reads from a majority may as well ask the leader."""
+    servers = [0, 3, 12, 14, 18]
+    world = ring()
+    found = {
+        protocol: latencies(world, protocol, 12, servers)
+        for protocol in ("raft", "epaxos", "leases", "pqr")
+    }
+    means = {protocol: one.mean(axis=0).round(1).tolist() for protocol, one in found.items()}
+    assert means["raft"] == [22.9, 10.9]
+    assert means["epaxos"] == [13.4, 13.4]
+    assert means["leases"] == [34.9, 1.4]
+    either = np.minimum(found["pqr"][:, 1], found["raft"][:, 1])
+    assert either.mean().round(1) == 8.8
+
+
+WEST = np.array([
+    [0.0, 10, 8, 7, 14], [10, 0, 13, 9, 19], [8, 13, 0, 7, 7], [7, 9, 7, 0, 14], [14, 19, 7, 14, 0],
+])  # fmt: skip
+"""europe-west1, 2, 3, 4 and 6."""
+
+
+def test_quorums_of_five_regions_in_europe() -> None:
+    group = list(range(5))
+    world = places(WEST, WEST)
+    for quorum, waits in ((2, [7, 9, 7, 7, 7]), (3, [8, 10, 7, 7, 14])):
+        for leader, wait in enumerate(waits):
+            found = latencies(world, f"flexible:quorum={quorum}", leader, group)
+            assert found[leader, 0] == wait
+    # without a leader: three answers of five, and four
+    for protocol, mean in (("epaxos", 9.2), ("atlas:f=1", 9.2), ("atlas:f=2", 10.8)):
+        assert latencies(world, protocol, 0, group)[:, 0].mean() == pytest.approx(mean)
+    for leader, mean in enumerate((14.8, 19.2, 14.0)):
+        found = latencies(world, "flexible:quorum=2", leader, group)[:, 0]
+        assert found.mean() == pytest.approx(mean)
+
+
+@pytest.mark.parametrize(
+    ("clients", "led", "three", "four"),
+    [([0, 1], (12.0, 14.0, 17.5), 9.0, 11.5), ([0, 2, 4], (14.3, 23.0, 12.0), 9.7, 10.7)],
+)
+def test_some_clients_of_these_regions(
+    clients: list[int], led: tuple[float, ...], three: float, four: float
+) -> None:
+    group = list(range(5))
+    world = places(WEST, WEST[clients])
+    for leader, mean in enumerate(led):
+        found = latencies(world, "flexible:quorum=2", leader, group)[:, 0]
+        assert found.mean().round(1) == mean
+    assert latencies(world, "atlas:f=1", 0, group)[:, 0].mean().round(1) == three
+    assert latencies(world, "atlas:f=2", 0, group)[:, 0].mean().round(1) == four
 
 
 @pytest.mark.parametrize(
