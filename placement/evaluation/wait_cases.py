@@ -262,7 +262,7 @@ class _Draft:
         need = np.where(self.need > own, self.need, 0)  # the leader is there
         size = blocks.sum(axis=2)
         good = (size >= need).all(axis=1) & (need <= rules.replicas_max).all(axis=1)
-        good &= ~(self.barred & rules.must_hold).any(axis=1) & ~self.barred[rows, led]
+        good &= ~self.barred[:, rules.must_hold].any(axis=1) & ~self.barred[rows, led]
         price = self.radii @ rounds
         keep = np.lexsort((price, self.which))
         keep = keep[good[keep]]
@@ -286,7 +286,7 @@ class _Draft:
             self.radii[keep], price[keep], bits, count, _padded(need, 0),
             _padded(forest.parent, -1), _padded(forest.family, 0),
         )  # fmt: skip
-        return per_leader, *(column[fits] for column in columns)
+        return per_leader, *(columns if fits.all() else (column[fits] for column in columns))
 
 
 def _padded(numbers: IntArray, filler: int) -> IntArray:
