@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
     from placement.model.configuration import Configuration
     from placement.model.instance import Instance
+    from placement.overtime.moves import MovePrices
     from placement.overtime.watch import Rejection, Watch, WatchSettings
+    from placement.problem import Problem
 
 __all__ = ["add_parser", "run"]
 
@@ -79,10 +81,9 @@ def add_parser(verbs: Subparsers) -> None:
         group.add_argument(
             f"--{option}-price",
             type=types.number(0, _LARGEST, infinite=True),
-            default=0.0,
             metavar="MS",
             help=f"cost {what}, in ms added to the latency of one interval; inf forbids it "
-            "(default 0)",
+            "(default 0 where another price is given; else from the variability of INSTANCE)",
         )
     group.add_argument("--start", metavar="PLAN", help="the plan that runs now")
     group = parser.add_argument_group("reading")
@@ -219,19 +220,35 @@ def _follow(watch: Watch, args: argparse.Namespace) -> int:
 
 def _settings(args: argparse.Namespace, instance: Instance) -> WatchSettings:
     from placement.overtime.decayed_counts import Decay
-    from placement.overtime.moves import Hysteresis, MovePrices
+    from placement.overtime.moves import Hysteresis
     from placement.overtime.watch import WatchSettings
 
+    problem = apply_percentile(problem_from(args, instance), args)
     return WatchSettings(
-        apply_percentile(problem_from(args, instance), args),
+        problem,
         Decay(args.decay),
         Hysteresis(args.horizon, args.confirm),
-        MovePrices(args.leader_price, args.voter_price, args.add_price, args.remove_price),
+        _prices(args, problem),
         args.method,
         settings_from(args),
         None if args.start is None else _plan(args.start, "--start", instance),
         args.grace,
     )
+
+
+def _prices(args: argparse.Namespace, problem: Problem) -> MovePrices:
+    """Return the prices of the options, or those that the variability of the instance suggests."""
+    from placement.methods import load_method, refusal
+    from placement.overtime.moves import MovePrices
+
+    given = (args.leader_price, args.voter_price, args.add_price, args.remove_price)
+    if any(price is not None for price in given):
+        return MovePrices(*(0.0 if price is None else price for price in given))
+    if refusal(load_method(args.method), problem) is not None:
+        return MovePrices()  # the refusal is told later
+    from placement.overtime.watch.default_prices import default_prices
+
+    return default_prices(problem, args.method)
 
 
 def _plan(path: str, option: str, instance: Instance) -> Configuration:
