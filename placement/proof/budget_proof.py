@@ -214,10 +214,7 @@ class LimitsProof(ThresholdProof[LedCosts]):
         return None if self.question.bound is None else form.threshold(self.question.claim.needed)
 
     def _bits(self, form: LedCosts, scenario: int) -> int:
-        if scenario < self.last:
-            return self.tables[scenario].bits
-        claim = self.question.claim
-        return claim.bits if form.exact or claim.rounded is None else claim.rounded.shift
+        return self.tables[scenario].bits if scenario < self.last else form.bits
 
     def _rest(self, form: LedCosts, scenario: int, state: State) -> int | None:
         most = self.choice.rules.replicas_max

@@ -32,6 +32,12 @@ class LedCosts:
         self._single: dict[int, RoundedCosts | ExactCosts] = {}
         self._near_voters: dict[int, list[int]] = {}
 
+    @property
+    def bits(self) -> int:
+        """Bits behind the binary point of the grid."""
+        grid = self.claim.rounded
+        return self.claim.bits if self.exact or grid is None else grid.shift
+
     def threshold(self, exact: int) -> int:
         """Return a number of the exact grid on this one, rounded up."""
         grid = self.claim.rounded

@@ -104,10 +104,7 @@ class LateProof(ThresholdProof[LedCosts]):
         return None if self.question.bound is None else form.threshold(self.question.claim.needed)
 
     def _bits(self, form: LedCosts, scenario: int) -> int:
-        if scenario != _MEAN:
-            return self.tables.bits
-        rounded = self.question.claim.rounded
-        return self.question.claim.bits if form.exact or rounded is None else rounded.shift
+        return form.bits if scenario == _MEAN else self.tables.bits
 
     def _other(self, event: Sequence[Any], number: int, state: State) -> bool:
         """Take the claim that no voters fit what each scenario alone leaves them."""
