@@ -16,6 +16,7 @@ import numpy as np
 
 from placement.checks import FloatArray
 from placement.errors import InputError
+from placement.evaluation.moves import Moves
 from placement.evaluation.objective import MEAN_LATENCY
 from placement.methods import load_method
 from placement.model.configuration import Configuration
@@ -124,6 +125,7 @@ class _DatabaseReplay:
     leader_shares: FloatArray | None
     method: str
     tick: Callable[[], None] | None
+    moves: Moves | None = None  # from each interval to the next
 
     @classmethod
     def of(
@@ -139,6 +141,8 @@ class _DatabaseReplay:
         votes = np.nonzero(deployments.voters[database])[0].tolist()
         wish = int(deployments.preferred[database])
         held = np.nonzero(deployments.replicas[database])[0].tolist()
+        moves = problem.moves
+        problem = problem.replace(current=None, moves=None)
         if tier < 3:
             names = problem.instance.sites
             problem = problem.replace(
@@ -150,7 +154,7 @@ class _DatabaseReplay:
         shares = deployments.leader_shares
         known = shares is not None and bool(shares[database].any())
         given = shares[database] if shares is not None and known else None
-        return cls(problem, counts, start, wish, given, method, tick)
+        return cls(problem, counts, start, wish, given, method, tick, moves)
 
     @cached_property
     def asked(self) -> list[Problem | None]:
@@ -218,6 +222,8 @@ class _DatabaseReplay:
                 if varying
                 else interval_problem(base, seen, interval - 1)
             )
+            if self.moves is not None and leader is None:
+                asked = asked.replace(current=chosen[-1], moves=self.moves)
             before = self._ask(asked, before)
             assert before.configuration is not None
             chosen.append(before.configuration)

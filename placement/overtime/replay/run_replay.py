@@ -25,6 +25,10 @@ Other objectives than the mean, such as a percentile or the worst loss, are plan
 every tier, and what is paid in an interval is their value in it. Their closest-to-writes and
 smallest-quorum are those of tier 3 in every tier, with the replicas and voters that are given.
 
+With `Problem.moves`, in tier 3, ``optimized`` weighs in every interval the price of the move from
+the configuration that it ran before, which is the deployment at first, and keeps the limits. What
+is paid is the latency alone, and the present configuration of the question plays no part.
+
 In tier 2 each leader comes with the best voters, in tier 3 with the best voters and replicas, that
 the strategy could know: those of the interval before where RTTs vary (closest-to-writes: of the
 first; static, worst, oracle: in hindsight). In tier 3 closest-to-writes and smallest-quorum are the
@@ -176,6 +180,8 @@ def _checked(
             )
     if problem.cost_weight or problem.budget is not None:
         raise UnsupportedError("a replay pays latency, not money: leave out budget and cost weight")
+    if problem.moves is not None and set(tiers) != {3}:
+        raise UnsupportedError("a replay weighs moves in tier 3 only: leave out the other tiers")
     votes = deployments.voters.sum(axis=1)
     if problem.quorum is not None and (votes < problem.quorum).any():
         few = trace.databases[int((votes < problem.quorum).argmax())]

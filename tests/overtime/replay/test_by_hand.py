@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import placement
-from placement import Instance, Problem
+from placement import Configuration, Instance, Moves, Problem, UnsupportedError
 from placement.overtime.replay import NOBODY, Deployments, Trace, replay, summary
 from tests.overtime.replay.cases import READS_MOVE, two_towns
 
@@ -115,3 +115,23 @@ def test_a_preferred_leader_that_may_not_lead_is_no_preference():
     for tier in (1, 2, 3):
         assert np.isnan(result.outcome(tier, "preferred").score).all()
         assert (result.outcome(tier, "optimized").leader == 1).all()
+
+
+def test_moves_are_weighed_from_interval_to_interval():
+    """A copy that costs more than it saves in the interval seen last is not made."""
+    problem, trace, both = two_towns(READS_MOVE, decay=math.inf)
+    here = Configuration.of(0, [0], [0])
+    alone = problem.replace(replicas=1, voters=1, current=here)
+
+    def leaders(price: float) -> list[int]:
+        asked = alone.replace(moves=Moves(add=price))
+        result = replay(asked, trace, both, tiers=(3,))
+        assert result.outcome(3, "oracle").score[0].tolist() == [16.0, 1.0, 0.0, 1.0]
+        return result.outcome(3, "optimized").leader[0].tolist()
+
+    free = replay(problem.replace(replicas=1, voters=1), trace, both, tiers=(3,))
+    assert leaders(0.0) == free.outcome(3, "optimized").leader[0].tolist()
+    assert len(set(leaders(98.0))) == 2  # 99 ms are saved where all reads come from one town
+    assert len(set(leaders(100.0))) == 1
+    with pytest.raises(UnsupportedError, match="tier 3"):
+        replay(alone.replace(moves=Moves()), trace, both, tiers=(1, 3))
