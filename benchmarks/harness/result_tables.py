@@ -21,6 +21,9 @@ from placement.text import escape, table, wrap
 
 __all__ = ["method_rows", "report_text"]
 
+_COLUMNS = 100
+"""Columns of text: a page of results must not depend on the terminal that writes it."""
+
 _HEAD = (
     "method",
     "cells",
@@ -62,7 +65,7 @@ def report_text(results: Results, *, markdown: bool = False) -> str:
     captions = {
         name: caption for run in results.runs for name, caption in run.get("captions", {}).items()
     }
-    parts.extend(wrap(f"{name}: {caption}") for name, caption in captions.items())
+    parts.extend(wrap(f"{name}: {caption}", _COLUMNS) for name, caption in captions.items())
     return "\n\n".join(parts)
 
 
@@ -71,7 +74,10 @@ def _head(results: Results) -> str:
     for run in results.runs:
         jobs = f", {run['jobs']} at once" if run.get("jobs", 1) != 1 else ""
         lines.append(
-            wrap(f"{run.get('suite')} of {run.get('started')}{jobs}: {sentence(run['machine'])}")
+            wrap(
+                f"{run.get('suite')} of {run.get('started')}{jobs}: {sentence(run['machine'])}",
+                _COLUMNS,
+            )
         )
     return "\n".join(lines)
 

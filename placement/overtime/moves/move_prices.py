@@ -80,6 +80,7 @@ class MovePrices:
 
         Examples
         --------
+        >>> from placement.evaluation.moves import changes
         >>> prices = MovePrices(leader=20.0, voter=5.0, add=100.0)
         >>> before = Configuration.of(0, [0, 1], [0, 1])
         >>> prices.of(changes(before, Configuration.of(0, [0, 2], [0, 2])))
