@@ -300,6 +300,30 @@ function intervalWords() {
   $("interval-field").querySelector("label").textContent = "Hour of day: " + words;
 }
 
+// moves from the configuration that runs today
+$("runs").addEventListener("click", () => {
+  if (state.problem.current) { delete state.problem.current; delete state.problem.moves; }
+  else if (last && last.leader) {
+    state.problem.current = { leader: last.leader, voters: last.voters, replicas: last.replicas };
+  } else { return; }
+  fill();
+  changed();
+});
+$("changes").addEventListener("input", () => {
+  const most = $("changes").valueAsNumber;
+  if (Number.isNaN(most)) { delete state.problem.moves; } else { state.problem.moves = { at_most: most }; }
+  changed();
+});
+function presentWords() {
+  const current = state.problem.current;
+  $("present").textContent = current
+    ? "Today: leader " + current.leader + "; replicas " + current.replicas.join(", ") + "."
+    : "Say which plan runs today to limit what changes.";
+  $("runs").textContent = current ? "No plan runs today" : "The shown plan runs today";
+  $("changes").disabled = !current;
+  $("changes").value = state.problem.moves && state.problem.moves.at_most !== undefined ? state.problem.moves.at_most : "";
+}
+
 // operation mix
 const shares = Array.from(document.querySelectorAll("[data-operation]"));
 shares.forEach((field) => field.addEventListener("input", () => {
@@ -400,6 +424,7 @@ function fill() {
   for (const id of ["percentile-field", "spread-field"]) { $(id).hidden = state.percentile === undefined; }
   if ($("interval")) { $("interval").value = state.interval ? data.intervals.indexOf(state.interval) + 1 : 0; }
   intervalWords();
+  presentWords();
   shares.forEach((one) => {
     const name = one.dataset.operation;
     one.value = state.mix ? state.mix[name] || 0 : 100 * data.operations[name];

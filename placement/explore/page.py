@@ -154,6 +154,13 @@ def _controls(instance: Instance) -> Markup:
             _field("weight", "Weight of money", _input("weight", "number", min="0", step="any",
                    placeholder="0"), f"ms·operations per {unit}"),
         )  # fmt: skip
+    moves = _group(
+        "Moves",
+        tag("p", {"id": "present", "class": "note"}),
+        _button("runs", "The shown plan runs today"),
+        _field("changes", "Most changes", _input("changes", "number", min="0", max="99",
+               placeholder="any"), "a replica or a vote that moves is two; another leader is one"),
+    )  # fmt: skip
     mix = _group(
         "Operation mix",
         [
@@ -172,7 +179,9 @@ def _controls(instance: Instance) -> Markup:
                max=str(len(instance.intervals)), step="1"))
         if len(instance.intervals) > 1 else None,
     )  # fmt: skip
-    return tag("form", {"id": "controls", "aria-label": "Question"}, question, money, mix, demand)
+    return tag(
+        "form", {"id": "controls", "aria-label": "Question"}, question, moves, money, mix, demand
+    )
 
 
 _SITE_RULES = (

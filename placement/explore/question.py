@@ -16,6 +16,7 @@ The document has the keys
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -120,7 +121,7 @@ class Question:
         given = self.document.table("problem")
         if given.has("objective"):
             raise given.refuse("objective", "not a key of a question", "the key percentile")
-        problem = problem_from(given, self.changed)
+        problem = problem_from(_in_file_order(given), self.changed)
         if self.percentile is None:
             return problem
         return problem.replace(objective=self.tail(self.percentile))
@@ -128,6 +129,17 @@ class Question:
     def tail(self, percent: float) -> Percentile:
         """Return a percentile of all operations with the spread of the question."""
         return _percentile(_Network(self.changed), percent, self.spread)
+
+
+def _in_file_order(problem: Document) -> Document:
+    """Return a question with the present configuration in the order of a plan file: by name."""
+    if not problem.has("current"):
+        return problem
+    current = problem.table("current")
+    names = {key: sorted(current.names(key)) for key in ("voters", "replicas")}
+    return dataclasses.replace(
+        problem, values={**problem.values, "current": {**current.values, **names}}
+    )
 
 
 class _Network:

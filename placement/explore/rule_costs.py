@@ -56,6 +56,8 @@ def rules_of(problem: Problem) -> Iterator[tuple[str, dict[str, object]]]:
         yield f"survive the loss of any one {problem.survive}", {"survive": None}
     if problem.budget is not None:
         yield f"budget {problem.budget:g}", {"budget": None}
+    if problem.moves is not None:
+        yield "prices and limits of moves", {"moves": None}
     for rule in problem.diversity:
         rest = [other for other in problem.diversity if other is not rule]
         yield f"a diversity rule of the level {rule.level}", {"diversity": rest}

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from placement.evaluation.moves import CurrentSites
 from placement.explore.question import Question
 from placement.model.constraints import Diversity
 
@@ -87,6 +88,8 @@ def _without_option(question: Question) -> Iterator[str]:
         yield "one interval alone"
     if question.mix:
         yield "the operation mix"
+    if question.problem.moves is not None:
+        yield "moves from the present configuration"
 
 
 def _text(value: object) -> str:
@@ -172,8 +175,12 @@ def python_lines(question: Question, origin: Origin) -> str:
             given.append((field, list(value) if isinstance(value, tuple) else value))
     if problem.protocol is not None:
         given.append(("protocol", str(problem.protocol)))
+    if isinstance(problem.current, CurrentSites):
+        given.append(("current", problem.current.document()))
     lines.append("problem = placement.Problem(")
     lines += ["    instance,", *(f"    {field}={value!r}," for field, value in given)]
+    if problem.moves is not None:
+        lines.append(f"    moves=placement.Moves(**{dict(problem.moves.given)!r}),")
     if question.percentile is not None:
         call = f"percentile_of_spread(instance, {question.percentile!r}, {question.spread!r})"
         lines.append(f"    objective={call},")

@@ -141,6 +141,14 @@ def test_every_control_changes_the_plan_or_the_question(browser: Browser, world:
         assert key is None or f'"{key}"' in asked
         assert browser.run(TEXT) == ""
     equals_python(browser, world)
+    browser.run("document.getElementById('runs').click()")
+    answered(browser)
+    browser.run(SET, "changes", 2)
+    browser.run(SET, "mix-3", 90)
+    answered(browser)
+    assert '"at_most":2' in unquote(browser.run("return location.hash"))
+    equals_python(browser, world)
+    browser.run("document.getElementById('runs').click()")
     browser.run("document.getElementById('mix-reset').click()")
     browser.run("document.querySelector('#factors button').click()")
     answered(browser)

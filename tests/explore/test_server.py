@@ -12,6 +12,7 @@ import pytest
 
 from placement import (
     Diversity,
+    Moves,
     Prices,
     Problem,
     check_certificate,
@@ -268,6 +269,27 @@ def test_a_long_search_tells_how_far_it_is(world: Served) -> None:
     best = events[-1][1]["headline"]["ms"]  # in ms, like the answer
     assert all(report["incumbent"] is None or report["incumbent"] >= best for report in reports)
     assert all(report["bound"] is None or report["bound"] <= best for report in reports)
+
+
+def test_moves_from_the_present_configuration(world: Served) -> None:
+    instance = world.explorer.instance
+    today = solve(Problem(instance, replicas=4, voters=3))
+    current = {"leader": today.leader, "voters": list(today.voters),
+               "replicas": list(today.replicas)}  # fmt: skip
+    interval = instance.intervals[0]
+    question = {"replicas": 4, "voters": 3, "current": current, "moves": {"at_most": 2}}
+    asked = world.plan(problem=question, mix={"single_group": 1}, interval=interval)
+    changed = with_mix(instance.at_interval(0), {"single_group": 1})
+    free = solve(Problem(changed, replicas=4, voters=3))
+    problem = Problem(
+        changed, replicas=4, voters=3, current=today.configuration, moves=Moves(at_most=2)
+    )
+    same(asked, solve(problem))
+    assert asked["objective"] > free.objective  # the limit binds
+    known: dict[str, object] = {}
+    exec(asked["python"], known)
+    same(asked, known["plan"])
+    assert "moves from the present configuration" in asked["cannot"]
 
 
 # --- order ---------------------------------------------------------------------------------------
