@@ -11,6 +11,8 @@ _Family: TypeAlias = tuple[int, int, npt.NDArray[np.int32]]
 
 class _Context: ...
 
+MOST_BLOCKS: int
+
 def create(
     rtt: _Floats,
     order: npt.NDArray[np.int32],

@@ -441,7 +441,7 @@ def compiled_available() -> bool:
     """Return whether the compiled kernel was built, from these sources, and can be imported."""
     try:
         # its newest name: a checkout may hold a kernel that was built before it
-        from formulations.exact._kernel import stream_fix  # noqa: F401
+        from formulations.exact._kernel import MOST_BLOCKS  # noqa: F401
     except ImportError:
         return False
     return True

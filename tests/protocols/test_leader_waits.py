@@ -17,7 +17,7 @@ from placement.errors import CertificateError
 from placement.evaluation.case_greedy import CaseGreedy
 from placement.evaluation.objective import score_of
 from placement.evaluation.score import quorum_latency
-from placement.evaluation.wait_cases import FORBIDDEN, WaitCases, case_wait, no_cases
+from placement.evaluation.wait_cases import FORBIDDEN, MOST_BLOCKS, WaitCases, case_wait, no_cases
 from placement.evaluation.wait_latency import wait_latency
 from placement.proof.enumeration_check import FORMAT as ENUMERATION
 from placement.status import Status
@@ -202,3 +202,11 @@ def test_waits_that_cases_do_not_take_are_named() -> None:
     assert any("solved by" in note for note in plan.notes)
     assert no_cases(problem.demand, dataclasses.replace(problem.rules, replicas_max=3,
                     replicas_min=3)) is None  # fmt: skip
+
+
+@needs_kernel
+def test_kernel_and_tables_have_room_for_as_many_blocks() -> None:
+    """Also the name by which a kernel that was built before it took cases is told apart."""
+    from formulations.exact import _kernel
+
+    assert _kernel.MOST_BLOCKS == MOST_BLOCKS

@@ -382,5 +382,10 @@ PyMODINIT_FUNC PyInit__kernel(void)
         PyErr_SetString(PyExc_ImportError, "the kernel was miscompiled");
         return NULL;
     }
-    return PyModule_Create(&module);
+    PyObject *made = PyModule_Create(&module);
+    if (made && PyModule_AddIntConstant(made, "MOST_BLOCKS", MOST_BLOCKS) < 0) {
+        Py_DECREF(made);
+        return NULL;
+    }
+    return made;
 }
