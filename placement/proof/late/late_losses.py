@@ -45,6 +45,7 @@ class LossTables:
         self._costs: dict[tuple[int, ...], TableCosts] = {}
         self._reads: dict[tuple[int, frozenset[int]], int] = {}
         self._led: dict[tuple[int, frozenset[int]], int] = {}
+        self._order = list(question.losses)  # what ruled out something last comes first
 
     def under(self, leader: int) -> LateTables:
         """Shares under a leader."""
@@ -113,23 +114,52 @@ class LossTables:
         ]
         return min((late for late in found if late is not None), default=None)
 
-    def late(self, leader: int, replicas: Sequence[int], voters: Sequence[int]) -> bool:
+    def closed(self, leader: int, state: State) -> bool:
+        """Return whether some loss leaves too few voters of a set, or too much of it late."""
+        return any(
+            self._first(lost)
+            for lost in self._order
+            if lost & state.inside and self._set_late(leader, lost, state)
+        )
+
+    def _set_late(self, leader: int, lost: frozenset[int], state: State) -> bool:
+        leaders = self.leaders(leader, lost)
+        led = self.led(leader, leaders, lost, state)
+        left = sorted(state.inside - lost)
+        return led is None or self.costs(leaders).reads(left) + led >= self.question.budget
+
+    def late(self, leader: int, replicas: frozenset[int], voters: frozenset[int]) -> bool:
         """Return whether some loss leaves no quorum of a configuration, or too much of it late."""
-        question, rules = self.question, self.question.rules
-        for lost in question.losses:
-            if lost.isdisjoint(replicas):
-                continue
-            left = frozenset(r for r in replicas if r not in lost)
-            alive = frozenset(v for v in voters if v not in lost)
-            if len(alive) < rules.quorum:
-                return True
-            leaders = self.leaders(leader, lost)
-            elected = [h for h in alive if rules.may_lead[h]] or alive
-            if leader in alive and not question.leader_may_move:
-                elected = [leader]
-            if all(self._share(h, left, alive) >= question.budget for h in elected if h in leaders):
-                return True
-        return False
+        return any(
+            self._first(lost)
+            for lost in self._order
+            if lost & replicas and self._plan_late(leader, lost, replicas, voters)
+        )
+
+    def _plan_late(
+        self,
+        leader: int,
+        lost: frozenset[int],
+        replicas: frozenset[int],
+        voters: frozenset[int],
+    ) -> bool:
+        rules, alive = self.question.rules, voters - lost
+        if len(alive) < rules.quorum:
+            return True
+        leaders = self.leaders(leader, lost)
+        elected = [h for h in alive if rules.may_lead[h]] or alive
+        if leader in alive and not self.question.leader_may_move:
+            elected = [leader]
+        return all(
+            self._share(h, replicas - lost, alive) >= self.question.budget
+            for h in elected
+            if h in leaders
+        )
+
+    def _first(self, lost: frozenset[int]) -> bool:
+        """Look at a loss before the others from now on."""
+        self._order = [lost, *(other for other in self._order if other is not lost)]
+        return True
 
     def _share(self, leader: int, replicas: frozenset[int], voters: frozenset[int]) -> int:
         if (leader, replicas) not in self._reads:

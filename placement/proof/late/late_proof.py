@@ -164,20 +164,23 @@ class LateProof(ThresholdProof[LedCosts]):
         costs, mean = form.single(self.leader), self._threshold(form, _MEAN)
         if least is None or nearby + least >= self.question.budget:
             return True
+        if self.losses is not None and self.losses.closed(self.leader, state):
+            return True
         reads = costs.reads(replicas) if mean is not None else 0
-        others = [r for r in able if r not in pinned]
+        others, groups = [r for r in able if r not in pinned], rules.of("voters")
         self.work.take(math.comb(len(others), spare) * rules.voters)
         for more in itertools.combinations(others, spare):
-            voters = [*pinned, *more]
-            if not all(group.satisfied(voters) for group in rules.of("voters")):
+            listed = [*pinned, *more]
+            voters = frozenset(listed)
+            if not all(group.satisfied(listed) for group in groups):
                 continue
             wait = sorted(costs.radius_costs[v] for v in voters)[rules.quorum - 1]
             if mean is not None and reads + wait >= mean:
                 continue
-            if frozenset(voters) not in self._led:
-                self._led[frozenset(voters)] = late.of(voters)
-            if nearby + self._led[frozenset(voters)] < self.question.budget and not (
-                self.losses is not None and self.losses.late(self.leader, replicas, voters)
+            if voters not in self._led:
+                self._led[voters] = late.of(voters)
+            if nearby + self._led[voters] < self.question.budget and not (
+                self.losses is not None and self.losses.late(self.leader, chosen, voters)
             ):
                 return False
         return True
