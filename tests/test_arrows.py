@@ -43,6 +43,7 @@ RANKS: dict[str, dict[str, int]] = {
         "placement.text": 4,
         "placement.plan": 5,
         "placement.fleet": 5,
+        "placement.fleet.fleet_tables": 8,
         "placement.methods": 6,
         "placement.analysis": 7,
         "placement.contingency": 7,

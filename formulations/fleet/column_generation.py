@@ -26,7 +26,7 @@ from formulations.fleet.pricing import PricedMember, Pricer, lagrangean_bound
 from formulations.fleet.rounding import round_master
 from placement.checks import FloatArray
 from placement.fleet.fleet_plan import FleetPlan, NoFleetPlan, worst_value
-from placement.fleet.fleet_problem import FleetProblem
+from placement.fleet.fleet_problem import FleetMember, FleetProblem
 from placement.fleet.shared_rows import SharedRows
 from placement.status import Termination, relative_gap
 
@@ -119,19 +119,20 @@ class _Generation:
         self.master: MasterResult | None = None
         self.rounds: list[tuple[float, float]] = []
         self.unit = 1.0
+        self.alone: tuple[float, ...] = ()
         self.penalty: FloatArray = np.zeros(len(rows.capacity))
 
     def run(self) -> FleetPlan | NoFleetPlan:
         """Generate columns until the gap is small, then round."""
         alone = self.price(self.prices)
         misfits = [
-            member.name
+            self.misfit(member)
             for member, each in zip(self.fleet.members, alone, strict=True)
             if each.configuration is None
         ]
         if misfits:
-            reasons = tuple(f"{name} fits no sites, even alone" for name in misfits)
-            return NoFleetPlan(self.fleet, True, reasons)
+            return NoFleetPlan(self.fleet, True, tuple(misfits))
+        self.alone = tuple(each.least for each in alone)
         self.unit = max(self.bound / self.fleet.databases, 1e-12)
         self.penalty = 0.3 * max(self.bound, 1e-12) / np.maximum(self.rows.capacity, 1.0)
         termination = Termination.FINISHED
@@ -140,6 +141,14 @@ class _Generation:
         except KeyboardInterrupt:
             termination = Termination.INTERRUPTED
         return self.conclude(termination)
+
+    def misfit(self, member: FleetMember) -> str:
+        """Say of a database that has no configuration alone how many sites are large enough."""
+        hold, lead = self.rows.fits_alone(member)
+        return (
+            f"{member.name} fits no sites, even alone: {int(hold.sum())} sites can hold a replica "
+            f"of it, and {int(lead.sum())} can lead it"
+        )
 
     def price(self, prices: FloatArray) -> list[PricedMember]:
         """Price all databases, keep their columns, and raise the bound."""
@@ -216,6 +225,7 @@ class _Generation:
             placed,
             bound=self.bound,
             prices=self.prices,
+            alone=self.alone,
             method="column-generation",
             seconds=time.perf_counter() - self.started,
             termination=termination,

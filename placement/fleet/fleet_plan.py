@@ -53,6 +53,8 @@ class FleetPlan:
         Proven: no plan of the fleet has a smaller value. −∞: nothing is proven.
     prices
         Price of each shared limit that proves the bound, in ms·operations per unit, shape (rows,).
+    alone
+        Least objective of each database without the others, shape (members,); empty: not known.
     method
         Who found it.
     seconds
@@ -72,6 +74,7 @@ class FleetPlan:
     placed: Sequence[Sequence[Placed]]
     bound: float = -math.inf
     prices: FloatArray | None = None
+    alone: tuple[float, ...] = ()
     method: str = ""
     seconds: float = 0.0
     termination: Termination = Termination.FINISHED
@@ -105,6 +108,14 @@ class FleetPlan:
             each.copies * member.problem.objective.value(member.problem, each.configuration)
             for member, each in self
         )
+
+    @property
+    def value_alone(self) -> float:
+        """Sum of the least objectives of the databases without each other; NaN: not known."""
+        if not self.alone:
+            return math.nan
+        copies = [member.copies for member in self.fleet.members]
+        return math.fsum(c * each for c, each in zip(copies, self.alone, strict=True))
 
     @property
     def mean_latency(self) -> float:

@@ -100,6 +100,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     save_instance(instance, folder / "world")
     (folder / "rtt.csv").write_text("site,a,b,c\na,1,20,90\nb,20,1,80\nc,90,80,1\n")
     (folder / "arriving").mkdir()
+    (folder / "fleet.csv").write_text("database,client,operation,count\nd,Oslo,weak_read,5\n")
     plan = solve(Problem(instance, replicas=2, voters=1), "exhaustive")
     save_plan(plan, folder / "plan.json")
     (folder / "zones.sql").write_text(
@@ -138,6 +139,7 @@ def good_calls() -> Mapping[tuple[str, ...], list[str]]:
         ("methods",): [],
         ("protocols",): ["epaxos"],
         ("completion",): ["bash"],
+        ("fleet",): ["world", "--demand", "fleet.csv", *QUESTION],
         ("explore",): ["world", "--no-open"],
         ("deployment", "read"): zones,
         ("deployment", "lint"): zones,

@@ -194,8 +194,8 @@ def test_a_database_larger_than_any_site_is_named() -> None:
     assert isinstance(found, NoFleetPlan)
     assert found.proven
     assert found.reasons == (
-        "a fits no sites, even alone",
-        "b fits no sites, even alone",
+        "a fits no sites, even alone: 0 sites can hold a replica of it, and 0 can lead it",
+        "b fits no sites, even alone: 0 sites can hold a replica of it, and 0 can lead it",
     )
 
 

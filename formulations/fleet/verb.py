@@ -1,0 +1,415 @@
+"""``placement fleet``: plans of many databases that share the capacity of the sites."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from placement.cli import argument_types as types
+from placement.cli import exit_codes as exits
+from placement.cli.argument_parser import Subparsers
+from placement.cli.options import add_constraints, add_instance, instance_from, problem_from
+from placement.cli.page import print_page
+from placement.cli.plan_output import print_json, print_notes
+from placement.cli.table_output import add_table_output, check_table_targets, show_table
+from placement.errors import CertificateError, InputError
+
+if TYPE_CHECKING:
+    from placement.fleet import FleetPlan, FleetProblem, NoFleetPlan
+    from placement.model.configuration import Configuration
+    from placement.overtime.replay.deployments import Deployments
+    from placement.overtime.replay.trace import Trace
+
+__all__ = ["add_parser", "run"]
+
+_ROUNDING = 1e-12
+"""Gap that sums of doubles leave where value and bound are the same."""
+
+_SHOWN = 8
+"""Databases and limits that the text shows."""
+
+
+def add_parser(verbs: Subparsers) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "fleet",
+        help="plan many databases that share the capacity of the sites",
+        description="Plan many databases at once: every database has its own replicas, voters and "
+        "leader, and all of them share the storage, the leader operations and the outgoing traffic "
+        "of each site, and a number of moves. The gap is proven for the whole fleet.",
+    )
+    add_instance(parser, waits=False)
+    group = parser.add_argument_group("databases")
+    source = group.add_mutually_exclusive_group(required=True)
+    source.add_argument(
+        "--demand",
+        metavar="FILE",
+        help="a table: database, client, and operation and count, or a column per operation; "
+        "counts of several intervals are added (.csv, .tsv, .parquet)",
+    )
+    source.add_argument("--fleet", type=types.whole(1), metavar="N", help="generate N databases")
+    group.add_argument("--fleet-seed", type=types.seed, default=0, metavar="N", help="default 0")
+    group.add_argument(
+        "--databases",
+        metavar="FILE",
+        help="a table: database, and any of storage_gb, written_gb (to each other replica), "
+        "leader_operations, copies",
+    )
+    group.add_argument(
+        "--deployments",
+        metavar="FILE",
+        help="what runs today, for limits on moves: database, site, role (replica, voter, leader)",
+    )
+    group = parser.add_argument_group("shared limits")
+    group.add_argument(
+        "--limits",
+        metavar="FILE",
+        help="a table: site, and any of storage_gb, leader_operations, egress_gb; empty: no limit",
+    )
+    group.add_argument(
+        "--most-moves", type=types.number(), metavar="N", help="most new replicas in all"
+    )
+    group.add_argument(
+        "--most-moved-gb", type=types.number(), metavar="GB", help="most GB of new replicas in all"
+    )
+    group.add_argument(
+        "--apart",
+        action="append",
+        default=[],
+        type=types.names,
+        metavar="NAMES",
+        help="databases that never meet at a site; may be repeated",
+    )
+    add_constraints(parser)
+    group = parser.add_argument_group("search")
+    group.add_argument(
+        "--gap",
+        type=types.fraction,
+        default=0.001,
+        metavar="G",
+        help="relative gap of the whole fleet that is good enough (default 0.001)",
+    )
+    group.add_argument("--time-limit", type=types.seconds, metavar="S", help="seconds")
+    group.add_argument("--processes", type=types.threads, default=1, metavar="N", help="default 1")
+    group.add_argument("--seed", type=types.seed, default=0, metavar="N", help="of the rounding")
+    group.add_argument(
+        "--progress",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="a line per round on stderr (default: when that is a terminal)",
+    )
+    group.add_argument(
+        "--check",
+        metavar="FILE",
+        help="instead: prove the bound in a JSON file of this verb again, for the same question",
+    )
+    add_table_output(parser, plot=False)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Plan the fleet, or prove the bound of a file again."""
+    check_table_targets(args)
+    fleet = _fleet(args)
+    if args.check is not None:
+        return _check(fleet, args)
+    from formulations.fleet.column_generation import FleetSearch, solve_fleet
+    from placement.fleet import NoFleetPlan
+
+    search = FleetSearch(
+        gap=args.gap,
+        seconds=math.inf if args.time_limit is None else args.time_limit,
+        processes=args.processes,
+        seed=args.seed,
+        listen=_listener(args),
+    )
+    found = solve_fleet(fleet, search)
+    if isinstance(found, NoFleetPlan):
+        return _none(found, args)
+    from placement.fleet.fleet_tables import fleet_document, fleet_frame
+
+    table = fleet_frame(found)
+    show_table(table, args, document=fleet_document(found), text=_text(found))
+    return exits.FOUND
+
+
+def _listener(args: argparse.Namespace) -> Callable[[int, float, float, float], None] | None:
+    wanted: bool = sys.stderr.isatty() if args.progress is None else args.progress
+    if not wanted:
+        return None
+    from placement.status import relative_gap
+
+    def listen(number: int, seconds: float, value: float, bound: float) -> None:
+        gap = f"gap {100 * relative_gap(value, bound):.3f} %"
+        print(f"round {number}  relaxation {value:.6g}  bound {bound:.6g}  {gap}  {seconds:.1f} s",
+              file=sys.stderr)  # fmt: skip
+
+    return listen
+
+
+def _fleet(args: argparse.Namespace) -> FleetProblem:
+    """Put the fleet together from the instance, the tables and the options."""
+    from placement.fleet import FleetMember, FleetProblem, SharedLimits
+    from placement.fleet.fleet_tables import MemberRow, read_members, read_site_limits
+
+    instance = instance_from(args)
+    trace = _trace(args)
+    counts = trace.counts.sum(axis=1)
+    asked = problem_from(args, instance.replace(counts=counts.sum(axis=0), intervals=()))
+    rows: dict[str, MemberRow] = {}
+    if args.databases is not None:
+        rows = read_members(args.databases, trace.databases)
+    present = _present(args, trace)
+    members = []
+    for number, name in enumerate(trace.databases):
+        own = instance.replace(counts=counts[number], intervals=())
+        row = rows.get(name, MemberRow())
+        try:
+            problem = asked.replace(instance=own)
+        except InputError as error:
+            raise error.at(f"database {name!r}") from None
+        members.append(
+            FleetMember(
+                name,
+                problem,
+                storage_gb=row.storage_gb,
+                written_gb=row.written_gb,
+                leader_operations=row.leader_operations,
+                present=None if present is None else present[number],
+                copies=row.copies,
+            )
+        )
+    limits = {} if args.limits is None else read_site_limits(args.limits, instance.sites)
+    return FleetProblem(
+        members,
+        SharedLimits(
+            **limits,
+            most_moves=args.most_moves,
+            most_moved_gb=args.most_moved_gb,
+            apart=[[part.strip() for part in one.split(",")] for one in args.apart],
+        ),
+    )
+
+
+def _trace(args: argparse.Namespace) -> Trace:
+    """Return the demand of each database, read or generated."""
+    import numpy as np
+
+    from placement.overtime.replay.trace import Trace
+
+    instance = instance_from(args)
+    if args.demand is None:
+        from datetime import date
+
+        from placement.overtime.replay.generated_fleets import fleet_trace
+        from placement.workloads import Timeline
+
+        # one day in six intervals: the sum is what counts here
+        timeline = Timeline.of_day(date(2026, 3, 18), 6, 240)
+        return fleet_trace(instance, args.fleet, timeline, seed=args.fleet_seed)[0]
+    from placement.io.demand_tables import read_demand
+
+    found = read_demand(
+        args.demand,
+        clients=instance.clients,
+        operations=[operation.name for operation in instance.operations],
+    )
+    print_notes(found.source, found.notes)
+    if not found.databases:
+        raise InputError(
+            "no such column",
+            source=found.source,
+            field="database",
+            expected="a column that names the database of each row",
+        )
+    counts = found.counts.sum(axis=1, keepdims=True)
+    idle = np.flatnonzero(~counts.any(axis=(1, 2, 3)))
+    if len(idle):
+        raise InputError(
+            "a database without operations",
+            source=found.source,
+            field="database",
+            value=found.databases[int(idle[0])],
+            expected="at least one operation of each database",
+        )
+    return Trace(found.databases, ("all",), counts)
+
+
+def _present(args: argparse.Namespace, trace: Trace) -> list[Configuration] | None:
+    """Return what each database runs on today; None: nothing is known."""
+    if args.deployments is None:
+        return None
+    import numpy as np
+
+    from placement.model.configuration import Configuration
+    from placement.overtime.replay.deployments import NOBODY
+    from placement.overtime.replay.read_tables import read_deployments
+
+    today: Deployments = read_deployments(args.deployments, instance_from(args), trace.databases)
+    found = []
+    for number in range(len(trace.databases)):
+        voters = np.flatnonzero(today.voters[number]).tolist()
+        wish = int(today.preferred[number])
+        leader = voters[0] if wish == NOBODY else wish
+        found.append(
+            Configuration.of(leader, voters, np.flatnonzero(today.replicas[number]).tolist())
+        )
+    return found
+
+
+def _check(fleet: FleetProblem, args: argparse.Namespace) -> int:
+    """Prove the bound of a file again: its prices, and one pass over all databases."""
+    import numpy as np
+
+    from formulations.fleet.price_bound import prove_fleet_bound
+    from placement.fleet import SharedRows
+    from placement.io.formats.document import read_text
+
+    written = read_text(args.check)
+    try:
+        document = json.loads(written)
+        rows = {each["name"]: float(each["price"]) for each in document["limits"]}
+        claimed = float(document["bound"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"not a plan of a fleet ({error})",
+            source=args.check,
+            expected="a JSON file that placement fleet wrote",
+        ) from None
+    names = SharedRows(fleet).names
+    if set(names) != set(rows):
+        raise InputError(
+            "the file is of another fleet: its limits differ",
+            source=args.check,
+            field="limits",
+            value=len(rows),
+            expected=f"the {len(names)} limits of this fleet",
+        )
+    try:
+        bound = prove_fleet_bound(
+            fleet, np.array([rows[name] for name in names]), processes=args.processes
+        )
+    except CertificateError as flaw:
+        print_page(f"refused: {flaw}")
+        return exits.INFEASIBLE
+    holds = bound >= claimed - 1e-9 * abs(claimed)
+    if args.json:
+        print_json({"proved": holds, "bound": bound, "claimed": claimed})
+    elif holds:
+        print_page(
+            f"proved: no plan of the fleet is below {bound:,.6g} ms·operations\n"
+            f"        ({fleet.databases:,} databases priced again; the file says {claimed:,.6g})"
+        )
+    else:
+        print_page(
+            f"refused: the prices prove {bound:,.6g} ms·operations, "
+            f"and the file says {claimed:,.6g}"
+        )
+    return exits.FOUND if holds else exits.INFEASIBLE
+
+
+def _none(found: NoFleetPlan, args: argparse.Namespace) -> int:
+    """Say why there is no plan."""
+    if args.json:
+        print_json({"status": "infeasible" if found.proven else "unknown",
+                    "reasons": list(found.reasons)})  # fmt: skip
+    else:
+        from placement.text.text_tables import sentences
+
+        proof = "infeasible, proven" if found.proven else "nothing found, and nothing proven"
+        reasons = list(found.reasons[:_SHOWN])
+        if len(found.reasons) > _SHOWN:
+            reasons.append(f"… and {len(found.reasons) - _SHOWN} more")
+        print_page("\n\n".join([f"Answer       {proof}", *sentences("Why", reasons)]))
+    return exits.INFEASIBLE if found.proven else exits.NOTHING
+
+
+def _text(plan: FleetPlan) -> str:
+    """Return the answer, the fullest limits, and the databases that pay most for sharing."""
+    from placement.status import Termination
+    from placement.text import number_text, table
+    from placement.text.text_tables import facts, section
+
+    noise = _ROUNDING * plan.value
+    paying_rows = [row for row in _paying(plan) if row[1] > noise]
+    dearest = sorted(paying_rows, key=lambda row: -row[1])[:_SHOWN]
+    shared = 100 * (plan.value / plan.value_alone - 1) if plan.value_alone else 0.0
+    answer = f"feasible, gap {100 * plan.gap:.3g} % for the whole fleet"
+    if plan.gap <= _ROUNDING:
+        answer = "optimal, proven"
+    answer += f"; by {plan.method} in {plan.seconds:.3g} s"
+    if plan.termination is not Termination.FINISHED:
+        answer += f", stopped: {plan.termination}"
+    head = facts(
+        [
+            ("Question", f"{plan.fleet.databases:,} databases on {len(plan.fleet.sites)} sites, "
+                         f"{len(plan.rows.names)} shared limits"),
+            ("Answer", answer),
+            ("Mean latency", f"{number_text(plan.mean_latency, 3)} ms per operation; "
+                             f"{shared:.2f} % above each database alone"),
+        ]
+    )  # fmt: skip
+    rows = plan.rows
+    prices = plan.prices if plan.prices is not None else plan.load * 0
+    fullest = sorted(
+        range(len(rows.names)),
+        key=lambda row: (-prices[row] * rows.capacity[row], -plan.load[row] / _or_one(row, plan)),
+    )
+    limits = table(
+        ["limit", "load", "of", "full", "worth of one more"],
+        [
+            [
+                rows.names[row],
+                f"{plan.load[row]:,.6g}",
+                f"{rows.capacity[row]:,.6g}",
+                f"{100 * plan.load[row] / _or_one(row, plan):.1f} %",
+                f"{prices[row]:,.4g} ms·ops",
+            ]
+            for row in fullest[:_SHOWN]
+        ],
+        right=(1, 2, 3, 4),
+        indent="  ",
+    )
+    paying = table(
+        ["database", "share of it", "mean ms", "alone ms", "leader"],
+        [
+            [name, f"{100 * paid / _or(plan.value - plan.value_alone):.1f} %",
+             number_text(mean, 2), number_text(alone, 2), leader]
+            for name, paid, mean, alone, leader in dearest
+        ],
+        right=(1, 2, 3),
+        indent="  ",
+    )  # fmt: skip
+    return "\n\n".join(
+        [
+            head,
+            *([section("Limits that cost most", limits)] if rows.names else []),
+            *([section("Databases that pay most for sharing", paying)] if dearest else []),
+        ]
+    )
+
+
+def _or(value: float) -> float:
+    return value if value > 0 else math.inf
+
+
+def _or_one(row: int, plan: FleetPlan) -> float:
+    return float(plan.rows.capacity[row]) or 1.0
+
+
+def _paying(plan: FleetPlan) -> list[tuple[str, float, float, float, str]]:
+    """Return (database, paid, mean ms, alone ms, leader) of each configuration."""
+    alone = dict(zip((m.name for m in plan.fleet.members), plan.alone, strict=True))
+    found = []
+    for member, each in plan:
+        value = member.problem.objective.value(member.problem, each.configuration)
+        rate = member.problem.demand.operations
+        least = alone[member.name]
+        leader = plan.fleet.sites[each.configuration.leader]
+        paid = each.copies * max(0.0, value - least)
+        found.append((member.name, paid, value / rate, least / rate, leader))
+    return found

@@ -1,0 +1,218 @@
+"""Tables of fleets: limits and databases in, plans out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.checks import FloatArray
+from placement.errors import InputError
+from placement.fleet.fleet_plan import FleetPlan
+from placement.io.formats.tables import Table, is_blank, name_cell, quantity_cell, read_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["MemberRow", "fleet_document", "fleet_frame", "read_members", "read_site_limits"]
+
+_LIMITS = ("storage_gb", "leader_operations", "egress_gb")
+_AMOUNT = "a finite number >= 0"
+
+_MEMBER = ("storage_gb", "written_gb", "leader_operations", "copies")
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRow:
+    """A row of the table of databases.
+
+    Attributes
+    ----------
+    storage_gb, written_gb, leader_operations, copies
+        As in :class:`placement.fleet.FleetMember`.
+    """
+
+    storage_gb: float = 0.0
+    written_gb: float = 0.0
+    leader_operations: float | None = None
+    copies: int = 1
+
+
+def read_site_limits(
+    path: str | os.PathLike[str], sites: Sequence[str]
+) -> dict[str, FloatArray | None]:
+    """Read the limits of each site.
+
+    Parameters
+    ----------
+    path
+        CSV, TSV or Parquet with the column ``site`` and at least one of ``storage_gb``,
+        ``leader_operations``, ``egress_gb``. An empty cell, and a site that is not listed, have no
+        limit.
+    sites
+        Names of the sites.
+
+    Returns
+    -------
+    dict
+        Limits by column, shape (sites,), +∞ without a limit; None for columns that are missing.
+
+    Raises
+    ------
+    InputError
+        Naming file, row and column: for an unknown site, a site given twice, a number that is
+        negative or no number, a table without a limit.
+    """
+    table = read_table(path)
+    key = table.column("site")
+    found = {name: table.columns.index(name) for name in _LIMITS if name in table.columns}
+    if not found:
+        raise InputError(
+            "no limits",
+            source=table.source,
+            field="header",
+            value=", ".join(table.columns),
+            expected="at least one of the columns " + ", ".join(_LIMITS),
+        )
+    limits = {name: np.full(len(sites), np.inf) for name in found}
+    number = {name: i for i, name in enumerate(sites)}
+    for row, site in _keyed(table, key, number):
+        for name, column in found.items():
+            cell = table.rows[row][column]
+            if not is_blank(cell):
+                limits[name][number[site]] = quantity_cell(cell, table.at(row), name, _AMOUNT)
+    return {name: limits.get(name) for name in _LIMITS}
+
+
+def read_members(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str, MemberRow]:
+    """Read what databases store, write and how many are alike.
+
+    Parameters
+    ----------
+    path
+        CSV, TSV or Parquet with the column ``database`` and any of ``storage_gb``, ``written_gb``,
+        ``leader_operations``, ``copies``. An empty cell is as a missing column.
+    names
+        Databases that have demand.
+
+    Raises
+    ------
+    InputError
+        Naming file, row and column: for an unknown database, one given twice, a number that is
+        negative or no number, copies that are not whole.
+    """
+    table = read_table(path)
+    key = table.column("database")
+    found = {name: table.columns.index(name) for name in _MEMBER if name in table.columns}
+    members = {}
+    for row, database in _keyed(table, key, set(names)):
+        given: dict[str, float] = {}
+        for name, column in found.items():
+            cell, at = table.rows[row][column], table.at(row)
+            if is_blank(cell):
+                continue
+            given[name] = quantity_cell(cell, at, name, _AMOUNT)
+            if name == "copies" and (given[name] < 1 or given[name] != int(given[name])):
+                raise InputError(
+                    "no number of copies",
+                    source=at,
+                    field=name,
+                    value=cell,
+                    expected="a whole number >= 1",
+                )
+        members[database] = MemberRow(
+            given.get("storage_gb", 0.0),
+            given.get("written_gb", 0.0),
+            given.get("leader_operations"),
+            int(given.get("copies", 1)),
+        )
+    return members
+
+
+def _keyed(table: Table, key: int, known: Container[str]) -> Iterator[tuple[int, str]]:
+    """Yield (row, name) of a table with one row for each name; refuse unknown and repeated ones."""
+    seen: set[str] = set()
+    field = table.columns[key]
+    for row, cells in enumerate(table.rows):
+        name = name_cell(cells[key], table.at(row), field).strip()
+        if name not in known or name in seen:
+            raise InputError(
+                f"{field} given twice" if name in seen else f"unknown {field}",
+                source=table.at(row),
+                field=field,
+                value=name,
+                expected="each once" if name in seen else f"a {field} of the fleet",
+            )
+        seen.add(name)
+        yield row, name
+
+
+def fleet_frame(plan: FleetPlan) -> pd.DataFrame:
+    """Return a plan as a table: a row for each database and configuration.
+
+    Columns: ``database``, ``copies``, ``leader``, ``voters``, ``replicas``, ``mean_ms``,
+    ``alone_ms`` (least mean latency without the other databases), ``paid`` (ms·operations above
+    that, all copies), ``new_replicas``.
+    """
+    import pandas as pd
+
+    sites = plan.fleet.sites
+    alone = dict(zip((m.name for m in plan.fleet.members), plan.alone, strict=True))
+    rows = []
+    for member, each in plan:
+        chosen = each.configuration
+        value = member.problem.objective.value(member.problem, chosen)
+        rate = member.problem.demand.operations
+        here = () if member.present is None else member.present.replicas
+        rows.append(
+            {
+                "database": member.name,
+                "copies": each.copies,
+                "leader": sites[chosen.leader],
+                "voters": tuple(sites[site] for site in sorted(chosen.voters)),
+                "replicas": tuple(sites[site] for site in chosen.replicas),
+                "mean_ms": value / rate,
+                "alone_ms": alone[member.name] / rate,
+                "paid": each.copies * max(0.0, value - alone[member.name]),
+                "new_replicas": len(set(chosen.replicas) - set(here)),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def fleet_document(plan: FleetPlan) -> dict[str, object]:
+    """Return a plan as JSON values: value, bound, prices and loads of the limits, databases."""
+    rows = plan.rows
+    prices = np.zeros(len(rows.capacity)) if plan.prices is None else plan.prices
+    return {
+        "format": "fleet/1",
+        "databases": plan.fleet.databases,
+        "value": plan.value,
+        "bound": plan.bound,
+        "gap": plan.gap,
+        "alone": plan.value_alone,
+        "mean_latency_ms": plan.mean_latency,
+        "method": plan.method,
+        "seconds": plan.seconds,
+        "stopped": str(plan.termination),
+        "rounds": [{"bound": bound, "relaxation": value} for bound, value in plan.rounds],
+        "limits": [
+            {"name": name, "limit": limit, "load": load, "price": price}
+            for name, limit, load, price in zip(
+                rows.names, rows.capacity.tolist(), plan.load.tolist(), prices.tolist(), strict=True
+            )
+        ],
+        "plans": [
+            {
+                "database": member.name,
+                "copies": each.copies,
+                "leader": plan.fleet.sites[each.configuration.leader],
+                "voters": [plan.fleet.sites[site] for site in each.configuration.voters],
+                "replicas": [plan.fleet.sites[site] for site in each.configuration.replicas],
+            }
+            for member, each in plan
+        ],
+    }

@@ -1,0 +1,134 @@
+"""``placement fleet``: tables in, tables out, the proof again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from placement.io import save_instance
+from tests.cli.command import Run, runner
+from tests.io.worlds import small
+
+QUESTION = ("--replicas", "2", "--voters", "1")
+DEMAND = """database,client,operation,count
+a,Oslo,weak_read,5
+a,Lagos,single_group,2
+b,Bern,strong_read,9
+c,Oslo,weak_read,1
+"""
+
+
+@pytest.fixture
+def placement(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the command line in this process."""
+    return runner(capsys)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Folder with an instance and the tables of a fleet."""
+    save_instance(small(), tmp_path / "world")
+    (tmp_path / "demand.csv").write_text(DEMAND)
+    (tmp_path / "databases.csv").write_text("database,storage_gb,copies\na,10,\nb,20,1\nc,5,2\n")
+    (tmp_path / "limits.csv").write_text("site,storage_gb\nOslo,30\nRome,\n")
+    (tmp_path / "today.csv").write_text(
+        "database,site,role\n"
+        "a,Oslo,leader\na,Rome,replica\nb,Rome,leader\nb,Oslo,replica\n"
+        "c,Oslo,leader\nc,Rome,replica\n"
+    )
+    return tmp_path
+
+
+def call(folder: Path, *more: object) -> list[object]:
+    tables = ("--demand", folder / "demand.csv", "--databases", folder / "databases.csv")
+    return ["fleet", folder / "world", *tables, *QUESTION, *more]
+
+
+def test_a_plan_within_the_limits_with_its_proof(placement: Run, folder: Path) -> None:
+    limits = ("--limits", folder / "limits.csv")
+    out = placement(*call(folder, *limits, "--gap", 0, "-o", folder / "plan.json"))
+    assert out.code == 0, out.err
+    assert "4 databases on 3 sites, 1 shared limits" in out.out
+    assert "storage GB at Oslo" in out.out
+    document = json.loads((folder / "plan.json").read_text())
+    (limit,) = document["limits"]
+    assert limit["load"] <= limit["limit"] == 30
+    assert document["bound"] <= document["value"] * (1 + 1e-12)
+    assert sum(each["copies"] for each in document["plans"]) == 4
+    again = placement(*call(folder, *limits, "--check", folder / "plan.json"))
+    assert again.code == 0
+    assert again.out.startswith("proved: no plan of the fleet is below")
+    document["bound"] *= 1.01
+    (folder / "plan.json").write_text(json.dumps(document))
+    assert placement(*call(folder, *limits, "--check", folder / "plan.json")).code == 2
+    other = placement(*call(folder, "--check", folder / "plan.json"))
+    assert other.code == 1
+    assert "the file is of another fleet" in other.err
+
+
+def test_csv_has_a_row_for_each_database(placement: Run, folder: Path) -> None:
+    out = placement(*call(folder, "--csv"))
+    assert out.code == 0
+    lines = out.out.strip().split("\n")
+    assert lines[0].startswith("database,copies,leader,voters,replicas,mean_ms,alone_ms")
+    assert [line.split(",")[0] for line in lines[1:]] == ["a", "b", "c"]
+
+
+def test_no_moves_keep_what_runs_today(placement: Run, folder: Path) -> None:
+    today = ("--deployments", folder / "today.csv", "--most-moves", 0)
+    out = placement(*call(folder, *today, "--json"))
+    assert out.code == 0, out.err
+    for each in json.loads(out.out)["plans"]:
+        assert each["replicas"] == ["Oslo", "Rome"]
+
+
+def test_databases_apart_need_sites_of_their_own(placement: Run, folder: Path) -> None:
+    out = placement(*call(folder, "--apart", "a,b"))
+    assert out.code in (2, 3)  # two databases of two replicas each do not fit three sites apart
+    assert "databases of group 1 at" in out.out
+
+
+def test_a_database_that_fits_nowhere_is_named(placement: Run, folder: Path) -> None:
+    (folder / "limits.csv").write_text("site,storage_gb\nOslo,3\nRome,3\n")
+    out = placement(*call(folder, "--limits", folder / "limits.csv"))
+    assert out.code == 2
+    assert "infeasible, proven" in out.out
+    assert "b fits no sites, even alone" in out.out
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "error"),
+    [
+        ("limits.csv", "site,storage_gb\nParis,3\n", "limits.csv, row 2: site: unknown site"),
+        ("limits.csv", "site,storage_gb\nOslo,-3\n", "limits.csv, row 2: storage_gb: negative"),
+        ("limits.csv", "site,gb\nOslo,3\n", "limits.csv: header: no limits"),
+        ("limits.csv", "site,storage_gb\nOslo,3\nOslo,4\n", "row 3: site: site given twice"),
+        ("databases.csv", "database,copies\na,1.5\n", "row 2: copies: no number of copies"),
+        ("databases.csv", "database,copies\nz,1\n", "row 2: database: unknown database"),
+        ("demand.csv", "client,operation,count\nOslo,weak_read,5\n", "database: no such column"),
+        ("demand.csv", "database,client,operation,count\na,Oslo,weak_read,0\n",
+         "a database without operations: got 'a'"),
+    ],
+)  # fmt: skip
+def test_bad_tables_name_file_row_and_field(
+    file: str, text: str, error: str, placement: Run, folder: Path
+) -> None:
+    (folder / file).write_text(text)
+    out = placement(*call(folder, "--limits", folder / "limits.csv"))
+    assert out.code == 1
+    assert error in out.err
+
+
+def test_a_file_that_is_no_plan_is_refused(placement: Run, folder: Path) -> None:
+    (folder / "bad.json").write_text("[1]")
+    out = placement(*call(folder, "--check", folder / "bad.json"))
+    assert out.code == 1
+    assert "not a plan of a fleet" in out.err
+
+
+def test_a_generated_fleet_reports_its_rounds(placement: Run) -> None:
+    out = placement("fleet", "world27", "--fleet", 5, *QUESTION, "--progress")
+    assert out.code == 0
+    assert "round 1  relaxation" in out.err
