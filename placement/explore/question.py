@@ -31,13 +31,16 @@ from placement.problem import Problem
 from placement.tail.objective import Percentile
 from placement.tail.rtt_spread import percentile_of_spread
 
-__all__ = ["DEFAULT_SPREAD", "MOST_ADDED", "Question", "read_question"]
+__all__ = ["DEFAULT_SPREAD", "MOST_ADDED", "MOST_SPREAD", "Question", "read_question"]
 
 DEFAULT_SPREAD = 0.2
 """Relative standard deviation of RTTs where none is given: a fifth of the RTT."""
 
 MOST_ADDED = 20
 """Most sites that a question may add."""
+
+MOST_SPREAD = 3.0
+"""Largest spread: distributions of RTTs grow with it."""
 
 _KEYS = (
     "problem",
@@ -128,7 +131,9 @@ class Question:
 
     def tail(self, percent: float) -> Percentile:
         """Return a percentile of all operations with the spread of the question."""
-        return _percentile(_Network(self.changed), percent, self.spread)
+        known = _percentile(_Network(self.changed), percent, self.spread)
+        # an objective remembers values of problems: one that outlives a question would keep them
+        return dataclasses.replace(known)
 
 
 def _in_file_order(problem: Document) -> Document:
@@ -156,7 +161,7 @@ class _Network:
         return hash(self._key)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=2)
 def _percentile(network: _Network, percent: float, spread: float) -> Percentile:
     """Return the objective; building its distributions takes longer than a solve for the mean."""
     return percentile_of_spread(network.instance, percent, spread)
@@ -198,7 +203,7 @@ def read_question(value: object, instance: Instance) -> Question:
         _numbers(document.table("demand")),
         added,
         percentile,
-        number(document.number("spread", DEFAULT_SPREAD), "spread", maximum=100),
+        number(document.number("spread", DEFAULT_SPREAD), "spread", maximum=MOST_SPREAD),
         document.names("lost", ()),
         limit,
         document.text("method", "exact"),

@@ -138,6 +138,21 @@ def test_a_percentile_is_that_of_python() -> None:
     )
 
 
+def test_a_question_leaves_no_problem_behind() -> None:
+    """The distributions are kept for the next question, the values of this one are not."""
+    from placement.explore.question import read_question
+
+    instance = small()
+    value = {"problem": {"replicas": 2, "voters": 1}}
+    first, second = (read_question(value, instance).tail(99) for _ in range(2))
+    assert first.distributions is second.distributions
+    plan = solve(Problem(instance, replicas=2, voters=1))
+    assert plan.configuration is not None
+    first.value(plan.problem, plan.configuration)
+    assert first._known
+    assert not second._known
+
+
 def test_a_loss_shows_who_takes_over(world: Served) -> None:
     plan = solve(Problem(world.explorer.instance, replicas=5, voters=3))
     row = next(row for row in plan.failures.each if row.lost == plan.leader)
@@ -180,6 +195,7 @@ def test_an_infeasible_question_says_why(world: Served) -> None:
         ({"problem": {"replicas": 5, "voters": 3}, "lost": ["Atlantis"]}, "Atlantis"),
         ({"problem": {"replicas": 5, "voters": 3}, "method": "../etc"}, "method"),
         ({"problem": {"replicas": 5, "voters": 3}, "spread": "x"}, "spread"),
+        ({"problem": {"replicas": 5, "voters": 3}, "spread": 3.5}, "<= 3"),
         (
             {"problem": {"replicas": 5, "voters": 3},
              "sites": [{"name": f"n{k}", "lat": 0, "lon": k} for k in range(21)]},
