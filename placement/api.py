@@ -1,4 +1,4 @@
-"""The two calls of the public face that cross from names and files to the model."""
+"""The two public calls that cross from names and files to the model."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Contingency placement in CP-SAT: a model per leader and heir, losses added as they are needed.
+"""Contingency placement in CP-SAT: a model per leader and failover leader.
 
-Under a leader ℓ the model is that of :mod:`formulations.cpsat`; a loss F adds
+Losses are added as they are needed. Under a leader ℓ the model is that of
+:mod:`formulations.cpsat`; a loss F adds
 
     F without ℓ    cost_F(ℓ) ≤ θ_F, with the distance chains and the waits of the survivors; the
                    literals empty[P] are shared, so that most of a copy exists already
@@ -11,9 +12,9 @@ Under a leader ℓ the model is that of :mod:`formulations.cpsat`; a loss F adds
 (and so for every F when the leader may move). θ_F is one θ for the goal "worst", the limit for
 "bounded", and the share of p_F for "weighted". Every loss leaves a quorum of voters.
 
-Where one loss decides who takes over, a leader is proven in parts, one for each heir ℓ': one row in
-place of an election. Leaders and heirs that are too slow with one replica less than allowed need no
-model at all (:mod:`formulations.contingency.leader_floors`).
+Where one loss decides who takes over, a leader is proven in parts, one for each failover leader ℓ'
+(its heir): one row in place of an election. Leaders and failover leaders that are too slow with one
+replica less than allowed need no model (:mod:`formulations.contingency.leader_floors`).
 
 All costs are rounded to whole multiples of one unit; the bound gives up what rounding may have
 added, which is counted term by term.

@@ -1,6 +1,6 @@
 """Contingency placement by enumeration: every replica set, voter set, leader and loss.
 
-The referee of the other methods, vectorised over replica sets. For a set R (n replicas) and a
+The reference method of the others, vectorised over replica sets. For a set R (n replicas) and a
 loss F the survivors are a pattern of the n positions, and the score of a leader splits into what
 depends on the survivors and what depends on the voters:
 

@@ -271,7 +271,7 @@ class ThresholdStage:
         return outcome is TreeOutcome.CLOSED
 
     def _tree_bound(self) -> float:
-        """Lower bound of everything under the leader of the open tree, for all its heirs."""
+        """Lower bound of everything under the leader of the open tree, for all failover leaders."""
         counters, value = self.kernel.counters(), self.kernel.best()[0]
         if self.goal != "bounded":
             return min(counters.least, self._below(value))

@@ -1,7 +1,7 @@
 """Tier 3 by enumeration (method ``exhaustive``): every replica set, and tier 2 for each.
 
-The brute force of Sharov et al., PVLDB 8(12), 2015, section 5, and the referee of every other exact
-method: simple on purpose, vectorised over replica sets
+The brute force of Sharov et al., PVLDB 8(12), 2015, section 5, and the reference of all other exact
+methods: simple on purpose, vectorised over replica sets
 (:mod:`formulations.enumeration.replica_sets`). Every leader of every set is scored with the m-th
 closest replica as its quorum wait. Where rules bind the voters, or RTTs vary by interval, that is a
 lower bound, and the leaders that it does not exclude get their true voters from
@@ -179,7 +179,7 @@ def _true_waits(problem: Problem, leaders: IntArray, replicas: IntArray) -> Floa
 METHOD = Method(
     name="exhaustive",
     call=solve,
-    summary="every replica set with its best roles: the referee",
+    summary="every replica set with its best roles: the reference method",
     exact=True,
     objectives=("mean", "contingency", "contingency-percentile", "percentile", "waits"),
     cost_parts=("near reads",),

@@ -1,6 +1,6 @@
 """Tier 2 by enumeration (method ``tier2-brute-force``): every voter set, every leader in it.
 
-Algorithm 1 of Sharov et al., PVLDB 8(12), 2015, section 4. It exists as the referee of Algorithm 2
+Algorithm 1 of Sharov et al., PVLDB 8(12), 2015, section 4. It is the reference of Algorithm 2
 (method ``tier2``) and shares nothing with it but the evaluator. O(C(|R|, v)·v·(C + v log v)).
 """
 
@@ -94,7 +94,7 @@ def _first(problem: Problem, tied: list[Configuration]) -> Configuration:
 METHOD = Method(
     name="tier2-brute-force",
     call=solve,
-    summary="tier 2: every voter set and every leader (Algorithm 1), the referee of 'tier2'",
+    summary="tier 2: every voter set and every leader (Algorithm 1), the reference of 'tier2'",
     exact=True,
     refuses=up_to_tier(2),
     settings={"limit": Setting(200_000, "most voter sets to enumerate", minimum=1)},

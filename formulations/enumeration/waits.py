@@ -1,4 +1,4 @@
-"""Every replica set, every choice of voters, every leader: the referee for operations with waits.
+"""Every replica set, every choice of voters, every leader: the reference for operations with waits.
 
 Part ``exhaustive.waits`` of the method ``exhaustive``. Nothing is bounded and nothing shared: each
 configuration is scored by the one evaluator, many at a time.

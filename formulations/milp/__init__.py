@@ -1,4 +1,4 @@
-"""Tier 3 as one mixed-integer linear program: written in Pyomo, solved by HiGHS, ground truth.
+"""Tier 3 as one mixed-integer linear program, written in Pyomo and solved by HiGHS: a reference.
 
 The whole of placement.problem.Problem goes in: every constraint, RTTs that vary by interval,
 prices. Tiers 2 and 1 are the same program with the replicas (and voters) pinned.

@@ -1,4 +1,4 @@
-"""Tier 3 by a mixed-integer program in Pyomo, solved by HiGHS (method ``milp``): the ground truth.
+"""Tier 3 by a mixed-integer program in Pyomo, solved by HiGHS (method ``milp``), a reference.
 
 One program with every constraint of the problem, solved whole or leader by leader;
 :mod:`formulations.milp` says how it is put together, :mod:`formulations.milp.cutting_rounds` what

@@ -1,4 +1,4 @@
-"""The one door for a single key: choose a method, solve, explain."""
+"""Entry point for a single key: choose a method, solve, explain."""
 
 from __future__ import annotations
 

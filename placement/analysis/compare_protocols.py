@@ -2,7 +2,7 @@
 
 Each protocol rewrites the operations of the same instance, so that demand and latencies are stated
 once. Each is asked for its own best set of sites, and what it would cost on the best set of the
-first; or all are held to that set, with the roles chosen anew.
+first; or all are held to that set, with the roles chosen again.
 """
 
 from __future__ import annotations

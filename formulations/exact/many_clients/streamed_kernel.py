@@ -8,7 +8,7 @@ under each leader. This kernel reads the RTTs where the instance has them.
 * *First configuration*: that of a sample of some thousand clients, evaluated on all.
 * *Trees*: where a root does not close its leader, it gets further sweeps, and reduced costs fix
   some of its sites. Below, clients that rank the sites before their nearest certain one alike use
-  the same one whatever is decided. Their costs are added up, anew at every node
+  the same one whatever is decided. Their costs are added up again at every node
   (:mod:`formulations.exact.many_clients.grouped_tree`). The bound of the sum is never below the
   sum of the bounds. A certificate names multipliers client by client; when one is kept, nothing is
   added up: a compiled kernel gets all clients and the sites that are left.

@@ -52,7 +52,7 @@ class Optimum:
     window, order, quantile
         The question; `quantile` is None for the mean.
     flow
-        Flow times in ms of the plan, by the simulator ("fcfs") or by the referee of schedules
+        Flow times in ms of the plan, by the simulator ("fcfs") or by the check of schedules
         ("any"); shape (N,).
     servers
         Who serves each read, shape (N,).
@@ -126,7 +126,7 @@ def solve(
     InputError
         For another order, or a quantile out of range.
     SolverError
-        When CP-SAT fails, or the referee refutes its plan.
+        When CP-SAT fails, or the check of schedules refutes its plan.
 
     Notes
     -----
@@ -162,12 +162,12 @@ def solve(
     )
     if found.value < bound - slack / window.size:
         raise SolverError(
-            f"CP-SAT proved {bound} ms, but the referee finds {found.value} ms for its plan"
+            f"CP-SAT proved {bound} ms, but the check finds {found.value} ms for its plan"
         )
     if order == "any" and answer.objective is not None:
         claimed = model.in_ms(answer.objective)
         if quantile is None and not math.isclose(claimed, found.value, rel_tol=1e-9):
-            raise SolverError(f"CP-SAT claims {claimed} ms, the referee finds {found.value} ms")
+            raise SolverError(f"CP-SAT claims {claimed} ms, the check finds {found.value} ms")
     proven = found.value <= bound + slack / window.size
     return Optimum(**{**vars(found), "proven": proven})
 

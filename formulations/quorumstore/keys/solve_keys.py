@@ -5,7 +5,7 @@ Batches are independent, and solving one is a pure function
 asked for. Each finished batch is a file of its own in ``<target>.parts``, written whole or not at
 all; once all are there they are joined into the target, which appears by one rename. A run that is
 killed (``kill -9`` included) is continued by running it again: finished batches are not solved
-anew.
+again.
 
 Keys with proportional demand are solved once per run.
 """

@@ -57,7 +57,7 @@ def replicas_conservative(k: float, turnover: float, grace: int) -> float:
 def replicas_exact(k: float, turnover: float, grace: int, lag: float = 0.0) -> float:
     """Dynamic copies of a site under the rule as described: k·(1 + λ·(g − 1 + lag)).
 
-    For keys that leave the list for good: a copy stays for g − 1 rounds after the first list
+    For keys that leave the list permanently: a copy stays for g − 1 rounds after the first list
     without it, so that g = 1 has exactly the k of the list. What comes back to the list before
     its copy is gone makes it fewer.
 

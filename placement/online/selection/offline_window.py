@@ -1,4 +1,4 @@
-"""A few reads cut out of a warm run: the offline problem of the exact methods, and its referee.
+"""A few reads cut out of a warm run: the offline problem of the exact methods, and its check.
 
 Everything before the window is as a warm policy left it: reads and copies that are still in service
 or in line when the window opens are intervals that stay where they are. The window's own reads are

@@ -62,7 +62,7 @@ def replay_planned(
         The demand.
     deployments
         What a database runs on until its first operation was seen, its replicas (tiers 1 and 2) and
-        voters (tier 1) for good, and the preferred leaders.
+        voters (tier 1) in all intervals, and the preferred leaders.
     strategies
         Names; see :mod:`placement.overtime.replay.run_replay`.
     sets

@@ -8,7 +8,7 @@ from. What is free follows from the tier: the leader (1), the voters too (2), ev
 optimized           leader of least agg_score (Eq. 2) over the intervals before; while these
                     say nothing, it stays where it was: at the preferred leader, or the first
                     candidate
-closest-to-writes   for good, the candidate closest to the client that issued most transactions
+closest-to-writes   throughout, the candidate closest to the client that issued most transactions
                     in the first interval; undefined when there were none
 smallest-quorum     the candidate with the quickest quorum
 average             the voters of ``optimized``, with leaders spread evenly over them (Eq. 4):
@@ -32,7 +32,7 @@ is paid is the latency alone, and the present configuration of the question play
 In tier 2 each leader comes with the best voters, in tier 3 with the best voters and replicas, that
 the strategy could know: those of the interval before where RTTs vary (closest-to-writes: of the
 first; static, worst, oracle: in hindsight). In tier 3 closest-to-writes and smallest-quorum are the
-methods of these names, run on the first interval, for good.
+methods of these names, run once, on the first interval.
 """
 
 from __future__ import annotations

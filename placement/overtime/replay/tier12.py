@@ -222,7 +222,7 @@ def _closest_to_writes(trace: Trace, quorums: QuorumWaits) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class _Constant:
-    """A leader and voters (number of a set) for good: total and score of each interval."""
+    """A leader and voters (number of a set) for all intervals: total and score of each interval."""
 
     total: float
     leader: int
@@ -295,7 +295,7 @@ class _ScoreTable:
         return self._cut("given", nobody, voters, score)
 
     def constants(self) -> list[list[_Constant]]:
-        """Return each database's candidate leaders for good, where RTTs vary and voters are free.
+        """Return each database's leaders for all intervals, where RTTs vary and voters are free.
 
         A leader is given the best, over all intervals, of the voter sets that are best in one.
         """
