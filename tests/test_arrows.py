@@ -83,6 +83,7 @@ RANKS: dict[str, dict[str, int]] = {
     "heuristics": {
         "heuristics": 0,
         "heuristics.contingency": 1,
+        "heuristics.fleet": 1,
         "heuristics.tail": 1,
         "heuristics.overtime": 1,
     },

@@ -9,6 +9,7 @@ plans; ``formulations.fleet`` finds plans with a proven gap, ``heuristics.fleet`
 from placement.fleet.fleet_plan import FleetPlan, NoFleetPlan, Placed
 from placement.fleet.fleet_problem import FleetMember, FleetProblem, SharedLimits
 from placement.fleet.shared_rows import SharedRows
+from placement.fleet.synthetic_fleet import synthetic_fleet
 
 __all__ = [
     "FleetMember",
@@ -18,4 +19,5 @@ __all__ = [
     "Placed",
     "SharedLimits",
     "SharedRows",
+    "synthetic_fleet",
 ]

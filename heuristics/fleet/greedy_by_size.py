@@ -1,0 +1,80 @@
+"""Greedy: the largest databases first, each where it is best among what is left.
+
+The size of a database is the largest part of a shared limit that it takes in one configuration.
+Planners who place one database after another work like this. Once the good sites are full, small
+databases go far away, however much they would gain there.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+
+from heuristics.fleet.penalised_descent import PenalisedDescent
+from placement.checks import instance_of
+from placement.fleet.fleet_plan import FleetPlan, NoFleetPlan, Placed
+from placement.fleet.fleet_problem import FleetProblem
+from placement.status import Termination
+
+__all__ = ["greedy_by_size", "place_all"]
+
+_METHOD = "greedy-by-size"
+
+
+def greedy_by_size(fleet: FleetProblem) -> FleetPlan | NoFleetPlan:
+    """Place the databases of a fleet one after another, the largest first.
+
+    Parameters
+    ----------
+    fleet
+        The question.
+
+    Returns
+    -------
+    FleetPlan or NoFleetPlan
+        The plan without a bound; it may break shared limits, which its `overloads` say.
+        NoFleetPlan where a database has no configuration even alone, which is proven.
+
+    Notes
+    -----
+    One steepest descent for each database; like copies are placed together as far as they fit.
+    """
+    instance_of(fleet, FleetProblem, "fleet", "a placement.fleet.FleetProblem")
+    began = time.perf_counter()
+    descent = PenalisedDescent(fleet)
+    placed = place_all(fleet, descent)
+    if isinstance(placed, NoFleetPlan):
+        return placed
+    return FleetPlan(
+        fleet,
+        placed,
+        method=_METHOD,
+        seconds=time.perf_counter() - began,
+        termination=Termination.FINISHED,
+    )
+
+
+def place_all(fleet: FleetProblem, descent: PenalisedDescent) -> list[list[Placed]] | NoFleetPlan:
+    """Place all databases, the largest first; `descent` has the loads afterwards."""
+    sizes = []
+    for member in fleet.members:
+        start = descent.start(member)
+        if start is None:
+            return NoFleetPlan(fleet, True, (f"{member.name} has no configuration, even alone",))
+        use, limit = descent.rows.use(member, start), descent.rows.capacity
+        parts = np.divide(use, limit, out=np.where(use > 0, math.inf, 0.0), where=limit > 0)
+        sizes.append(float(parts.max(initial=0.0)))
+    placed: list[list[Placed]] = [[] for _ in fleet.members]
+    for index in np.argsort(-np.array(sizes), kind="stable").tolist():
+        member = fleet.members[index]
+        at, left = descent.start(member), member.copies
+        while left:
+            assert at is not None
+            at, _ = descent.descend(member, at)
+            count = descent.copies_that_fit(member, at, left)
+            descent.place(member, at, count)
+            placed[index].append(Placed(at, count))
+            left -= count
+    return placed
