@@ -35,6 +35,7 @@ MODULES = MappingProxyType(
         "exact.speed": "benchmarks.exact.speed",
         "exact.sweep": "benchmarks.exact.sweep",
         "explore": "benchmarks.explore.study",
+        "fleet": "benchmarks.fleet.study",
         "foundation": "benchmarks.foundation.study",
         "live.etcd": "benchmarks.live.etcd_study",
         "live.postgresql": "benchmarks.live.postgresql_study",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.checks import instance_of, number, whole
+from placement.checks import IntArray, instance_of, number, whole
 from placement.errors import InputError
 from placement.fleet.fleet_problem import FleetMember, FleetProblem, SharedLimits
 from placement.model.instance import Instance
@@ -27,6 +27,7 @@ def synthetic_fleet(
     *,
     seed: int,
     groups: int | None = None,
+    owner: IntArray | None = None,
     replicas: int = 3,
     voters: int = 3,
     slack: float = 1.3,
@@ -38,13 +39,17 @@ def synthetic_fleet(
     instance
         Sites, clients and RTTs; its operations are the standard ones, its counts are replaced.
     clients
-        The clients of the instance, in the same order, for the footprints of the databases.
+        The places whose people issue the demand, for the footprints of the databases.
     databases
         How many.
     seed
         The same seed gives the same fleet.
     groups
         Number of different databases; the others are copies of them. None: all are different.
+    owner
+        Index of the client of the instance that serves each place, shape (places,), as
+        :func:`placement.overtime.replay.client_ground` finds it. None: the places are the
+        clients of the instance, in the same order.
     replicas, voters
         |R| and |V| of every database.
     slack
@@ -60,12 +65,13 @@ def synthetic_fleet(
     instance_of(clients, Clients, "clients", "workloads.Clients")
     databases = whole(databases, "databases", minimum=1)
     number(slack, "slack", minimum=1.0)
-    if len(clients) != len(instance.clients):
+    mine = np.arange(len(instance.clients)) if owner is None else np.asarray(owner)
+    if len(clients) != len(mine):
         raise InputError(
             "the clients are not those of the instance",
             field="clients",
             value=len(clients),
-            expected=f"{len(instance.clients)} clients",
+            expected=f"{len(mine)} clients",
         )
     names = [operation.name for operation in STANDARD_OPERATIONS]
     if [operation.name for operation in instance.operations] != names:
@@ -84,7 +90,8 @@ def synthetic_fleet(
     copies = np.diff(np.linspace(0, databases, len(drawn) + 1).round().astype(int)).tolist()
     members = []
     for one, rate, gb, count in zip(drawn, rates.tolist(), sizes.tolist(), copies, strict=True):
-        counts = (rate * np.outer(one.weights, one.mix))[np.newaxis]
+        weights = np.bincount(mine, one.weights, len(instance.clients))
+        counts = (rate * np.outer(weights, one.mix))[np.newaxis]
         problem = Problem(
             instance.replace(counts=counts, intervals=("all",)), replicas=replicas, voters=voters
         )

@@ -1,0 +1,1 @@
+"""Study: plans of fleets that share capacity."""
