@@ -160,6 +160,9 @@ class EtcdCluster:
                 60,
             )
         self._learners = {one["name"] for one in document["members"] if one["isLearner"]}
+        kept = {one["name"] for one in document["members"]}
+        for name in self._running.keys() - kept:  # one that is removed may not hear of it
+            self._owner.stop(self._running.pop(name))
 
     def _start(self, arguments: Sequence[str]) -> None:
         name = next(word.split("=", 1)[1] for word in arguments if word.startswith("--name="))

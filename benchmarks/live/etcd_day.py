@@ -66,7 +66,7 @@ def day(quick: bool) -> Iterator[Row]:
     hours = _hours(instance)
     begin, length = (16, 3) if quick else (0, len(hours))
     hours = np.roll(hours, 1 - begin, axis=0)[: length + 1]  # the first is the hour before
-    seconds = 10
+    seconds = 8
     folder = Path(tempfile.mkdtemp(prefix="live-day-"))
     try:
         yield from _replay(instance, hours, seconds, _Watch(instance, folder))
