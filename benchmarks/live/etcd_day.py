@@ -64,7 +64,7 @@ def day(quick: bool) -> Iterator[Row]:
     """
     instance = live_instance(placement.load("azure"), SITES, CLIENTS)
     hours = _hours(instance)
-    begin, length = (16, 3) if quick else (0, len(hours))
+    begin, length = (14, 4) if quick else (0, len(hours))
     hours = np.roll(hours, 1 - begin, axis=0)[: length + 1]  # the first is the hour before
     seconds = 8
     folder = Path(tempfile.mkdtemp(prefix="live-day-"))
