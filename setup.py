@@ -25,6 +25,7 @@ SOURCES = [
     "client_loops",
     "closest_assignment",
     "context",
+    "cost_transfers",
     "incumbent",
     "inner_minimum",
     "lagrangean_bound",

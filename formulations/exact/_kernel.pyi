@@ -93,7 +93,14 @@ def search_sizes(
 def resize(context: _Context, least: int, most: int, seconds: float, /) -> None: ...
 def set_gap(context: _Context, gap: float, /) -> None: ...
 def set_size_limits(
-    context: _Context, cells: float, share: float, nodes: int, burst: int, work: float, /
+    context: _Context,
+    cells: float,
+    share: float,
+    nodes: int,
+    burst: int,
+    work: float,
+    transfers: bool,
+    /,
 ) -> None: ...
 def open_trees(
     context: _Context, leaders: npt.NDArray[np.int32], u: _Floats, bounds: _Floats, /

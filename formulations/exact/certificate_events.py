@@ -39,6 +39,12 @@ closest-assignment rows Σ_{k: j ≺_c k} x_ck + y_j <= 1 (Wagner and Falkson 19
 separates into Z. Without β this is the bound of Narula, Ogbu and Samuelsson (1977) for the p-median
 problem.
 
+*Transfers.* Let T be the first sites of a client g in its order ≺_g, up to a site i, h another
+client, and a >= 0. Where h is served from T, there is a replica in T, and g prefers T to all other
+sites: so g is served from T too. With w_gj lowered by a and w_hj raised by a for all j in T, no
+configuration costs more than before, and L with these costs is a lower bound too. This pays where
+the relaxation serves g far from the replicas that others use.
+
 Z(ρ), the inner problem, is a lower bound of min Σ_{j ∈ Y} ρ_j + D q over the sets Y ⊆ F with
 n_min <= |I| + |Y| <= n_max, n_min = max(replicas_min, voters), for which voters V ⊆ I ∪ Y with
 radius q exist. For a radius r let S(r) be the sites with d(ℓ, ·) <= r (ℓ itself at 0). Then
@@ -81,6 +87,8 @@ proof: a list of events, read in order with a current state (I, O) and current �
 
 ===============================  ==============================================================
 ["beta", [[j, i, value], …]]     β := these values (i counts active clients), all others 0
+["transfer", [[g, i, h, a], …]]  the costs w of all that follows are those after these transfers
+                                 (g and h count active clients); only as the first event
 ["fix", u, out, in]              for j in `out`: L(I + j, O, u, β) proves the claim;
                                  for j in `in`: L(I, O + j, u', β) does, where
                                  u'_c = max(0, u_c − β_cj) if j ∈ N(c), else u_c.
@@ -167,13 +175,14 @@ __all__ = [
     "Event",
     "Fix",
     "LeaderEvents",
+    "Transfers",
     "close_event",
 ]
 
 FORMAT = "replica-placement/bound/1"
 """Name and version of the format."""
 
-_FIX, _CLOSE, _ENUMERATE, _BRANCH, _BETA, _PART, EVENTS_OF = 1, 2, 3, 4, 5, 6, 7
+_FIX, _CLOSE, _ENUMERATE, _BRANCH, _BETA, _PART, EVENTS_OF, _TRANSFER = range(1, 9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +194,17 @@ class Beta:
     def to_json(self) -> list[object]:
         """Return the event as a list."""
         return ["beta", [list(entry) for entry in self.entries]]
+
+
+@dataclass(frozen=True, slots=True)
+class Transfers:
+    """Transfers of cost: (giver, the last of its sites, taker, amount); clients are active ones."""
+
+    entries: tuple[tuple[int, int, int, float], ...]
+
+    def to_json(self) -> list[object]:
+        """Return the event as a list."""
+        return ["transfer", [list(entry) for entry in self.entries]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +251,7 @@ class Branch:
         return ["branch", self.site]
 
 
-Event = Beta | Fix | Close | Enumerate | Branch
+Event = Beta | Transfers | Fix | Close | Enumerate | Branch
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,6 +376,9 @@ def _events(flat: FloatArray, clients: int) -> Iterator[Event | _PutOff | _Event
         elif kind == _BETA:
             entries = (numbers(3) for _ in range(int(value)))
             yield Beta(tuple((int(j), int(c), x) for j, c, x in entries))
+        elif kind == _TRANSFER:
+            moves = (numbers(4) for _ in range(int(value)))
+            yield Transfers(tuple((int(g), int(i), int(h), x) for g, i, h, x in moves))
         else:
             raise AssertionError(f"a kernel recorded an unknown event {kind}")
 

@@ -6,13 +6,15 @@ for their products, so that nothing is rounded but multipliers, of which any val
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Collection, Sequence
+from typing import Self
 
 import numpy as np
 
 from placement.checks import FloatArray
 from placement.proof.claim import Claim, Integers, floor_costs, integers
-from placement.proof.multipliers import Betas
+from placement.proof.multipliers import Betas, CostTransfers
 
 __all__ = ["ExactCosts"]
 
@@ -64,6 +66,13 @@ class ExactCosts:
         """Return True: any multipliers have an exact form."""
         del u, beta
         return True
+
+    def after(self, transfers: CostTransfers) -> Self:
+        """Return these costs after transfers, for bounds alone."""
+        changed = copy.copy(self)
+        changed.w = self.w.copy()
+        transfers.apply(changed.w, integers(transfers.amounts, self.bits), self.rank)
+        return changed
 
     def evaluation(
         self,

@@ -31,6 +31,10 @@ voters, who are searched.
 radii (:mod:`placement.evaluation.wait_cases`): for each, D·r is its price, and E lets I ∪ Y hold
 what the blocks of a family ask for, the largest over its families.
 
+*Transfers of cost.* A proof may begin with transfers of cost between clients
+(:mod:`placement.proof.multipliers`). All its bounds then use the costs after them, under which no
+configuration costs more; a set of replicas costs what it did.
+
 *A fixed site.* Let j be free, and ρ the one of (I, O, u, β). A configuration with a replica at j is
 bounded by the same L with ρ_j + Z(ρ) over the sets that hold j, one without by Z(ρ) over those that
 do not. One evaluation so bounds both cases of every free site. Where that is too weak, L(I + j, O)
@@ -61,7 +65,7 @@ from placement.proof.event_tree import (
     Work,
 )
 from placement.proof.exact_costs import ExactCosts
-from placement.proof.multipliers import Betas
+from placement.proof.multipliers import Betas, CostTransfers
 from placement.proof.rounded_costs import RoundedCosts
 from placement.proof.site_choice import SiteChoice
 
@@ -98,6 +102,7 @@ class LeaderProof(EventTree[Costs, _MeanMultipliers]):
         choice = SiteChoice(rules, leader, waits, cases)
         super().__init__(choice, "all leaders" if leader is None else f"leader {leader}", work)
         self.beta = Betas()
+        self._transfers: CostTransfers | None = None
         self._exact_only = claim.rounded is None
         self._take(None, 1 if self._exact_only else CELLS_PER_STEP)
 
@@ -110,6 +115,14 @@ class LeaderProof(EventTree[Costs, _MeanMultipliers]):
         self._take(None, 1)
         return ExactCosts(self.claim, self.leader, self.choice.radii)
 
+    @cached_property
+    def _rounded_bounds(self) -> RoundedCosts | None:
+        return self._rounded.after(self._transfers) if self._transfers else self._rounded
+
+    @cached_property
+    def _exact_bounds(self) -> ExactCosts:
+        return self._exact.after(self._transfers) if self._transfers else self._exact
+
     def replay(self, events: Sequence[Sequence[Any]]) -> None:
         """Replay a proof; CertificateError at the first event that does not hold."""
         self.run(events, self.start() if self.leader is None else self.start(self.leader))
@@ -118,9 +131,14 @@ class LeaderProof(EventTree[Costs, _MeanMultipliers]):
         return self.sites * len(self.claim.clients)
 
     def _forms(self, multipliers: _MeanMultipliers | None) -> Iterator[tuple[Costs, int]]:
-        if not self._exact_only and (multipliers is None or self._rounded.fits(*multipliers)):
-            yield self._rounded, CELLS_PER_STEP
-        yield self._exact, 1
+        if multipliers is None:
+            yield from () if self._exact_only else ((self._rounded, CELLS_PER_STEP),)
+            yield self._exact, 1
+            return
+        quick = None if self._exact_only else self._rounded_bounds
+        if quick is not None and quick.fits(*multipliers):
+            yield quick, CELLS_PER_STEP
+        yield self._exact_bounds, 1
 
     def _wanted(
         self, form: Costs, state: State, multipliers: _MeanMultipliers, less: int | None
@@ -145,12 +163,18 @@ class LeaderProof(EventTree[Costs, _MeanMultipliers]):
     # --- reading -----------------------------------------------------------------------------
 
     def _other(self, event: Sequence[Any], number: int, state: State) -> bool:
-        """Take new closest-assignment multipliers."""
-        if event[0] != "beta":
+        """Take new closest-assignment multipliers, or transfers of cost."""
+        if event[0] not in ("beta", "transfer"):
             return super()._other(event, number, state)
         entries = event[1]
-        self.work.take(len(entries))
         try:
+            if event[0] == "transfer":
+                if number > 0:
+                    raise ValueError("transfers of cost are the first event, or there are none")
+                self.work.take(len(entries) * self.sites + self._cells(None))
+                self._transfers = CostTransfers(entries, self.sites, len(self.claim.clients))
+                return False
+            self.work.take(len(entries))
             self.beta = Betas.read(entries, self.sites, len(self.claim.clients))
         except ValueError as flaw:
             raise self._flaw(number, str(flaw)) from None

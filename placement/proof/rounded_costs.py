@@ -17,21 +17,24 @@ Why nothing wraps around
 With n replicas at most and T the sum of the largest costs of all clients, K, the largest D·r and
 all prices, g is chosen so that 2 (n + 4) T 2^g < 2^60. The multipliers come from a file: they have
 a rounded form only where Σ |u| + Σ β <= 2 T, which is looked at in doubles, before anything becomes
-an integer. Then |ρ_j| <= 4 T 2^g, and all sums over clients stay below 2^62. Sums over sites are
-made of Python's integers.
+an integer. Then |ρ_j| <= 4 T 2^g, and all sums over clients stay below 2^62. Transfers of cost have
+one where they sum to T at most; they change the costs of all clients together by 2 T at most. Sums
+over sites are made of Python's integers.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from placement.checks import FloatArray, IntArray
 from placement.proof.claim import Claim, Scale, floor_costs
-from placement.proof.multipliers import Betas
+from placement.proof.multipliers import Betas, CostTransfers
 
 __all__ = ["RoundedCosts", "TableCosts"]
 
@@ -74,6 +77,21 @@ class TableCosts:
         with np.errstate(over="ignore"):
             size = self.grid.scaled(np.abs(u)).sum() + self.grid.scaled(beta.values).sum()
         return bool(size <= 2 * self.grid.total)
+
+    def after(self, transfers: CostTransfers) -> Self | None:
+        """Return these costs after transfers, for bounds alone; None: they have no rounded form."""
+        amounts = self.grid.scaled(transfers.amounts)
+        if not amounts.sum() <= self.grid.total:
+            return None
+        changed = copy.copy(self)
+        costs = np.array(self._whole_costs(slice(None)))
+        transfers.apply(costs, np.floor(amounts).astype(np.int64), self.rank)
+        changed.use_table(costs)
+        return changed
+
+    def use_table(self, costs: Whole) -> None:
+        """Take other costs of pairs of a client and a site, shape (clients, sites)."""
+        self._kept, self._evaluated = costs, True
 
     def evaluation(
         self,

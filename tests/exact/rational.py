@@ -17,6 +17,7 @@ from formulations.exact.certificate_events import (
     Enumerate,
     Event,
     Fix,
+    Transfers,
 )
 from formulations.exact.reduced_problem import ReducedProblem
 
@@ -63,6 +64,10 @@ class Checker:
             pinned = {s for s in self.sites if self.rules.must_hold[s]}
             start = frozenset(pinned | ({leader} if leader >= 0 else set()))
             out = frozenset(s for s in self.sites if not self.rules.may_hold[s])
+            self.moved: dict[tuple[int, int], Fraction] = {}
+            if events and isinstance(events[0], Transfers):
+                self.transfer(events[0])
+                events = events[1:]
             rest = iter(events)
             self.prove(rest, start, out, {})
             assert next(rest, None) is None, "events after the end of the proof"
@@ -102,6 +107,14 @@ class Checker:
                     out = out | {j}
         raise AssertionError("the proof ends before it is finished")
 
+    def transfer(self, event: Transfers) -> None:
+        for giver, last, taker, amount in event.entries:
+            assert amount >= 0
+            order = self.order(self.clients[giver])
+            for j in order[: order.index(last) + 1]:
+                for i, sign in ((giver, -1), (taker, 1)):
+                    self.moved[i, j] = self.moved.get((i, j), Fraction(0)) + sign * Fraction(amount)
+
     # --- the bound -----------------------------------------------------------------------
 
     def cost(self, c: int, j: int) -> Fraction:
@@ -131,6 +144,9 @@ class Checker:
             for i, c in enumerate(self.clients)
         ]
 
+    def bounded_cost(self, i: int, j: int) -> Fraction:
+        return self.cost(self.clients[i], j) + self.moved.get((i, j), Fraction(0))
+
     def bound(self, held, out, u, beta) -> Fraction | None:
         total = sum((self.price(j) for j in held), Fraction(0))
         if self.leader >= 0:
@@ -143,11 +159,11 @@ class Checker:
                 if j not in rho:
                     continue
                 weight = beta.get((j, i), Fraction(0))
-                rho[j] += weight + min(Fraction(0), self.cost(c, j) + before - value)
+                rho[j] += weight + min(Fraction(0), self.bounded_cost(i, j) + before - value)
                 before += weight
             fixed = [s for s in self.order(c) if s in held]
             if fixed:
-                value = min(value, self.cost(c, fixed[0]) + before)
+                value = min(value, self.bounded_cost(i, fixed[0]) + before)
             total += value - before
         inner = self.inner(held, free, rho)
         return INFINITE if inner is INFINITE else total + inner

@@ -1,4 +1,7 @@
-"""The subgradient steps, in the metric of the weights: a heavy client sets no pace for others."""
+"""The subgradient steps, in the metric of the weights: a heavy client sets no pace for others.
+
+Transfers of cost between clients too, which come from such steps.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from formulations.exact.branch_and_bound import search
-from formulations.exact.certificate_events import Beta
-from formulations.exact.kernel import Incumbent, compiled_available, open_kernel
+from formulations.exact.certificate_events import Beta, Transfers
+from formulations.exact.kernel import (
+    CompiledKernel,
+    Incumbent,
+    compiled_available,
+    open_kernel,
+)
 from formulations.exact.reduced_problem import ReducedProblem
+from tests.effort import examples
 from tests.exact.rational import Checker
 from tests.exact.test_engine import assert_proven, each_kernel
 from tests.exact.test_sparse import relayed
@@ -91,7 +100,7 @@ def test_a_tree_that_begins_anew_keeps_its_bound():
     optimum = search(core, certify=False)
     assert optimum.configuration is not None
     kernel = open_kernel(core, "compiled")
-    kernel.compiled.set_size_limits(kernel.context, 1e9, 1.0, 60, 50, 0.0)
+    kernel.compiled.set_size_limits(kernel.context, 1e9, 1.0, 60, 50, 0.0, False)
     kernel.propose(Incumbent(optimum.score * 1.01, -2, ()))
     leader = optimum.configuration.leader
     kernel.open_trees([leader], np.zeros((1, len(core.active))), np.zeros(1))
@@ -102,3 +111,56 @@ def test_a_tree_that_begins_anew_keeps_its_bound():
         assert bounds[-1] >= bounds[-2] * (1 - 1e-12)
         assert bounds[-1] <= optimum.score * (1 + 1e-12)
     assert nodes[-1] > 60
+
+
+# --- transfers of cost -------------------------------------------------------------------------
+
+needs_compiled = pytest.mark.skipif(not compiled_available(), reason="no compiled kernel")
+
+
+def moved(result) -> int:
+    """Return the number of transfers in a certificate."""
+    return sum(
+        len(event.entries)
+        for proof in result.certificate.leaders
+        for event in proof.events
+        if isinstance(event, Transfers)
+    )
+
+
+@needs_compiled
+@settings(max_examples=examples(12), deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from(["tight", "sparse"]))
+def test_proofs_with_transfers_hold_in_rational_numbers(seed, which):
+    core = relayed(seed, 12, 16, 4, 0.1)
+    usual = search(core, kernel="compiled")
+    found = search(core, kernel=which)
+    assert found.score == pytest.approx(usual.score, rel=1e-12)
+    Checker(core, found.certificate).check()
+
+
+@needs_compiled
+def test_trees_that_begin_anew_transfer_costs():
+    core = relayed(3, 18, 25, 5, 0.1)
+    found = search(core, kernel="tight")
+    assert moved(found) > 20
+    Checker(core, found.certificate).check()
+
+
+@needs_compiled
+def test_transfers_raise_the_bound_and_shrink_the_tree():
+    core = relayed(1, 40, 60, 6, 0.1)
+    best = search(core, kernel="compiled", certify=False)
+    leader, found = best.configuration.leader, {}
+    for transfers in (False, True):
+        kernel = CompiledKernel(core)
+        kernel.propose(Incumbent(best.score, -2, ()))
+        kernel.compiled.set_size_limits(kernel.context, 1e18, 1.0, 1, 50, 1e18, transfers)
+        kernel.open_trees([leader], np.zeros((1, len(core.active))), np.zeros(1))
+        while kernel.counters().nodes < 3 and not kernel.run(1.0, 60.0):
+            pass
+        bound = float(kernel.tree_bounds([leader])[0])
+        assert kernel.run(np.inf, 60.0)
+        found[transfers] = bound, kernel.counters().nodes
+    assert found[False][0] < found[True][0] <= best.score * (1 + 1e-9)
+    assert found[True][1] < found[False][1]

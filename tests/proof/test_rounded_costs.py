@@ -13,7 +13,7 @@ from placement.errors import CertificateError, LimitError
 from placement.proof.certificate_check import check_certificate
 from placement.proof.claim import Claim, finest_bit
 from placement.proof.exact_costs import ExactCosts
-from placement.proof.multipliers import Betas
+from placement.proof.multipliers import Betas, CostTransfers
 from placement.proof.rounded_costs import RoundedCosts
 from placement.proof.site_choice import SiteChoice, SortedSites
 from placement.status import Status
@@ -50,6 +50,17 @@ def multipliers(rng, claim):
     wild = rng.random(len(u)) < 0.2
     u = np.where(wild, rng.choice([-1.0, 1.0, 5e-324], len(u)) * total, u)
     return u * min(1.0, 1.5 * total / max(float(np.abs(u).sum()), 5e-324))
+
+
+def transfers(rng, claim, sites):
+    """Random transfers of whole amounts on the grid, together no more than it takes."""
+    clients, grid = len(claim.clients), claim.rounded
+    entries = []
+    for _ in range(int(rng.integers(0, 6)) if clients else 0):
+        giver, site, taker = rng.integers(clients), rng.integers(sites), rng.integers(clients)
+        amount = np.ldexp(np.floor(rng.uniform(0, 0.15) * grid.total), -grid.shift)
+        entries.append((int(giver), int(site), int(taker), float(amount)))
+    return CostTransfers(entries, sites, clients)
 
 
 def betas(rng, claim, sites):
@@ -157,6 +168,25 @@ def test_multipliers_beyond_the_grid_have_no_rounded_form(value):
 
 
 @given(problems(kinds=TAKEN), st.integers(0, 2**32 - 1))
+def test_rounded_bounds_after_transfers_are_below_the_exact_ones(problem, seed):
+    rng = np.random.default_rng(seed)
+    claim = Claim(problem, 1.0, 0.0)
+    sites = len(problem.instance.sites)
+    leader = int(rng.integers(sites)) if claim.leader_matters else None
+    radii, moved = np.zeros(1), transfers(rng, claim, sites)
+    rounded = RoundedCosts(claim, leader, radii).after(moved)
+    exact = ExactCosts(claim, leader, radii).after(moved)
+    inside, free = state_of(rng, sites)
+    u, beta = multipliers(rng, claim), betas(rng, claim, sites)
+    assume(rounded is not None and rounded.fits(u, beta))
+    low, sums = rounded.evaluation(inside, free, u, beta)
+    high, exact_sums = exact.evaluation(inside, free, u, beta)
+    shift = claim.bits - rounded.grid.shift
+    assert low << shift <= high
+    assert all(sums[j] << shift <= exact_sums[j] for j in free)
+
+
+@given(problems(kinds=TAKEN), st.integers(0, 2**32 - 1))
 def test_the_least_sum_by_places_is_that_of_the_greedy(problem, seed):
     """Without rules for voters the radii are valued from sums of prefixes."""
     rng = np.random.default_rng(seed)
@@ -249,7 +279,7 @@ def test_one_evaluation_never_proves_more_of_a_fixed_site_than_enumeration(probl
             if replicas and cost is not None:
                 values[more] = costs.reads(replicas) + cost
     u, beta = multipliers(rng, claim), betas(rng, claim, sites)
-    fixed, rho = costs.evaluation(inside, free, u, beta)
+    fixed, rho = costs.after(transfers(rng, claim, sites)).evaluation(inside, free, u, beta)
     ordered = SortedSites(inside, free, rho)
     for site in free:
         for with_it in (True, False):
@@ -380,6 +410,27 @@ def test_both_forms_have_the_same_verdict_on_thousands_of_mutated_certificates(s
     assert sum(refused.values()) >= 0.4 * len(KINDS) * per_kind
 
 
+def test_transfers_are_the_first_event_and_change_no_score():
+    """Any amounts at the start leave a certificate true or refused; later they are refused."""
+    refused = 0
+    for plan in certified_problems()[::9]:
+        sites, clients = len(plan.problem.instance.sites), len(plan.certificate["clients"])
+        if clients < 2:
+            continue
+        moved = ["transfer", [[0, sites - 1, 1, 1.0], [1, 0, 0, 0.5]]]
+        for at in (0, 1):
+            edited = copy.deepcopy(plan.certificate)
+            events = edited["proofs"][0]["events"]
+            events.insert(at, moved)
+            try:
+                check_certificate(plan.replace(certificate=edited))
+            except CertificateError:
+                refused += at
+            else:
+                assert at == 0
+    assert refused > 2
+
+
 def test_a_claim_of_one_part_in_a_thousand_million_too_much_is_refused():
     for plan in certified_problems()[::12]:
         claim = optimum(plan.problem) * (1 + 1e-9)
@@ -411,6 +462,11 @@ def test_no_number_of_a_certificate_proves_what_is_false(value):
         ["fix", u, value, []],
         ["fix", [value] * len(u), [1, 2], [3]],
         ["branch", value],
+        ["transfer", [[value, 0, 1, 1.0]]],
+        ["transfer", [[0, value, 1, 1.0]]],
+        ["transfer", [[0, 0, value, 1.0]]],
+        ["transfer", [[0, 0, 1, value], [1, 1, 0, 1.0]]],
+        ["transfer", value],
         ["beta", [[value, 0, 1.0]]],
         ["beta", [[0, value, 1.0]]],
         ["beta", [[0, 0, value]]],

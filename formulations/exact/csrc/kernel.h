@@ -47,7 +47,7 @@ enum { MOST_VOTERS = 64 };    /* replicas among which voters are searched: lengt
 enum { MOST_BLOCKS = 7, FORBIDDEN = 1 << MOST_BLOCKS }; /* as in placement/evaluation/wait_cases.py */
 
 /* Kinds of events, as ../certificate_events.py reads them. */
-enum { FIX = 1, CLOSE = 2, ENUMERATE = 3, BRANCH = 4, BETA = 5, PART = 6, EVENTS_OF = 7 };
+enum { FIX = 1, CLOSE = 2, ENUMERATE = 3, BRANCH = 4, BETA = 5, PART = 6, EVENTS_OF = 7, TRANSFER = 8 };
 
 typedef struct {
     int count;                 /* number of levels */
@@ -104,10 +104,20 @@ typedef struct {
     double tolerance;          /* relative: how far below the score a bound closes */
 } incumbent;
 
-/* The problem under the leader who is bounded now. Written by leader_costs.c, and from memory by warm_start.c. */
+/* Amounts that move from the costs of one client to those of another, at the first sites in the order of the one that gives:
+ * see cost_transfers.c. */
+typedef struct {
+    int count;
+    int *giver, *place, *taker; /* the sites are those at the places 0 to `place` */
+    double *amount;
+} cost_transfers;
+
+/* The problem under the leader who is bounded now. Written by leader_costs.c and cost_transfers.c, and from memory by warm_start.c. */
 typedef struct {
     int leader;
-    double *costs;             /* sites x padded: A d(c, j) + B d(j, leader) */
+    double *costs;             /* sites x padded: A d(c, j) + B d(j, leader), after the transfers of a tree: for bounds */
+    double *paid;              /* the same before the transfers, where there are some */
+    double moved;              /* sum of the transfers, 0: none */
     int costed_leader;         /* leader whose costs are all there, -2: none */
     int *near_order;           /* sites by distance from the leader */
     double *ordered;           /* clients x sites: the costs in each client's order ... */
@@ -291,6 +301,7 @@ typedef struct {
     int tight;                 /* 1: it takes steps on (u, beta) too */
     pseudo_costs pseudo;
     float *root_u;             /* clients: multipliers of its root, once that was branched on */
+    cost_transfers transfers;
     beta_list beta;            /* those of its root */
 } leader_tree;
 
@@ -326,6 +337,7 @@ typedef struct {
     long tight_nodes;          /* nodes after which a tree takes steps on (u, beta) */
     long burst_nodes;          /* nodes that a leader gets before the others had the steps of their roots */
     double patience;           /* work from which parts are put off */
+    int transfers;             /* 1: a tree that begins anew looks for transfers of cost */
 } size_limits;
 
 /* Scratch memory whose content no caller may rely on: a function that calls another must not keep anything in what
@@ -399,9 +411,16 @@ int client_loops_are_right(void);
 /* leader_costs.c */
 void select_leader(context *x, int leader);
 void costs_for_leader(context *x, int leader);
+void costs_of_tree(context *x, int leader);
+const double *paid_costs(const context *x);
 void costs_of_fixed_sites(context *x, int leader);
 void leader_without_costs(context *x, int leader);
 int order_costs(context *x);
+
+/* cost_transfers.c */
+void free_transfers(cost_transfers *t);
+int transfer_costs(context *x, const cost_transfers *t);
+void find_transfers(context *x, tree_node *f, cost_transfers *kept);
 
 /* tree_node.c */
 int node_alloc(context *x, tree_node *f, int columns);
@@ -485,6 +504,7 @@ int open_parts_prepare(context *x);
 void open_parts_free(context *x);
 void forget_open_parts(context *x);
 void open_trees(context *x, const int *leader, const double *u, const double *bound, int count);
+leader_tree *tree_of(const context *x, int leader);
 leader_tree *current_tree(const context *x);
 void put_off_node(context *x);
 void put_off_stack(context *x);
@@ -544,6 +564,7 @@ void record_event(context *x, double kind, double value);
 void record_vector(context *x, const double *u);
 void record_beta(context *x, const double *beta);
 void record_sparse_beta(context *x, const tree_node *f);
+void record_transfers(context *x, const cost_transfers *t);
 void record_number(context *x, double value);
 
 #endif

@@ -28,6 +28,7 @@ double bound_error(const context *x, const tree_node *f, double served, double l
             magnitude += 2.0 * fabs(x->inner.rho[i]) + f->base[i];
     }
     double terms = x->p.clients + x->p.sites + 24.0, depth = f->beta || f->has_beta ? x->p.sites : 0.0;
+    served += x->view.moved; /* a cost that a transfer lowers is as inexact as before */
     return 2.0 * UNIT_ROUNDOFF * (terms * magnitude + (6.0 + depth) * (count + 2.0) * served);
 }
 

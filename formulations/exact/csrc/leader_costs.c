@@ -62,12 +62,30 @@ void select_leader(context *x, int leader)
 /* Select a leader with the costs of all sites. */
 void costs_for_leader(context *x, int leader)
 {
-    int complete = x->view.costed_leader == leader;
+    int complete = x->view.costed_leader == leader && x->view.moved == 0.0;
     for (int j = 0; j < x->p.sites && !complete; j++)
         costs_of_site(x, leader, j);
     x->view.costed_leader = leader;
+    x->view.moved = 0.0;
     if (!complete || x->view.leader != leader)
         select_leader(x, leader);
+}
+
+/* The same after the transfers of its tree. */
+void costs_of_tree(context *x, int leader)
+{
+    const cost_transfers *transfers = &tree_of(x, leader)->transfers;
+    if (x->view.moved > 0.0 && x->view.costed_leader == leader && x->view.leader == leader)
+        return;
+    costs_for_leader(x, leader);
+    if (transfers->count > 0 && !transfer_costs(x, transfers))
+        x->control.out_of_memory = 1;
+}
+
+/* The costs before any transfers: those of a configuration. */
+const double *paid_costs(const context *x)
+{
+    return x->view.moved > 0.0 ? x->view.paid : x->view.costs;
 }
 
 /* Select a leader with the costs of the certain sites alone, the leader among them. */
@@ -75,6 +93,7 @@ void costs_of_fixed_sites(context *x, int leader)
 {
     select_leader(x, leader);
     x->view.costed_leader = -2;
+    x->view.moved = 0.0;
     for (int s = 0; s < x->p.sites; s++)
         if (s == leader || x->p.must_hold[s])
             costs_of_site(x, leader, s);

@@ -74,6 +74,18 @@ void record_sparse_beta(context *x, const tree_node *f)
         x->proof.events.data[at] = entries;
 }
 
+/* Transfers of cost: giver, the last of its sites, taker, amount. */
+void record_transfers(context *x, const cost_transfers *t)
+{
+    record_event(x, TRANSFER, t->count);
+    for (int i = 0; i < t->count; i++) {
+        record_number(x, t->giver[i]);
+        record_number(x, x->p.by_client[(size_t)t->giver[i] * (size_t)x->p.sites + (size_t)t->place[i]]);
+        record_number(x, t->taker[i]);
+        record_number(x, t->amount[i]);
+    }
+}
+
 /* Leave CLOSE_BITS bits of the largest multiplier, and of the others what is as large as these; 0: none is. */
 int round_multipliers(double *u, int clients)
 {

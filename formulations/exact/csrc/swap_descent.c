@@ -27,7 +27,7 @@ double score_of(context *x, const int *replicas, int count, double *radius)
         rank[c] = INT_MAX;
     for (int i = 0; i < count; i++) {
         const int *r = p->rank + (size_t)replicas[i] * p->padded;
-        const double *w = x->view.costs + (size_t)replicas[i] * p->padded;
+        const double *w = paid_costs(x) + (size_t)replicas[i] * p->padded;
         for (int c = 0; c < p->padded; c++)
             if (r[c] < rank[c]) {
                 rank[c] = r[c];
@@ -70,7 +70,7 @@ double swap_descent(context *x, int *replicas, int count, int limit)
         }
         for (int i = 0; i < count; i++) {
             const int *r = p->rank + (size_t)replicas[i] * padded;
-            const double *w = x->view.costs + (size_t)replicas[i] * padded;
+            const double *w = paid_costs(x) + (size_t)replicas[i] * padded;
             for (int c = 0; c < p->clients; c++)
                 if (r[c] < first[c]) {
                     second[c] = first[c];
@@ -96,7 +96,7 @@ double swap_descent(context *x, int *replicas, int count, int limit)
             if (member)
                 continue;
             const int *r = p->rank + (size_t)s * padded;
-            const double *w = x->view.costs + (size_t)s * padded;
+            const double *w = paid_costs(x) + (size_t)s * padded;
             double gain = price ? price[s] : 0.0;
             for (int i = 0; i < count; i++)
                 extra[i] = 0.0;

@@ -22,6 +22,18 @@
 #define TIGHT_MOMENTUM 0.95       /* share of the last direction that is kept */
 #define TIGHT_SELDOM 0.01         /* sites that the steps select more seldom get no new beta */
 
+/* Transfers of cost between clients (cost_transfers.c): 490 sites. */
+#define TRANSFER_CLIENTS 1000     /* clients up to which all pairs of them are looked at */
+#define TRANSFER_STEPS 600        /* steps */
+#define TRANSFER_EVERY 20         /* steps between two looks for violated rows */
+#define TRANSFER_NEW 0.7          /* weight of the last of them in the mean answer */
+#define TRANSFER_VIOLATION 0.1    /* violation from which a row is made */
+#define TRANSFER_STEP 0.5         /* first step */
+#define TRANSFER_GAIN 0.01        /* share of the gap that a step has to close to be a gain */
+#define TRANSFER_PATIENCE 40      /* steps without gain before the step shrinks */
+#define TRANSFER_SHRINK 0.8       /* factor by which the step shrinks */
+#define TRANSFER_MOMENTUM 0.9     /* share of the last direction that is kept */
+
 /* Tree of one leader (trees/depth_first_tree.c), all groups. */
 #define ROOT_STEPS 120            /* steps on u at a root */
 #define WARM_ROOT_STEPS 40        /* the same where another tree has left multipliers (sizes) */

@@ -8,7 +8,7 @@ from placement.checks import FloatArray, IntArray
 
 __all__ = ["events_on_sites"]
 
-_FIX, _CLOSE, _ENUMERATE, _BRANCH, _BETA, _PART, _EVENTS_OF = range(1, 8)
+_FIX, _CLOSE, _ENUMERATE, _BRANCH, _BETA, _PART, _EVENTS_OF, _TRANSFER = range(1, 9)
 """Kinds of events, as in certificate_events."""
 
 
@@ -40,6 +40,10 @@ def events_on_sites(flat: FloatArray, keep: IntArray, clients: int, first: int =
             sites = out[at : at + 3 * int(value) : 3]
             sites[:] = number[sites.astype(np.intp)]
             at += 3 * int(value)
+        elif kind == _TRANSFER:
+            sites = out[at + 1 : at + 4 * int(value) : 4]
+            sites[:] = number[sites.astype(np.intp)]
+            at += 4 * int(value)
         elif kind in (_FIX, _CLOSE):
             at += clients
             for _ in range(2 if kind == _FIX else 0):

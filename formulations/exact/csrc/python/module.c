@@ -215,17 +215,18 @@ static PyObject *py_set_gap(PyObject *self, PyObject *args)
 }
 
 PyDoc_STRVAR(set_size_limits_doc,
-             "set_size_limits(context, cells, share, nodes, burst, work): number of cells from which nodes become sparse, and\n"
+             "set_size_limits(context, cells, share, nodes, burst, work, transfers): number of cells from which nodes become sparse, and\n"
              "the share of them below which they do; nodes after which a tree takes steps on (u, beta); nodes that a leader\n"
-             "gets before the others begin; work from which parts are put off; for tests");
+             "gets before the others begin; work from which parts are put off; whether costs are transferred; for tests");
 
 static PyObject *py_set_size_limits(PyObject *self, PyObject *args)
 {
     PyObject *capsule;
     double least, share, work;
     long nodes, burst;
+    int transfers;
     (void)self;
-    if (!PyArg_ParseTuple(args, "Oddlld", &capsule, &least, &share, &nodes, &burst, &work))
+    if (!PyArg_ParseTuple(args, "Oddlldp", &capsule, &least, &share, &nodes, &burst, &work, &transfers))
         return NULL;
     context *x = context_of(capsule);
     if (!x)
@@ -239,6 +240,7 @@ static PyObject *py_set_size_limits(PyObject *self, PyObject *args)
     x->limits.tight_nodes = nodes;
     x->limits.burst_nodes = burst;
     x->limits.patience = work;
+    x->limits.transfers = transfers;
     Py_RETURN_NONE;
 }
 

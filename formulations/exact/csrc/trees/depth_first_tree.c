@@ -23,7 +23,7 @@ static void enumerate_leaf(context *x, tree_node *f, int lo, int hi)
         paid[c] = c < p->clients ? BIG : 0.0;
     for (int i = 0; i < f->in_count; i++) {
         const int *rank = p->rank + (size_t)f->in_site[i] * padded;
-        const double *cost = x->view.costs + (size_t)f->in_site[i] * padded;
+        const double *cost = paid_costs(x) + (size_t)f->in_site[i] * padded;
         for (int c = 0; c < p->clients; c++)
             paid[c] = rank[c] == nearest[c] ? cost[c] : paid[c];
     }
@@ -41,7 +41,7 @@ static void enumerate_leaf(context *x, tree_node *f, int lo, int hi)
         }
         int site = f->free_site[at[depth]], size = f->in_count + depth + 1;
         const int *rank = p->rank + (size_t)site * padded;
-        const double *cost = x->view.costs + (size_t)site * padded;
+        const double *cost = paid_costs(x) + (size_t)site * padded;
         set[size - 1] = site;
         prices[depth + 1] = prices[depth] + (price ? price[site] : 0.0);
         if (depth + 1 >= lo) {

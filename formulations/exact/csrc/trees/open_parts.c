@@ -9,7 +9,7 @@
 
 #include "kernel.h"
 
-static leader_tree *tree_of(const context *x, int leader)
+leader_tree *tree_of(const context *x, int leader)
 {
     return &x->open.tree[memory_row(x, leader)];
 }
@@ -48,6 +48,7 @@ static void forget_tree(leader_tree *t)
     free_pseudo_costs(&t->pseudo);
     free(t->root_u);
     free_beta_list(&t->beta);
+    free_transfers(&t->transfers);
     memset(t, 0, sizeof *t);
     t->closed = BIG;
 }
@@ -217,7 +218,7 @@ void take_part(context *x, int at)
     x->open.part[at].u = NULL;
     x->open.part[at].state = NULL;
     drop_part(x, at);
-    costs_for_leader(x, part.leader);
+    costs_of_tree(x, part.leader);
     if (!t->begun)
         reset_pseudo_costs(x);
     if (x->proof.recording)
@@ -300,8 +301,22 @@ void leader_bounds(const context *x, const int *leader, double *bound, int count
     }
 }
 
-/* Begin the tree of the leader under work anew from the multipliers of its root, with steps on (u, beta): they pay where trees
- * are large, and nobody knows before. What the tree has proven so far is the bound of the new root; what it has learned of
+/* Open the root on the stack again with the best transfers that are found for it. */
+static void begin_with_transfers(context *x, leader_tree *t)
+{
+    find_transfers(x, &x->tree.stack[0], &t->transfers);
+    if (t->transfers.count == 0 || x->control.out_of_memory)
+        return;
+    if (x->proof.recording)
+        record_transfers(x, &t->transfers);
+    for (int c = 0; c < x->p.clients; c++)
+        x->scratch.u[c] = x->tree.stack[0].u[c];
+    costs_of_tree(x, x->view.leader);
+    open_root(x, x->scratch.u, 0);
+}
+
+/* Begin the tree of the leader under work anew from the multipliers of its root, with transfers of cost and steps on (u, beta):
+ * they pay where trees are large, and nobody knows before. What the tree has proven so far is the bound of the new root; what it has learned of
  * decisions stays, unless the steps are many: they change what a decision gains. */
 void begin_anew(context *x)
 {
@@ -319,6 +334,8 @@ void begin_anew(context *x)
     if (x->limits.large)
         reset_pseudo_costs(x);
     open_root(x, x->scratch.u, 0);
+    if (x->limits.transfers && !x->sizes.active && leader >= 0 && !x->control.out_of_memory)
+        begin_with_transfers(x, t);
     if (x->control.out_of_memory)
         return;
     x->tree.stack[0].bound = proven < x->best.cutoff ? proven : x->best.cutoff;
