@@ -99,7 +99,7 @@ def set_size_limits(
     nodes: int,
     burst: int,
     work: float,
-    transfers: bool,
+    transfers: int,
     /,
 ) -> None: ...
 def open_trees(

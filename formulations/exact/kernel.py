@@ -352,11 +352,12 @@ class CompiledKernel:
     def treat_as_large(self, *, sparse: bool) -> None:
         """Treat every problem as if it were large: only for tests.
 
-        Trees restart after four nodes, with β and transfers of cost; leaders get two nodes at a
-        time; parts are put off from the start; nodes are `sparse`, or never.
+        Trees restart after four nodes, with β, and again after four, with transfers of cost;
+        leaders get two nodes at a time; parts are put off from the start; nodes are `sparse`, or
+        never.
         """
         cells = 0.0 if sparse else math.inf
-        self.compiled.set_size_limits(self.context, cells, 1.0, 4, 2, 0.0, True)
+        self.compiled.set_size_limits(self.context, cells, 1.0, 4, 2, 0.0, 4)
 
     def stream_steps(
         self, clients: ClientStream, leader: int, u: FloatArray, steps: int, seconds: float

@@ -64,7 +64,7 @@ def test_every_leader_begins_before_one_gets_many_nodes(which):
 def opened(core: ReducedProblem, leaders: list[int], restart: int) -> CompiledKernel:
     """A kernel with the trees of leaders open, in turns of five nodes, which restart after some."""
     kernel = CompiledKernel(core)
-    kernel.compiled.set_size_limits(kernel.context, 1e18, 1.0, restart, 5, 1e18, False)
+    kernel.compiled.set_size_limits(kernel.context, 1e18, 1.0, restart, 5, 1e18, 0)
     kernel.open_trees(leaders, np.zeros((len(leaders), len(core.active))), np.zeros(len(leaders)))
     return kernel
 

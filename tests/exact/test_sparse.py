@@ -89,4 +89,4 @@ def test_a_wrong_threshold_is_refused(cells, share):
 
     context = open_kernel(relayed(1, 5, 5, 3, 0.0), "compiled").context
     with pytest.raises(ValueError, match="not a number of cells"):
-        compiled.set_size_limits(context, cells, share, 1, 1, 0.0, True)
+        compiled.set_size_limits(context, cells, share, 1, 1, 0.0, 0)

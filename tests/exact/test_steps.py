@@ -100,7 +100,7 @@ def test_a_tree_that_begins_anew_keeps_its_bound():
     optimum = search(core, certify=False)
     assert optimum.configuration is not None
     kernel = open_kernel(core, "compiled")
-    kernel.compiled.set_size_limits(kernel.context, 1e9, 1.0, 60, 50, 0.0, False)
+    kernel.compiled.set_size_limits(kernel.context, 1e9, 1.0, 60, 50, 0.0, 0)
     kernel.propose(Incumbent(optimum.score * 1.01, -2, ()))
     leader = optimum.configuration.leader
     kernel.open_trees([leader], np.zeros((1, len(core.active))), np.zeros(1))
@@ -155,9 +155,9 @@ def test_transfers_raise_the_bound_and_shrink_the_tree():
     for transfers in (False, True):
         kernel = CompiledKernel(core)
         kernel.propose(Incumbent(best.score, -2, ()))
-        kernel.compiled.set_size_limits(kernel.context, 1e18, 1.0, 1, 50, 1e18, transfers)
+        kernel.compiled.set_size_limits(kernel.context, 1e18, 1.0, 1, 50, 1e18, int(transfers))
         kernel.open_trees([leader], np.zeros((1, len(core.active))), np.zeros(1))
-        while kernel.counters().nodes < 3 and not kernel.run(1.0, 60.0):
+        while kernel.counters().nodes < 4 and not kernel.run(1.0, 60.0):
             pass
         bound = float(kernel.tree_bounds([leader])[0])
         assert kernel.run(np.inf, 60.0)

@@ -148,7 +148,7 @@ int context_prepare(context *x)
     x->limits.large = (double)sites * x->p.padded >= LARGE_FROM;
     x->limits.tight_nodes = x->limits.large ? TIGHT_NODES_LARGE : TIGHT_NODES;
     x->limits.burst_nodes = BURST_NODES;
-    x->limits.transfers = x->limits.large;
+    x->limits.transfer_nodes = x->limits.large ? TRANSFER_NODES : 0;
     x->limits.patience = x->limits.large ? PUT_OFF_FROM_LARGE : PUT_OFF_FROM;
     x->tree.capacity = sites + 2;
     x->best.replicas = malloc(S * sizeof(int));

@@ -299,6 +299,7 @@ typedef struct {
     long nodes;                /* since it began, the last time */
     int begun;                 /* 1: its root was taken from the list */
     int tight;                 /* 1: it takes steps on (u, beta) too */
+    int transferred;           /* 1: it has looked for transfers of cost */
     pseudo_costs pseudo;
     float *root_u;             /* clients: multipliers of its root, once that was branched on */
     cost_transfers transfers;
@@ -337,7 +338,7 @@ typedef struct {
     long tight_nodes;          /* nodes after which a tree takes steps on (u, beta) */
     long burst_nodes;          /* nodes that a leader gets before the others had the steps of their roots */
     double patience;           /* work from which parts are put off */
-    int transfers;             /* 1: a tree that begins anew looks for transfers of cost */
+    long transfer_nodes;       /* nodes after which a tree with such steps looks for transfers of cost, 0: never */
 } size_limits;
 
 /* Scratch memory whose content no caller may rely on: a function that calls another must not keep anything in what

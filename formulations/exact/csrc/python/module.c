@@ -217,21 +217,21 @@ static PyObject *py_set_gap(PyObject *self, PyObject *args)
 PyDoc_STRVAR(set_size_limits_doc,
              "set_size_limits(context, cells, share, nodes, burst, work, transfers): number of cells from which nodes become sparse, and\n"
              "the share of them below which they do; nodes after which a tree takes steps on (u, beta); nodes that a leader\n"
-             "gets before the others begin; work from which parts are put off; whether costs are transferred; for tests");
+             "gets before the others begin; work from which parts are put off; nodes after which costs are transferred, 0:\n"
+             "never; for tests");
 
 static PyObject *py_set_size_limits(PyObject *self, PyObject *args)
 {
     PyObject *capsule;
     double least, share, work;
-    long nodes, burst;
-    int transfers;
+    long nodes, burst, transfers;
     (void)self;
-    if (!PyArg_ParseTuple(args, "Oddlldp", &capsule, &least, &share, &nodes, &burst, &work, &transfers))
+    if (!PyArg_ParseTuple(args, "Oddlldl", &capsule, &least, &share, &nodes, &burst, &work, &transfers))
         return NULL;
     context *x = context_of(capsule);
     if (!x)
         return NULL;
-    if (!(least >= 0.0) || !(share >= 0.0 && share <= 1.0) || nodes < 1 || burst < 1 || !(work >= 0.0)) {
+    if (!(least >= 0.0) || !(share >= 0.0 && share <= 1.0) || nodes < 1 || burst < 1 || !(work >= 0.0) || transfers < 0) {
         PyErr_SetString(PyExc_ValueError, "not a number of cells, or not a share, or no nodes or work");
         return NULL;
     }
@@ -240,7 +240,7 @@ static PyObject *py_set_size_limits(PyObject *self, PyObject *args)
     x->limits.tight_nodes = nodes;
     x->limits.burst_nodes = burst;
     x->limits.patience = work;
-    x->limits.transfers = transfers;
+    x->limits.transfer_nodes = transfers;
     Py_RETURN_NONE;
 }
 

@@ -116,6 +116,17 @@ static int is_large(const context *x)
     return nodes >= (double)x->limits.tight_nodes;
 }
 
+/* 1 when the tree is to begin anew: with steps on (u, beta), then with transfers of cost. */
+static int begins_anew(const context *x)
+{
+    const leader_tree *t = current_tree(x);
+    if (!x->p.relays || !t->root_u || t->transferred)
+        return 0;
+    if (!t->tight)
+        return is_large(x);
+    return !x->sizes.active && x->limits.transfer_nodes > 0 && t->nodes >= x->limits.transfer_nodes;
+}
+
 static void put_root(context *x, const double *u, int shared, const unsigned char *state)
 {
     x->tree.depth = 0;
@@ -186,7 +197,7 @@ void visit_node(context *x)
     const problem *p = &x->p;
     int rounds = f->root ? 6 : 3, iterations = f->root ? (f->warm ? WARM_ROOT_STEPS : ROOT_STEPS) : NODE_STEPS, count;
     double error, base_error, value = 0.0;
-    if (x->p.relays && !current_tree(x)->tight && current_tree(x)->root_u && is_large(x)) {
+    if (begins_anew(x)) {
         begin_anew(x);
         return;
     }

@@ -315,8 +315,8 @@ static void begin_with_transfers(context *x, leader_tree *t)
     open_root(x, x->scratch.u, 0);
 }
 
-/* Begin the tree of the leader under work anew from the multipliers of its root, with transfers of cost and steps on (u, beta):
- * they pay where trees are large, and nobody knows before. What the tree has proven so far is the bound of the new root; what it has learned of
+/* Begin the tree of the leader under work anew from the multipliers of its root, with steps on (u, beta), and the second time with
+ * transfers of cost: they pay where trees are large, and nobody knows before. What the tree has proven so far is the bound of the new root; what it has learned of
  * decisions stays, unless the steps are many: they change what a decision gains. */
 void begin_anew(context *x)
 {
@@ -334,7 +334,7 @@ void begin_anew(context *x)
     if (x->limits.large)
         reset_pseudo_costs(x);
     open_root(x, x->scratch.u, 0);
-    if (x->limits.transfers && !x->sizes.active && leader >= 0 && !x->control.out_of_memory)
+    if (t->tight && !x->sizes.active && leader >= 0 && !x->control.out_of_memory)
         begin_with_transfers(x, t);
     if (x->control.out_of_memory)
         return;
@@ -342,6 +342,7 @@ void begin_anew(context *x)
     x->tree.stack[0].tightened = x->tree.nodes;
     t->closed = BIG;
     t->nodes = 0;
+    t->transferred = t->tight;
     t->tight = 1;
 }
 
