@@ -105,14 +105,14 @@ typedef struct {
 } incumbent;
 
 /* Amounts that move from the costs of one client to those of another, at the first sites in the order of the one that gives:
- * see cost_transfers.c. */
+ * see trees/cost_transfers.c. */
 typedef struct {
     int count;
     int *giver, *place, *taker; /* the sites are those at the places 0 to `place` */
     double *amount;
 } cost_transfers;
 
-/* The problem under the leader who is bounded now. Written by leader_costs.c and cost_transfers.c, and from memory by warm_start.c. */
+/* The problem under the leader who is bounded now. Written by leader_costs.c and trees/cost_transfers.c, and from memory by warm_start.c. */
 typedef struct {
     int leader;
     double *costs;             /* sites x padded: A d(c, j) + B d(j, leader), after the transfers of a tree: for bounds */
@@ -418,7 +418,7 @@ void costs_of_fixed_sites(context *x, int leader);
 void leader_without_costs(context *x, int leader);
 int order_costs(context *x);
 
-/* cost_transfers.c */
+/* trees/cost_transfers.c */
 void free_transfers(cost_transfers *t);
 int transfer_costs(context *x, const cost_transfers *t);
 void find_transfers(context *x, tree_node *f, cost_transfers *kept);

@@ -22,7 +22,7 @@
 #define TIGHT_MOMENTUM 0.95       /* share of the last direction that is kept */
 #define TIGHT_SELDOM 0.01         /* sites that the steps select more seldom get no new beta */
 
-/* Transfers of cost between clients (cost_transfers.c): 490 sites. */
+/* Transfers of cost between clients (trees/cost_transfers.c): 490 sites. */
 #define TRANSFER_CLIENTS 1000     /* clients up to which all pairs of them are looked at */
 #define TRANSFER_NODES 3000       /* nodes of a tree with steps on (u, beta) after which it begins again, with transfers */
 #define TRANSFER_STEPS 600        /* steps */
