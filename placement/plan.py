@@ -292,8 +292,12 @@ class Plan:
 
     @cached_property
     def bill(self) -> MonthlyBill | None:
-        """Every term of the cost by site and by pair; None without prices or a configuration."""
-        if self.configuration is None or self.problem.instance.prices is None:
+        """Every term of the cost by site and by pair.
+
+        None without prices or a configuration, and where operations have waits: the messages of
+        their protocol are not those that the prices count.
+        """
+        if self.configuration is None or not self.priced:
             return None
         return bill_of(self.problem.instance, self.configuration)
 

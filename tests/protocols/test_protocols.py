@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import placement
-from placement import InputError, Operation, Problem, Protocol, UnsupportedError
+from placement import InputError, Operation, Prices, Problem, Protocol, UnsupportedError
 from placement.analysis.next_best_plans import next_best_plans
 from placement.analysis.sensitivity import demand_range, rtt_range
 from placement.evaluation.objective import score_of
@@ -318,3 +318,13 @@ def test_text_and_parameters_are_one() -> None:
     assert Protocol("epaxos", {"slow": 0.05}) == Protocol("epaxos: slow=0.05")
     assert str(Protocol("leases")) == "leases"
     assert hash(Protocol("leases")) == hash(Protocol("leases"))
+
+
+def test_a_plan_under_waits_has_no_bill() -> None:
+    instance = world(1)
+    instance = instance.replace(prices=Prices(storage=np.ones(len(instance.sites))))
+    plan = placement.solve(Problem(instance, replicas=3, voters=3))
+    assert plan.bill is not None
+    waiting = placement.solve(Problem(instance, replicas=3, voters=3, protocol="leases"))
+    assert waiting.configuration is not None
+    assert waiting.bill is None
