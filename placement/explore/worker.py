@@ -117,13 +117,15 @@ class Worker:
             self._cancelled.value = number
             self._asked = time.monotonic()
             if _CANCEL is not None and self._process.is_alive() and self._process.pid is not None:
-                os.kill(self._process.pid, _CANCEL)
+                with contextlib.suppress(ProcessLookupError):  # it ended a moment ago
+                    os.kill(self._process.pid, _CANCEL)
 
     def _end(self) -> None:
-        with contextlib.suppress(OSError):
-            self._pipe.close()
-        self._process.kill()
-        self._process.join()
+        with self._lock:  # a process that another thread waits for seems to be alive
+            with contextlib.suppress(OSError):
+                self._pipe.close()
+            self._process.kill()
+            self._process.join()
 
     def close(self) -> None:
         """End the process."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -21,6 +23,9 @@ from placement import (
     scale_demand,
     solve,
 )
+from placement.explore.jobs import Explorer
+from placement.explore.same_question import Origin
+from placement.explore.worker import Worker
 from placement.io import load_plan
 from placement.model.changed_instance import with_mix, with_site
 from placement.tail.rtt_spread import percentile_of_spread
@@ -327,15 +332,24 @@ def test_a_later_question_of_a_tab_cancels_the_one_before(world: Served) -> None
 
 
 def test_a_worker_that_ended_is_replaced(world: Served) -> None:
-    import os
-    import signal
-
     assert world.worker.pid is not None
     os.kill(world.worker.pid, signal.SIGKILL)
     name, _ = world.ask("plan", {"question": QUESTION})
     if name == "error":  # the pipe was still open when the question came
         name, _ = world.ask("plan", {"question": QUESTION})
     assert name == "answer"
+
+
+@pytest.mark.skipif(not hasattr(os, "waitpid"), reason="processes end otherwise there")
+def test_a_job_can_be_cancelled_when_its_process_has_ended() -> None:
+    worker = Worker(Explorer(load("world27"), Origin("world27"), 30.0))
+    try:
+        assert worker.pid is not None
+        os.kill(worker.pid, signal.SIGKILL)
+        os.waitpid(worker.pid, 0)  # as if another thread had waited for it: it seems to be alive
+        worker.cancel(1)
+    finally:
+        worker.close()
 
 
 # --- who may ask ---------------------------------------------------------------------------------
