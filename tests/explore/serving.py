@@ -58,7 +58,21 @@ class Served:
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> tuple[int, Mapping[str, str], str]:
-        """Send a request with exactly these headers beside the length."""
+        """Send a request with exactly these headers beside the length.
+
+        A server may refuse a request before it has read the body. When it then closes, the system
+        can reset the connection, and the answer is lost: the request is sent again.
+        """
+        for _ in range(9):
+            try:
+                return self._request(verb, path, body, headers)
+            except ConnectionError:
+                time.sleep(0.05)
+        return self._request(verb, path, body, headers)
+
+    def _request(
+        self, verb: str, path: str, body: bytes | None, headers: Mapping[str, str] | None
+    ) -> tuple[int, Mapping[str, str], str]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         given = {"Host": self.host} if headers is None else dict(headers)
         try:
