@@ -48,8 +48,8 @@ def synthetic_fleet(
         Number of different databases; the others are copies of them. None: all are different.
     owner
         Index of the client of the instance that serves each place, shape (places,), as
-        :func:`placement.overtime.replay.client_ground` finds it. None: the places are the
-        clients of the instance, in the same order.
+        :func:`placement.overtime.replay.generated_fleets.client_ground` finds it. None: the places
+        are the clients of the instance, in the same order.
     replicas, voters
         |R| and |V| of every database.
     slack
