@@ -15,7 +15,6 @@ from placement.overtime.replay.quorum_waits import QuorumWaits
 from placement.overtime.replay.tier12 import agg_scores, fixed_roles
 from placement.overtime.replay.trace import Trace
 from placement.problem import Problem
-from placement.text import wrap
 
 __all__ = ["LeaderRanking", "leader_rankings", "ranking_text"]
 
@@ -119,7 +118,7 @@ def ranking_text(ranking: Sequence[LeaderRanking], *, top: int = 3) -> str:
             f"{_ordinal(place)} best {leader} = {over:.2f} %"
             for place, (leader, over) in enumerate(rest, 2)
         ]
-        lines.append(wrap(f"{each.interval}: " + ", ".join(words), indent="    "))
+        lines.append(f"{each.interval}: " + ", ".join(words))
     return "\n".join(lines)
 
 

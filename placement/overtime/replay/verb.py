@@ -452,7 +452,7 @@ def _ranking(
     args: argparse.Namespace, wanted: str, tier: int, ranking: tuple[LeaderRanking, ...]
 ) -> str:
     from placement.overtime.replay.leader_ranking import ranking_text
-    from placement.text import escape
+    from placement.text import escape, page_width, wrap
 
     lines = ranking_text(ranking, top=args.top).split("\n")
     title = f"Leaders of {escape(wanted)} after each interval (tier {tier})"
@@ -462,7 +462,8 @@ def _ranking(
         title += ", where the best one changes"
         if len(lines) > _ALL_LINES:
             lines = [*lines[:_ALL_LINES], f"… and {len(lines) - _ALL_LINES} more changes"]
-    return title + "\n" + "\n".join("  " + escape(line) for line in lines)
+    room = page_width() - 2
+    return "\n".join([title, *("  " + wrap(escape(line), room, indent="    ") for line in lines)])
 
 
 def _table(strategies: pd.DataFrame) -> str:
