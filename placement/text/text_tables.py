@@ -12,6 +12,9 @@ __all__ = ["facts", "section", "sentences", "table"]
 LABEL = 13
 """Columns of the name of a fact."""
 
+_LEAST_CLIPPED = 8
+"""Columns that a clipped text keeps."""
+
 
 def table(
     header: Sequence[str],
@@ -32,7 +35,8 @@ def table(
     right
         Positions of the columns that are set flush right (numbers); these are never clipped.
     width
-        Most columns; the widest text column is clipped to fit. None: those of the page.
+        Most columns; the widest text columns are clipped to fit, the first one last. None: those of
+        the page.
     indent
         In front of every line.
     """
@@ -40,10 +44,12 @@ def table(
     widths = [max(map(display_width, column)) for column in zip(*cells, strict=True)]
     texts = [position for position in range(len(header)) if position not in right]
     room = (page_width() if width is None else width) - len(indent) - 2 * (len(header) - 1)
-    while sum(widths) > room and texts:
-        widest = max(texts, key=lambda position: widths[position])
-        if widths[widest] <= 8:
+    while sum(widths) > room:
+        long = [position for position in texts if widths[position] > _LEAST_CLIPPED]
+        if not long:
             break
+        # what a row is about stands first: it is clipped last
+        widest = max(long, key=lambda position: (position > 0, widths[position]))
         widths[widest] -= 1
     lines = []
     for row in cells:

@@ -217,3 +217,14 @@ def test_an_instance_shows_what_it_holds() -> None:
         "Worked by hand.",
     ):
         assert words in text
+
+
+def test_the_first_column_is_clipped_last() -> None:
+    row = ("asia-northeast3", "waited for it", "North America")
+    text = table(["site", "quorum", "continent"], [row], width=36)
+    assert "asia-northeast3" in text
+    assert "waited …" in text
+    assert all(display_width(line) <= 36 for line in text.split("\n"))
+    narrow = table(["site", "quorum", "continent"], [row], width=30)
+    assert "asia-nort…" in narrow
+    assert all(display_width(line) <= 30 for line in narrow.split("\n"))
