@@ -342,6 +342,11 @@ class Problem:
 _FIELDS = frozenset(field.name for field in dataclasses.fields(Problem))
 
 
+def _noun(limit: Limit) -> str:
+    """Return the name of a limit after its number: "1 change", "2 changes"."""
+    return limit.name.removesuffix("s") if limit.most == 1 else limit.name
+
+
 def describe(problem: Problem) -> str:
     """Return the question in a line of words."""
     rules = problem.rules
@@ -375,7 +380,7 @@ def describe(problem: Problem) -> str:
     if isinstance(problem.current, CurrentSites) and problem.moves is not None:
         parts.append(f"moves from {', '.join(problem.current.replicas)}")
         parts.extend(
-            f"at most {limit.most:g} {limit.name}"
+            f"at most {limit.most:g} {_noun(limit)}"
             for limit in problem.limits[-2:]
             if limit.name != "budget"
         )
