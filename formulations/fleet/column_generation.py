@@ -144,7 +144,7 @@ class _Generation:
 
     def misfit(self, member: FleetMember) -> str:
         """Say of a database that has no configuration alone how many sites are large enough."""
-        hold, lead = self.rows.fits_alone(member)
+        hold, lead = self.rows.fitting_sites(member)
         return (
             f"{member.name} fits no sites, even alone: {int(hold.sum())} sites can hold a replica "
             f"of it, and {int(lead.sum())} can lead it"

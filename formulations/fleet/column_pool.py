@@ -66,7 +66,7 @@ class ColumnPool:
         self.owner: list[int] = []
         self.configurations: list[Configuration] = []
         self.costs: list[float] = []
-        self._known: set[tuple[int, Configuration]] = set()
+        self._known: dict[tuple[int, Configuration], int] = {}
         self._entries: list[tuple[IntArray, FloatArray]] = []
 
     def __len__(self) -> int:
@@ -76,7 +76,7 @@ class ColumnPool:
         """Add a configuration of a database; return whether it is new."""
         if (member, configuration) in self._known:
             return False
-        self._known.add((member, configuration))
+        self._known[member, configuration] = len(self)
         asked = self.rows.fleet.members[member]
         use = self.rows.use(asked, configuration)
         taken = np.flatnonzero(use)
@@ -85,6 +85,11 @@ class ColumnPool:
         self.costs.append(asked.problem.objective.value(asked.problem, configuration))
         self._entries.append((taken, use[taken]))
         return True
+
+    def index(self, member: int, configuration: Configuration) -> int:
+        """Return the column of a configuration of a database, added where it is new."""
+        self.add(member, configuration)
+        return self._known[member, configuration]
 
     def use(self, columns: IntArray, weights: FloatArray) -> FloatArray:
         """Return what weighted columns use of each row, shape (rows,)."""

@@ -49,10 +49,13 @@ class PricedMember:
     least: float
 
 
-def price_member(rows: SharedRows, member: FleetMember, prices: FloatArray) -> PricedMember:
+def price_member(
+    rows: SharedRows, member: FleetMember, prices: FloatArray, room: FloatArray | None = None
+) -> PricedMember:
     """Return the best configuration of one database at prices of the shared limits.
 
     Sites that cannot hold or lead the database alone are left out: no plan of the fleet uses them.
+    With a `room`, what is left of each limit, so are those where it does not fit any more.
 
     Raises
     ------
@@ -64,7 +67,7 @@ def price_member(rows: SharedRows, member: FleetMember, prices: FloatArray) -> P
     price = rows.price(member, prices)
     if own.price is not None:
         price = price + own.price
-    hold, lead = rows.fits_alone(member)
+    hold, lead = rows.fitting_sites(member, room)
     rules = dataclasses.replace(
         problem.rules,
         may_hold=problem.rules.may_hold & hold,

@@ -90,8 +90,11 @@ class _Rounding:
         placed = np.bincount(owner, counts, len(self.members))
         counts = self.place_again(counts, np.flatnonzero(placed < self.copies))
         counts = self.polish(counts)
-        if self.overload(counts).any():
-            return None
+        if not self.is_plan(counts):
+            in_order = self.place_in_order()
+            if in_order is None:
+                return None
+            counts = self.polish(in_order)
         found: dict[int, list[Placed]] = defaultdict(list)
         for column in np.flatnonzero(counts).tolist():
             each = Placed(self.pool.configurations[column], int(counts[column]))
@@ -116,6 +119,41 @@ class _Rounding:
         weights[columns] = found
         return weights
 
+    def is_plan(self, counts: FloatArray) -> bool:
+        """Return whether whole columns place all copies within the limits."""
+        placed = np.bincount(self.pool.owner[: len(counts)], counts, len(self.members))
+        return bool((placed == self.copies).all()) and not self.overload(counts).any()
+
+    def place_in_order(self) -> FloatArray | None:
+        """Place the databases one after another, the largest first, where there is room left.
+
+        Each gets its best configuration at the prices of the master among the sites where it still
+        fits. None when one fits nowhere any more.
+        """
+        rows, room = self.pool.rows, self.pool.rows.capacity.copy()
+        size = np.zeros(len(self.members))
+        np.maximum.at(size, self.pool.owner, self.pool.largest_parts())
+        chosen: list[tuple[int, int]] = []
+        for number in np.argsort(-size, kind="stable").tolist():
+            member, left = self.members[number], self.members[number].copies
+            while left:
+                found = price_member(rows, member, self.master.prices, room).configuration
+                if found is None:
+                    return None
+                use = rows.use(member, found)
+                taken = np.flatnonzero(use)
+                fitting = int((room[taken] / use[taken]).min(initial=left))
+                if fitting < 1:  # more replicas than the fewest allowed, or several new ones
+                    return None
+                copies = min(left, fitting)
+                room -= copies * use
+                left -= copies
+                chosen.append((self.pool.index(number, found), copies))
+        counts = np.zeros(len(self.pool))
+        for column, copies in chosen:
+            counts[column] += copies
+        return counts
+
     def polish(self, counts: FloatArray) -> FloatArray:
         """Place databases again that pay most for sharing, with others drawn at random."""
         for _ in range(_POLISHES):
@@ -123,7 +161,7 @@ class _Rounding:
             if value - self.bound <= self.settings.gap * value:
                 break
             better = self.place_again(counts, self.worst_placed(counts))
-            if self.paid(better) < value:
+            if self.paid(better) < value and (self.is_plan(better) or not self.is_plan(counts)):
                 counts = better
         return counts
 

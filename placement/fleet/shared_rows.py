@@ -118,21 +118,32 @@ class SharedRows:
             found[np.diag_indices(sites)] += member.leader_load * padded[self._leading]
         return np.asarray(found)
 
-    def fits_alone(self, member: FleetMember) -> tuple[BoolArray, BoolArray]:
+    def fitting_sites(
+        self, member: FleetMember, room: FloatArray | None = None
+    ) -> tuple[BoolArray, BoolArray]:
         """Return the sites that can hold a replica of one database, and those that can lead it.
 
-        No plan of the fleet uses the others: the database alone is beyond a limit there.
+        Parameters
+        ----------
+        member
+            The database, one copy.
+        room
+            What is left of each limit, shape (rows,); None: all of it. No plan of the fleet uses
+            the other sites then: the database alone is beyond a limit there.
         """
-        sites = len(self.fleet.sites)
+        sites, new = len(self.fleet.sites), self._is_new(member)
         hold, lead = np.ones(sites, dtype=np.bool_), np.ones(sites, dtype=np.bool_)
-        padded = np.append(self.capacity, np.inf)
+        left = np.append(self.capacity if room is None else room, np.inf)
         if self._storage is not None:
-            hold &= padded[self._storage] >= member.storage_gb
+            hold &= left[self._storage] >= member.storage_gb
+        hold &= ~new | bool(left[self._moves] >= 1 and left[self._moved] >= member.storage_gb)
+        for rows in self._apart.get(member.name, ()):
+            hold &= left[rows] >= 1
         if self._leading is not None:
-            lead &= padded[self._leading] >= member.leader_load
+            lead &= left[self._leading] >= member.leader_load
         if self._egress is not None:
             least = member.written_gb * (member.problem.rules.replicas_min - 1)
-            lead &= padded[self._egress] >= least
+            lead &= left[self._egress] >= least
         return hold, lead & hold
 
     def _is_new(self, member: FleetMember) -> BoolArray:

@@ -12,7 +12,7 @@ from formulations.fleet.pricing import price_member
 from formulations.solvers.highs import Guard, run_highs
 from formulations.solvers.program_builder import Builder
 from formulations.solvers.statuses import Verdict
-from placement import Problem
+from placement import Problem, load
 from placement.errors import CertificateError, InputError
 from placement.feasibility.feasible_plans import find_feasible
 from placement.fleet import (
@@ -23,8 +23,10 @@ from placement.fleet import (
     Placed,
     SharedLimits,
     SharedRows,
+    synthetic_fleet,
 )
 from placement.model.configuration import Configuration
+from placement.overtime.replay.generated_fleets import client_ground
 from placement.testing import random_instance
 from tests.effort import examples
 from tests.reference import configurations
@@ -158,7 +160,7 @@ def test_the_price_of_replicas_is_the_price_of_their_use(seed: int) -> None:
     for member in fleet.members:
         table = rows.price(member, prices)
         least = math.inf
-        hold, lead = rows.fits_alone(member)
+        hold, lead = rows.fitting_sites(member)
         for one in every_configuration(member.problem):
             paid = float(prices @ rows.use(member, one))
             assert table[one.leader, list(one.replicas)].sum() == pytest.approx(paid)
@@ -276,3 +278,13 @@ def test_questions_that_a_fleet_cannot_hold_are_refused() -> None:
     with pytest.raises(InputError, match="copies"):
         FleetPlan(FleetProblem([FleetMember("a", good, copies=2)], SharedLimits()),
                   [[Placed(Configuration.of(0, (0,), (0, 1)))]])  # fmt: skip
+
+
+def test_a_plan_is_found_where_integer_programs_over_the_columns_have_none() -> None:
+    instance = load("world27")
+    ground = client_ground(instance)
+    fleet = synthetic_fleet(instance, ground.clients, 25, seed=3, slack=1.6, owner=ground.owner)
+    found = solve_fleet(fleet)
+    assert isinstance(found, FleetPlan)
+    assert not found.violations
+    assert found.gap < 0.1
