@@ -396,7 +396,7 @@ class Contingency:
 
         Enumeration is vectorised and proves nothing before its end; branching bounds from the
         start, and of the two methods that can, CP-SAT is the faster by far. Percentiles as without
-        losses (:meth:`placement.tail.Percentile.proof_method`).
+        losses (``proof_method`` of the percentile).
         """
         if self.percentile is not None:
             return self.percentile.proof_method(problem, sets, time_limit)

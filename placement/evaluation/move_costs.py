@@ -28,7 +28,7 @@ from placement.evaluation.moves import Moves, changes
 from placement.model.configuration import Configuration
 from placement.model.instance import Instance
 
-__all__ = ["Limit", "MoveCosts"]
+__all__ = ["Limit", "MoveCosts", "MoveFunction"]
 
 _TOLERANCE = 1e-9
 

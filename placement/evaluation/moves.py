@@ -68,7 +68,7 @@ class RoleChanges:
 
     @property
     def size(self) -> int:
-        """Number of changes: sites that gain or lose a replica or a vote, and another leader.
+        """Return the number of sites that gain or lose a replica or a vote, and of other leaders.
 
         A site that is added counts once, whether it votes or not; so does one that is removed. A
         replica that goes to another site is two changes, as is a vote.

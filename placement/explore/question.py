@@ -31,7 +31,7 @@ from placement.problem import Problem
 from placement.tail.objective import Percentile
 from placement.tail.rtt_spread import percentile_of_spread
 
-__all__ = ["DEFAULT_SPREAD", "MOST_ADDED", "MOST_SPREAD", "Question", "read_question"]
+__all__ = ["DEFAULT_SPREAD", "MOST_ADDED", "MOST_SPREAD", "AddedSite", "Question", "read_question"]
 
 DEFAULT_SPREAD = 0.2
 """Relative standard deviation of RTTs where none is given: a fifth of the RTT."""

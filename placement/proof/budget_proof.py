@@ -11,7 +11,7 @@ are at most as many replicas as the limits let in where they are the cheapest. E
 multipliers are those of :mod:`placement.proof.loss_check`. A bound of +∞ says that no configuration
 keeps the limits.
 
-The first scenarios are the limits of the question (:attr:`placement.Problem.limits`): the cost per
+The first scenarios are the limits of the question (``Problem.limits``): the cost per
 month, the number of changes to the present configuration, the GB copied; their thresholds are the
 values above which the evaluator refuses a configuration. The last one is the objective, with the
 threshold that is claimed of it, or none (:mod:`placement.proof.threshold_proof`). With the weights
