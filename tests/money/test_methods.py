@@ -7,7 +7,7 @@ import math
 import pytest
 
 from formulations.exact.budget import budget_search
-from placement import Problem, Status, UnsupportedError, solve
+from placement import Problem, Status, Termination, UnsupportedError, solve
 from placement.methods import Options, Progress, available, load_method, refusal, run
 from placement.proof.budget_proof import FORMAT
 from placement.proof.certificate_check import CertificateError, check_certificate
@@ -125,6 +125,22 @@ def test_reports_within_a_budget_are_honest() -> None:
     for report in reports:
         assert 0 <= report.seconds < 600
         assert report.bound <= plan.objective <= report.incumbent * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("seed", seeds(4, 60))
+@pytest.mark.parametrize("gap", [0.01, 0.3])
+def test_a_gap_that_is_good_enough_is_proven_and_no_more(seed: int, gap: float) -> None:
+    free = paid_problem(seed, "plain")
+    costs = sorted(money for _, money, _ in everything(free))
+    problem = free.replace(budget=costs[len(costs) // 3])
+    best = solve(problem)
+    plan = solve(problem, gap_limit=gap)
+    assert plan.gap <= gap * (1 + 1e-9)
+    assert plan.bound <= best.objective * (1 + 1e-12)
+    assert plan.objective >= best.objective * (1 - 1e-9)
+    assert (plan.termination is Termination.GAP_LIMIT) == (plan.gap > 2e-9)
+    assert plan.certificate is not None
+    check_certificate(plan)
 
 
 def test_time_that_is_over_leaves_an_honest_answer() -> None:

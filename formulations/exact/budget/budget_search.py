@@ -55,7 +55,7 @@ from placement.model.configuration import Configuration
 from placement.model.constraints import Rules
 from placement.plan import objective_value
 from placement.problem import Problem
-from placement.status import Termination
+from placement.status import Termination, relative_gap
 
 __all__ = ["BudgetSearch"]
 
@@ -65,8 +65,11 @@ _ABOVE = 1e-11
 _SCALE = 5.0
 """A function is divided by so many limits, the objective by itself, before they are weighed."""
 
-_PROPOSED = 12
+_PROPOSED = 4
 """Leaders under which a first plan is looked for."""
+
+_CLAIM_SLACK = CLAIMED_LESS - SEARCHED_LESS
+"""What a certificate claims less than the search has proven: the checker rounds down."""
 
 _MOST_STEPS = 30
 """Steps of the descent from the present configuration."""
@@ -145,9 +148,12 @@ class BudgetSearch:
     @property
     def bound(self) -> float:
         """Least objective that any plan may still have."""
-        closed = math.inf if self.best is None else self.value * (1 - CLAIMED_LESS)
+        less = max(CLAIMED_LESS, self.options.gap_limit)
+        closed = math.inf if self.best is None else self.value * (1 - less)
         least = min([closed, *self.floors.values()])
-        return least if self.best is None and not self.floors else max(least, self.floor)
+        if not self.floors and (self.best is None or less > CLAIMED_LESS):
+            return least  # no more than the certificate proves
+        return max(least, self.floor)
 
     def run(self) -> None:
         """Search until the best plan is proven, or until the time limit or Ctrl-C."""
@@ -159,6 +165,8 @@ class BudgetSearch:
                     self._tree(leader)
                 del self.floors[leader]
                 self._report()
+            if relative_gap(self.value, self.bound) > 2 * CLAIMED_LESS:
+                self.termination = Termination.GAP_LIMIT
         except TimeoutError:
             self.termination = Termination.TIME_LIMIT
         except KeyboardInterrupt:
@@ -170,8 +178,8 @@ class BudgetSearch:
 
     @property
     def threshold(self) -> float:
-        """T: a little below the best objective known."""
-        return self.value * (1 - SEARCHED_LESS)
+        """T: below the best objective known by the gap that is good enough, or a little."""
+        return self.value * (1 - max(SEARCHED_LESS, self.options.gap_limit - _CLAIM_SLACK))
 
     # --- plans ------------------------------------------------------------------------------
 
