@@ -34,7 +34,12 @@ _DEFAULTS: dict[str, Any] = {
 def add_prometheus(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``placement import prometheus URL``."""
     group = parser.add_argument_group("Prometheus (import prometheus URL …)")
-    group.add_argument("--preset", choices=_PRESETS, help="system whose metrics the server has")
+    group.add_argument(
+        "--preset",
+        metavar="NAME",
+        choices=_PRESETS,
+        help=f"system whose metrics the server has: {', '.join(_PRESETS)}",
+    )
     group.add_argument("--window", metavar="DURATION", help="time before --at (default 1d)")
     group.add_argument("--at", metavar="TIME", help="end of the window, RFC 3339 (default: now)")
     group.add_argument(

@@ -51,11 +51,13 @@ def add_parser(verbs: Subparsers) -> None:
         help="RTTs between sites: tables, JSON, or the text of ping, fping, mtr and others; "
         "several files are put together; or: prometheus URL",
     )
+    formats = sorted(entry_points("placement.feeds"))
     parser.add_argument(
         "--format",
-        choices=("auto", *sorted(entry_points("placement.feeds"))),
+        metavar="NAME",
+        choices=("auto", *formats),
         default="auto",
-        help="format of the RTT files (default: by their content)",
+        help=f"format of the RTT files (default: by their content): {', '.join(formats)}",
     )
     parser.add_argument(
         "--client-rtt",
