@@ -190,15 +190,13 @@ class _Generation:
 
     def improves(self, master: MasterResult, priced: list[PricedMember]) -> bool:
         """Return whether some configuration costs less in the master than its database is worth."""
-        for member, each in enumerate(priced):
-            asked = self.fleet.members[member]
-            assert each.configuration is not None
-            cost = asked.problem.objective.value(asked.problem, each.configuration)
-            use = self.rows.use(asked, each.configuration)
-            worth = float(master.worth[member])
-            if cost + float(master.prices @ use) < worth - _IMPROVES * max(abs(worth), self.unit):
-                return True
-        return False
+        columns = [
+            self.pool.index(member, each.configuration)
+            for member, each in enumerate(priced)
+            if each.configuration is not None
+        ]
+        reduced = self.pool.reduced_costs(master, np.array(columns))
+        return bool((reduced < -_IMPROVES * np.maximum(np.abs(master.worth), self.unit)).any())
 
     def late(self) -> bool:
         """Return whether the time is over."""

@@ -108,10 +108,12 @@ class ColumnPool:
         scale = np.maximum(self.rows.capacity, 1e-300)
         return np.array([(use / scale[taken]).max(initial=0.0) for taken, use in self._entries])
 
-    def reduced_costs(self, master: MasterResult) -> FloatArray:
-        """Return objective plus price minus worth of each column, shape (columns,)."""
-        price = np.array([amount @ master.prices[taken] for taken, amount in self._entries])
-        return np.asarray(self.costs + price - master.worth[self.owner])
+    def reduced_costs(self, master: MasterResult, columns: IntArray) -> FloatArray:
+        """Return objective plus price minus worth of some columns, shape (columns given,)."""
+        entries = [self._entries[column] for column in columns.tolist()]
+        price = np.array([amount @ master.prices[taken] for taken, amount in entries])
+        worth = master.worth[np.array(self.owner)[columns]]
+        return np.asarray(np.array(self.costs)[columns] + price - worth)
 
     def solve(self, penalty: FloatArray, unit: float) -> MasterResult:
         """Solve the relaxation of the master over all columns; see :meth:`relax`."""

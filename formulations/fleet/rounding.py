@@ -168,7 +168,7 @@ class _Rounding:
     def worst_placed(self, counts: FloatArray) -> IntArray:
         """Return databases to place again: on limits that are exceeded, dear ones, some others."""
         chosen = np.flatnonzero(counts)
-        reduced = self.pool.reduced_costs(self.master)[chosen]
+        reduced = self.pool.reduced_costs(self.master, chosen)
         owner = np.array(self.pool.owner)[chosen]
         paid = np.bincount(owner, reduced * counts[chosen], len(self.members))
         dearest = np.argsort(-paid, kind="stable")[:_PLACED_AGAIN]
@@ -226,7 +226,7 @@ class _Rounding:
         """Return the columns of least reduced cost of each of some databases."""
         columns = np.arange(len(self.pool)) if among is None else among
         owner = np.array(self.pool.owner)[columns]
-        order = np.lexsort((self.pool.reduced_costs(master)[columns], owner))
+        order = np.lexsort((self.pool.reduced_costs(master, columns), owner))
         starts = np.searchsorted(owner[order], chosen)
         ends = np.minimum(np.searchsorted(owner[order], chosen, "right"), starts + _MOST_COLUMNS)
         parts = [columns[order[a:b]] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
