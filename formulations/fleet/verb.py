@@ -19,8 +19,11 @@ from placement.cli.table_output import add_table_output, check_table_targets, sh
 from placement.errors import CertificateError, InputError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from placement.fleet import FleetPlan, FleetProblem, NoFleetPlan
     from placement.model.configuration import Configuration
+    from placement.model.instance import Instance
     from placement.overtime.replay.deployments import Deployments
     from placement.overtime.replay.trace import Trace
 
@@ -132,8 +135,8 @@ def run(args: argparse.Namespace) -> int:
         return _none(found, args)
     from placement.fleet.fleet_tables import fleet_document, fleet_frame
 
-    table = fleet_frame(found)
-    show_table(table, args, document=fleet_document(found), text=_text(found))
+    frame = fleet_frame(found)
+    show_table(frame, args, document=fleet_document(found), text=_text(found, frame))
     return exits.FOUND
 
 
@@ -157,13 +160,13 @@ def _fleet(args: argparse.Namespace) -> FleetProblem:
     from placement.fleet.fleet_tables import MemberRow, read_members, read_site_limits
 
     instance = instance_from(args)
-    trace = _trace(args)
+    trace = _trace(args, instance)
     counts = trace.counts.sum(axis=1)
     asked = problem_from(args, instance.replace(counts=counts.sum(axis=0), intervals=()))
     rows: dict[str, MemberRow] = {}
     if args.databases is not None:
         rows = read_members(args.databases, trace.databases)
-    present = _present(args, trace)
+    present = _present(args, instance, trace)
     members = []
     for number, name in enumerate(trace.databases):
         own = instance.replace(counts=counts[number], intervals=())
@@ -195,13 +198,12 @@ def _fleet(args: argparse.Namespace) -> FleetProblem:
     )
 
 
-def _trace(args: argparse.Namespace) -> Trace:
+def _trace(args: argparse.Namespace, instance: Instance) -> Trace:
     """Return the demand of each database, read or generated."""
     import numpy as np
 
     from placement.overtime.replay.trace import Trace
 
-    instance = instance_from(args)
     if args.demand is None:
         from datetime import date
 
@@ -239,7 +241,9 @@ def _trace(args: argparse.Namespace) -> Trace:
     return Trace(found.databases, ("all",), counts)
 
 
-def _present(args: argparse.Namespace, trace: Trace) -> list[Configuration] | None:
+def _present(
+    args: argparse.Namespace, instance: Instance, trace: Trace
+) -> list[Configuration] | None:
     """Return what each database runs on today; None: nothing is known."""
     if args.deployments is None:
         return None
@@ -249,7 +253,7 @@ def _present(args: argparse.Namespace, trace: Trace) -> list[Configuration] | No
     from placement.overtime.replay.deployments import NOBODY
     from placement.overtime.replay.read_tables import read_deployments
 
-    today: Deployments = read_deployments(args.deployments, instance_from(args), trace.databases)
+    today: Deployments = read_deployments(args.deployments, instance, trace.databases)
     found = []
     for number in range(len(trace.databases)):
         voters = np.flatnonzero(today.voters[number]).tolist()
@@ -328,15 +332,16 @@ def _none(found: NoFleetPlan, args: argparse.Namespace) -> int:
     return exits.INFEASIBLE if found.proven else exits.NOTHING
 
 
-def _text(plan: FleetPlan) -> str:
+def _text(plan: FleetPlan, frame: pd.DataFrame) -> str:
     """Return the answer, the fullest limits, and the databases that pay most for sharing."""
+    import numpy as np
+
     from placement.status import Termination
     from placement.text import number_text, table
     from placement.text.text_tables import facts, section
 
-    noise = _ROUNDING * plan.value
-    paying_rows = [row for row in _paying(plan) if row[1] > noise]
-    dearest = sorted(paying_rows, key=lambda row: -row[1])[:_SHOWN]
+    paying = frame[frame["paid"] > _ROUNDING * plan.value]
+    dearest = paying.sort_values("paid", ascending=False, kind="stable").head(_SHOWN)
     shared = 100 * (plan.value / plan.value_alone - 1) if plan.value_alone else 0.0
     answer = f"feasible, gap {100 * plan.gap:.3g} % for the whole fleet"
     if plan.gap <= _ROUNDING:
@@ -354,10 +359,11 @@ def _text(plan: FleetPlan) -> str:
         ]
     )  # fmt: skip
     rows = plan.rows
+    full = plan.load / np.where(rows.capacity > 0, rows.capacity, 1.0)
     prices = plan.prices if plan.prices is not None else plan.load * 0
     fullest = sorted(
         range(len(rows.names)),
-        key=lambda row: (-prices[row] * rows.capacity[row], -plan.load[row] / _or_one(row, plan)),
+        key=lambda row: (-prices[row] * rows.capacity[row], -full[row]),
     )
     limits = table(
         ["limit", "load", "of", "full", "worth of one more"],
@@ -366,7 +372,7 @@ def _text(plan: FleetPlan) -> str:
                 rows.names[row],
                 f"{plan.load[row]:,.6g}",
                 f"{rows.capacity[row]:,.6g}",
-                f"{100 * plan.load[row] / _or_one(row, plan):.1f} %",
+                f"{100 * full[row]:.1f} %",
                 f"{prices[row]:,.4g} ms·ops",
             ]
             for row in fullest[:_SHOWN]
@@ -374,42 +380,25 @@ def _text(plan: FleetPlan) -> str:
         right=(1, 2, 3, 4),
         indent="  ",
     )
-    paying = table(
+    databases = table(
         ["database", "share of it", "mean ms", "alone ms", "leader"],
         [
-            [name, f"{100 * paid / _or(plan.value - plan.value_alone):.1f} %",
-             number_text(mean, 2), number_text(alone, 2), leader]
-            for name, paid, mean, alone, leader in dearest
+            [
+                str(one["database"]),
+                f"{100 * one['paid'] / (plan.value - plan.value_alone):.1f} %",
+                number_text(one["mean_ms"], 2),
+                number_text(one["alone_ms"], 2),
+                str(one["leader"]),
+            ]
+            for one in dearest.to_dict("records")
         ],
         right=(1, 2, 3),
         indent="  ",
-    )  # fmt: skip
+    )
     return "\n\n".join(
         [
             head,
             *([section("Limits that cost most", limits)] if rows.names else []),
-            *([section("Databases that pay most for sharing", paying)] if dearest else []),
+            *([] if dearest.empty else [section("Databases that pay most for sharing", databases)]),
         ]
     )
-
-
-def _or(value: float) -> float:
-    return value if value > 0 else math.inf
-
-
-def _or_one(row: int, plan: FleetPlan) -> float:
-    return float(plan.rows.capacity[row]) or 1.0
-
-
-def _paying(plan: FleetPlan) -> list[tuple[str, float, float, float, str]]:
-    """Return (database, paid, mean ms, alone ms, leader) of each configuration."""
-    alone = dict(zip((m.name for m in plan.fleet.members), plan.alone, strict=True))
-    found = []
-    for member, each in plan:
-        value = member.problem.objective.value(member.problem, each.configuration)
-        rate = member.problem.demand.operations
-        least = alone[member.name]
-        leader = plan.fleet.sites[each.configuration.leader]
-        paid = each.copies * max(0.0, value - least)
-        found.append((member.name, paid, value / rate, least / rate, leader))
-    return found
