@@ -16,7 +16,7 @@ __all__ = ["Clients", "Measured"]
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One operation.
+    """Operation of a client.
 
     Attributes
     ----------

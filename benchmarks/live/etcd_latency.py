@@ -13,6 +13,7 @@ from benchmarks.harness.result_files import Row
 from benchmarks.live.emulated_wan import EmulatedWan, Jitter, RttSample, rtt_samples
 from benchmarks.live.etcd_clients import Measured
 from benchmarks.live.etcd_world import EtcdBench, Layout, azure_part, drawn, planned
+from benchmarks.live.latency_tables import latency_row
 from benchmarks.live.live_world import (
     PUT,
     measured_distributions,
@@ -131,18 +132,7 @@ def _configuration(
     for (client, operation), ms in model.items():
         here, kind = (busy, "read") if operation == "busy read" else (found, operation)
         values = [one.ms for one in here if (one.client, one.operation) == (client, kind)]
-        yield {
-            "part": part,
-            "layout": layout.name,
-            "voters": list(layout.voters),
-            "learners": list(layout.learners),
-            "leader": leader,
-            "client": client,
-            "operation": operation,
-            "predicted": round(ms, 3),
-            "measured": round(float(np.mean(values)), 3),
-            "n": len(values),
-        }
+        yield latency_row(part, layout, leader, (client, operation), ms, values)
 
 
 def quorum_wait(instance: Instance, layout: Layout, leader: str) -> float:

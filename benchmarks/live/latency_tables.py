@@ -8,13 +8,53 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.result_files import Row
 
-__all__ = ["configurations_table", "software_share", "summary_table"]
+if TYPE_CHECKING:
+    from benchmarks.live.etcd_world import Layout
+
+__all__ = ["configurations_table", "latency_row", "software_share", "summary_table"]
+
+
+def latency_row(
+    part: str,
+    layout: Layout,
+    leader: str,
+    asked: tuple[str, str],
+    predicted: float,
+    measured: Sequence[float],
+) -> Row:
+    """Return the row of one client and operation: the prediction and the mean of what it measured.
+
+    Parameters
+    ----------
+    part
+        "fit" or "test".
+    layout, leader
+        The configuration.
+    asked
+        Client and operation.
+    predicted, measured
+        ms; those measured are at least one.
+    """
+    client, operation = asked
+    return {
+        "part": part,
+        "layout": layout.name,
+        "voters": list(layout.voters),
+        "learners": list(layout.learners),
+        "leader": leader,
+        "client": client,
+        "operation": operation,
+        "predicted": round(predicted, 3),
+        "measured": round(float(np.mean(measured)), 3),
+        "n": len(measured),
+    }
 
 
 def software_share(rows: Iterable[Row], operations: Iterable[str]) -> dict[str, float]:

@@ -18,15 +18,13 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import numpy as np
-
 import placement
 from benchmarks.harness import machine
 from benchmarks.harness.machine import ROOT, sentence
 from benchmarks.harness.result_files import Row, read_json, save_json
 from benchmarks.harness.study import Study
 from benchmarks.live.etcd_world import CLIENTS, SITES, Layout, drawn, planned
-from benchmarks.live.latency_tables import configurations_table, summary_table
+from benchmarks.live.latency_tables import configurations_table, latency_row, summary_table
 from benchmarks.live.live_world import PUT, live_instance, network, predicted
 from benchmarks.live.postgresql_cluster import PostgresCluster, server_programs
 from benchmarks.live.processes import Processes
@@ -80,18 +78,8 @@ def _configuration(
         for c, client in enumerate(instance.clients):
             kind = "read" if operation.name == "local" else operation.name
             values = cluster.measured(kind, c + 1)
-            yield {
-                "part": part,
-                "layout": layout.name,
-                "voters": list(layout.voters),
-                "learners": list(layout.learners),
-                "leader": leader,
-                "client": client,
-                "operation": operation.name,
-                "predicted": round(model[client, operation.name], 3),
-                "measured": round(float(np.mean(values)), 3),
-                "n": len(values),
-            }
+            ms = model[client, operation.name]
+            yield latency_row(part, layout, leader, (client, operation.name), ms, values)
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
