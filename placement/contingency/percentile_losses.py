@@ -91,7 +91,7 @@ def percentiles_after(
 def percentile_rows(
     problem: Problem, goal: Contingency, configuration: Configuration
 ) -> tuple[PercentileAfterLoss, ...]:
-    """One row per loss that hits a replica, in the order of the losses.
+    """Return a row for each loss that hits a replica, in the order of the losses.
 
     Ties between leaders go to the least mean latency, then to the first site.
     """

@@ -30,7 +30,7 @@ Answer = dict[str, object]
 
 @dataclass(frozen=True)
 class Explorer:
-    """What the server keeps: the instance, where it came from, and the limit of a question.
+    """State of the server: the instance, where it came from, and the limit of a question.
 
     Attributes
     ----------

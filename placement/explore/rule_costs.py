@@ -18,7 +18,7 @@ __all__ = ["RuleCost", "price_of_site", "rule_costs"]
 
 @dataclass(frozen=True, slots=True)
 class RuleCost:
-    """One rule, and the plan without it.
+    """Rule of the question, and the plan without it.
 
     Attributes
     ----------

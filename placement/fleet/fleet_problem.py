@@ -95,7 +95,7 @@ class FleetMember:
 
 @dataclass(frozen=True, eq=False)
 class SharedLimits:
-    """What the databases of a fleet may use together; None: no limit.
+    """Limits that the databases of a fleet share; None: no limit.
 
     Parameters
     ----------

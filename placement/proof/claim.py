@@ -123,7 +123,7 @@ class RoundedGrid(Scale):
 
 
 _OF_RTTS = ("rank", "exact", "rounded")
-"""What a claim works out from the RTTs of its clients, and not from the grids alone."""
+"""Cached properties of a claim that depend on the RTTs of its clients."""
 
 
 class Claim:
@@ -331,7 +331,7 @@ class Claim:
 
 
 def _prices(problem: Problem) -> list[FloatArray]:
-    """What the objective adds for a replica at each site under each leader, of either sign.
+    """Return the price of a replica at each site under each leader in the objective, signed.
 
     In the doubles that make the objective. The leader's entry has what is paid under it anyway,
     with its vote; where all replicas vote, every entry has the vote.

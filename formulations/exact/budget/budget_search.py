@@ -69,7 +69,7 @@ _PROPOSED = 4
 """Leaders under which a first plan is looked for."""
 
 _CLAIM_SLACK = CLAIMED_LESS - SEARCHED_LESS
-"""What a certificate claims less than the search has proven: the checker rounds down."""
+"""Part of the objective that a certificate leaves unclaimed, for the checker rounds down."""
 
 _MOST_STEPS = 30
 """Steps of the descent from the present configuration."""

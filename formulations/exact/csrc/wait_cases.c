@@ -1,7 +1,7 @@
 /* Cases of the waits of a leader: the cheapest sites that meet one, and what a complete set waits. */
 #include "kernel.h"
 
-/* What the blocks of one family of a case still ask for. */
+/* Members that the blocks of one family of a case still ask for. */
 typedef struct {
     const case_blocks *blocks;
     int family;

@@ -1,4 +1,4 @@
-"""How a plan is reached from the configuration that runs today: steps, gain, and when it pays."""
+"""Way from the configuration that runs today to a plan: steps, gain, and when it pays."""
 
 from __future__ import annotations
 

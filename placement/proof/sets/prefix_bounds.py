@@ -36,7 +36,7 @@ _ROUNDING = 1e-11
 
 
 class Beginning(NamedTuple):
-    """What the bounds on the sets with one beginning are made of.
+    """Parts of the bounds on the sets with one beginning.
 
     Attributes
     ----------
