@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
 __all__ = [
     "OPTIMALITY_TOLERANCE",
+    "HasTermination",
+    "SearchEnd",
     "Status",
     "Termination",
+    "end_early",
     "least_bound",
     "relative_gap",
     "status_of",
@@ -41,6 +48,45 @@ class Termination(StrEnum):
     GAP_LIMIT = "gap limit"
     WORK_LIMIT = "work limit"
     INTERRUPTED = "interrupted"
+
+
+class HasTermination(Protocol):
+    """Search that keeps the reason for its end."""
+
+    termination: Termination
+
+
+@dataclass
+class SearchEnd:
+    """Reason for the end of a search that keeps its other state in local variables."""
+
+    termination: Termination = Termination.FINISHED
+
+
+@contextmanager
+def end_early(search: HasTermination) -> Iterator[None]:
+    """End a ``with`` block at a time limit or at Ctrl-C without an error, and keep the reason.
+
+    Parameters
+    ----------
+    search
+        Its ``termination`` becomes "time limit" after a TimeoutError in the block and
+        "interrupted" after a KeyboardInterrupt; the best plan so far stays with the search.
+
+    Examples
+    --------
+    >>> end = SearchEnd()
+    >>> with end_early(end):
+    ...     raise TimeoutError
+    >>> end.termination.value
+    'time limit'
+    """
+    try:
+        yield
+    except TimeoutError:
+        search.termination = Termination.TIME_LIMIT
+    except KeyboardInterrupt:
+        search.termination = Termination.INTERRUPTED
 
 
 def relative_gap(value: float, bound: float) -> float:

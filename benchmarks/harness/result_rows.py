@@ -16,7 +16,6 @@ import os
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 
 from placement.errors import InputError
 from placement.io.formats.files import check_file
@@ -143,12 +142,7 @@ class ResultsFile:
     def __enter__(self) -> ResultsFile:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

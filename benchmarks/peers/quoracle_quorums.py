@@ -17,7 +17,7 @@ from placement.model.configuration import Configuration
 from placement.model.constraints import majority
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.status import Termination
+from placement.status import SearchEnd, Termination, end_early
 
 __all__ = ["METHOD", "commit_latency", "resilience"]
 
@@ -69,10 +69,10 @@ def _call(problem: Problem, options: Options) -> Plan:
     rounds = float(demand.quorum[0])
     started = time.perf_counter()
     best, incumbent, done = math.inf, None, 0
-    ended = Termination.FINISHED
+    end = SearchEnd()
     sites = range(client_rtt.shape[1])
     total = math.comb(len(sites), size) * size
-    try:
+    with end_early(end):
         for replicas in itertools.combinations(sites, size):
             near = nearest(client_rtt, replicas)
             each = np.arange(len(near))
@@ -93,21 +93,17 @@ def _call(problem: Problem, options: Options) -> Plan:
                 if value < best:
                     best, incumbent = value, Configuration.of(leader, replicas, replicas)
             options.report(Progress(time.perf_counter() - started, best, done=done, total=total))
-    except TimeoutError:
-        ended = Termination.TIME_LIMIT
-    except KeyboardInterrupt:
-        ended = Termination.INTERRUPTED
     if incumbent is not None:
         worth = problem.objective.value(problem, incumbent)
         if not math.isclose(worth, best, rel_tol=1e-6):
             raise SolverError(f"quoracle's latencies give {best!r}, the evaluator {worth!r}")
-    complete = ended is Termination.FINISHED
+    complete = end.termination is Termination.FINISHED
     return Plan.of(
         problem,
         incumbent,
         method=METHOD.name,
         bound=best * (1 - 5e-10) if complete else -math.inf,
-        termination=ended,
+        termination=end.termination,
         stats={"linear_programs": done, "of": total, "resilience": resilience(size)},
     )
 

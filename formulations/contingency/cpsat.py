@@ -43,7 +43,14 @@ from placement.methods import Options, Progress, available, load_method, refusal
 from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
-from placement.status import OPTIMALITY_TOLERANCE, Status, Termination, least_bound, relative_gap
+from placement.status import (
+    OPTIMALITY_TOLERANCE,
+    Status,
+    Termination,
+    end_early,
+    least_bound,
+    relative_gap,
+)
 
 __all__ = ["solve"]
 
@@ -142,7 +149,7 @@ def solve(problem: Problem, options: Options) -> Plan:
         When the solver contradicts the evaluator.
     """
     search = _CpSatLossSearch(problem, options)
-    try:
+    with end_early(search):
         for leader in np.nonzero(problem.rules.may_lead)[0].tolist():
             search.bounds[leader] = 0.0
         _start(search)
@@ -163,10 +170,6 @@ def solve(problem: Problem, options: Options) -> Plan:
             search.report()
             if search.bounds[leader] < search.target:
                 _solve_leader(search, costs[leader])
-    except TimeoutError:
-        search.termination = Termination.TIME_LIMIT
-    except KeyboardInterrupt:
-        search.termination = Termination.INTERRUPTED
     return break_ties(_plan(search), options, solve)
 
 

@@ -30,7 +30,7 @@ from placement.methods import Method, Options, Progress, Setting, available, loa
 from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
-from placement.status import OPTIMALITY_TOLERANCE, Termination, least_bound, relative_gap
+from placement.status import OPTIMALITY_TOLERANCE, Termination, end_early, least_bound, relative_gap
 
 __all__ = ["METHOD", "solve"]
 
@@ -117,7 +117,7 @@ def solve(problem: Problem, options: Options) -> Plan:
         When the solver contradicts the evaluator or the complete search for a feasible plan.
     """
     search = _LeaderByLeader(problem, options, time.perf_counter())
-    try:
+    with end_early(search):
         for leader in np.nonzero(problem.rules.may_lead)[0].tolist():
             search.bounds[leader] = 0.0  # nothing costs less than nothing
         _start(search)
@@ -130,10 +130,6 @@ def solve(problem: Problem, options: Options) -> Plan:
             if search.bounds[leader] < search.target:
                 _solve_leader(search, costs[leader])
                 search.report()
-    except TimeoutError:
-        search.termination = Termination.TIME_LIMIT
-    except KeyboardInterrupt:
-        search.termination = Termination.INTERRUPTED
     return _plan(search)
 
 

@@ -22,7 +22,7 @@ from placement.methods import Options, Progress
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.status import Termination
+from placement.status import SearchEnd, Termination, end_early
 
 __all__ = ["Found", "enumerate_sets", "is_better"]
 
@@ -79,10 +79,10 @@ def enumerate_sets(
             "raise the setting 'limit'"
         )
     best: Found | None = None
-    termination = Termination.FINISHED
+    end = SearchEnd()
     done = 0
     started = time.perf_counter()
-    try:
+    with end_early(end):
         for size in sizes:
             for sets in _blocks(free, pinned, size, block):
                 found = look(sets)
@@ -94,11 +94,7 @@ def enumerate_sets(
                 options.report(Progress(seconds, incumbent, -math.inf, done, total))
                 if options.time_limit is not None and seconds > options.time_limit and done < total:
                     raise TimeoutError
-    except TimeoutError:
-        termination = Termination.TIME_LIMIT
-    except KeyboardInterrupt:
-        termination = Termination.INTERRUPTED
-    finished = termination is Termination.FINISHED
+    finished = end.termination is Termination.FINISHED
     if best is None and finished:
         return Plan.infeasible(
             problem,
@@ -110,7 +106,7 @@ def enumerate_sets(
         None if best is None else best[2],
         method="exhaustive",
         bound=objective_value(problem, best[2]) if best is not None and finished else -math.inf,
-        termination=termination,
+        termination=end.termination,
         stats={"sets": done, "of": total, **stats()},
     )
 

@@ -24,7 +24,7 @@ from placement.methods import Method, Options, Progress, Setting
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.status import Termination
+from placement.status import SearchEnd, Termination, end_early
 
 __all__ = ["METHOD", "count_sets", "solve"]
 
@@ -125,9 +125,9 @@ def solve(problem: Problem, options: Options) -> Plan:
     started = time.perf_counter()
     search = _ExhaustiveSearch(problem)
     evaluator = SetEvaluator.of(problem)
-    termination = Termination.FINISHED
+    end = SearchEnd()
     done = 0
-    try:
+    with end_early(end):
         for size in range(rules.replicas_min, rules.replicas_max + 1):
             for sets in replica_sets(evaluator, rules.may_hold, rules.must_hold, size):
                 search.evaluate_sets(evaluator, sets)
@@ -136,12 +136,8 @@ def solve(problem: Problem, options: Options) -> Plan:
                 options.report(Progress(seconds, search.value, -math.inf, done, total))
                 if options.time_limit is not None and seconds > options.time_limit and done < total:
                     raise TimeoutError
-    except TimeoutError:
-        termination = Termination.TIME_LIMIT
-    except KeyboardInterrupt:
-        termination = Termination.INTERRUPTED
     best = search.configuration()
-    finished = termination is Termination.FINISHED
+    finished = end.termination is Termination.FINISHED
     if best is None and finished:
         return Plan.infeasible(
             problem,
@@ -153,7 +149,7 @@ def solve(problem: Problem, options: Options) -> Plan:
         best,
         method=METHOD.name,
         bound=search.value if finished else -math.inf,
-        termination=termination,
+        termination=end.termination,
         stats={"sets": done, "of": total},
     )
 

@@ -60,7 +60,7 @@ from placement.methods import Options, Progress, run
 from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
-from placement.status import Status, Termination
+from placement.status import Status, Termination, end_early
 from placement.tail.late_operations import LateOperations
 from placement.tail.objective import Percentile
 from placement.tail.percentile_bound import SLACK
@@ -161,16 +161,12 @@ class PercentileProof:
 
     def run(self) -> None:
         """Search until proven, time is up, or Ctrl-C."""
-        try:
+        with end_early(self):
             self._start()
             if self.infeasible is None:
                 self._bisect()
                 if self.best is not None and self.termination is Termination.FINISHED:
                     self._least_mean()
-        except TimeoutError:
-            self.termination = Termination.TIME_LIMIT
-        except KeyboardInterrupt:
-            self.termination = Termination.INTERRUPTED
 
     def _start(self) -> None:
         if self.options.start is not None:

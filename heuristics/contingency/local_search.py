@@ -40,7 +40,7 @@ from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.status import Status, Termination
+from placement.status import Status, Termination, end_early
 
 __all__ = ["solve"]
 
@@ -74,7 +74,7 @@ class _LossSearch:
 
     def run(self) -> None:
         """Descend from every start, then restart until nothing improves."""
-        try:
+        with end_early(self):
             for start in self._starts():
                 self._descend(start)
             rng = np.random.default_rng(self.options.seed)
@@ -84,10 +84,6 @@ class _LossSearch:
                 self.restarts += 1
                 self._descend(self._shaken(self.best, rng))
                 idle = 0 if self.key < before else idle + 1
-        except TimeoutError:
-            self.termination = Termination.TIME_LIMIT
-        except KeyboardInterrupt:
-            self.termination = Termination.INTERRUPTED
 
     def value(self, configuration: Configuration, limit: float) -> tuple[float, float, float]:
         """(excess over the limit of "bounded", value, normal score); infinite where it stops.

@@ -49,7 +49,7 @@ from placement.methods import Method, Options, Progress, Setting
 from placement.model.configuration import Configuration
 from placement.plan import Plan, cheapest, objective_value, objective_values
 from placement.problem import Problem
-from placement.status import Termination
+from placement.status import Termination, end_early
 
 __all__ = ["METHOD", "solve"]
 
@@ -78,16 +78,12 @@ class _SwapSearch:
 
     def run(self) -> None:
         """Search until nothing improves, time is up, or Ctrl-C."""
-        try:
+        with end_early(self):
             if self.options.start is not None:
                 self.accept(self.options.start)
             self._prepare()
             self._descend_from_starts()
             self._restart()
-        except TimeoutError:
-            self.termination = Termination.TIME_LIMIT
-        except KeyboardInterrupt:
-            self.termination = Termination.INTERRUPTED
 
     def _prepare(self) -> None:
         terms = objective_terms(self.problem)

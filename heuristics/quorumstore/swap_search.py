@@ -17,7 +17,7 @@ from placement.checks import IntArray
 from placement.errors import InputError
 from placement.quorumstore import QuorumPlan, QuorumProblem
 from placement.quorumstore.set_neighbours import swap_neighbours
-from placement.status import Termination
+from placement.status import SearchEnd, end_early
 
 __all__ = ["local_search"]
 
@@ -65,8 +65,8 @@ def local_search(
     began = time.perf_counter()
     deadline = began + time_limit
     overall = Best()
-    termination = Termination.FINISHED
-    try:
+    end = SearchEnd()
+    with end_early(end):
         for pair in problem.pairs:
             total, read, write = pair
             seeds = Best()
@@ -83,11 +83,7 @@ def local_search(
                     _descend(problem, start, read, write, found, rng, pair_swaps, deadline)
                 finally:
                     _adopt(overall, found)
-    except TimeoutError:
-        termination = Termination.TIME_LIMIT
-    except KeyboardInterrupt:
-        termination = Termination.INTERRUPTED
-    return finish(problem, overall, METHOD, began, termination)
+    return finish(problem, overall, METHOD, began, end.termination)
 
 
 def _descend(

@@ -43,7 +43,7 @@ from placement.methods import Options, Progress, run
 from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
-from placement.status import Status, Termination
+from placement.status import Status, Termination, end_early
 from placement.tail.late_operations import LateOperations
 from placement.tail.objective import Percentile
 from placement.tail.percentile_bound import SLACK, least_late, percentile_bound
@@ -109,7 +109,7 @@ class _PercentileSearch:
 
     def run(self) -> None:
         """Search until nothing improves, time is up, or Ctrl-C."""
-        try:
+        with end_early(self):
             if self.options.start is not None:
                 self.accept(self.options.start)
             self._start()
@@ -117,10 +117,6 @@ class _PercentileSearch:
                 self.bound = percentile_bound(self.late, self.goal.percent / 100)
                 self._meet_deadlines()
                 self._polish()
-        except TimeoutError:
-            self.termination = Termination.TIME_LIMIT
-        except KeyboardInterrupt:
-            self.termination = Termination.INTERRUPTED
 
     # --- 1: starts -----------------------------------------------------------------------
 

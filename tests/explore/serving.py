@@ -8,7 +8,6 @@ import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from types import TracebackType
 from typing import Any
 
 from placement import Instance
@@ -120,12 +119,7 @@ class Served:
     def __enter__(self) -> Served:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -55,7 +55,7 @@ from placement.model.configuration import Configuration
 from placement.model.constraints import Rules
 from placement.plan import objective_value
 from placement.problem import Problem
-from placement.status import Termination, relative_gap
+from placement.status import Termination, end_early, relative_gap
 
 __all__ = ["BudgetSearch"]
 
@@ -157,7 +157,7 @@ class BudgetSearch:
 
     def run(self) -> None:
         """Search until the best plan is proven, or until the time limit or Ctrl-C."""
-        try:
+        with end_early(self):
             leaders = self._leaders()
             self._propose(leaders)
             for leader, floor in leaders:
@@ -167,10 +167,6 @@ class BudgetSearch:
                 self._report()
             if relative_gap(self.value, self.bound) > 2 * CLAIMED_LESS:
                 self.termination = Termination.GAP_LIMIT
-        except TimeoutError:
-            self.termination = Termination.TIME_LIMIT
-        except KeyboardInterrupt:
-            self.termination = Termination.INTERRUPTED
 
     def _report(self) -> None:
         seconds = time.perf_counter() - self._started

@@ -49,7 +49,7 @@ from placement.quorumstore import (
     structural_reasons,
 )
 from placement.quorumstore.lower_bound import full_replication_bound
-from placement.status import Termination, least_bound
+from placement.status import Termination, end_early, least_bound
 
 _ROUNDING = 1e-9
 """Relative difference up to which a solver's cost may miss the evaluator's."""
@@ -150,7 +150,7 @@ class Bisection:
         best, value = start, math.inf if start is None else self.value(goal, start)
         # Least step (index into `values`) not refuted, per (R, W).
         open_steps = {pair: self._first_step(goal, pair) for pair in self.problem.pairs}
-        try:
+        with end_early(self):
             for pair in self.problem.pairs:
                 low, high, stride = open_steps[pair], self._step(value), 1
                 while low < high:
@@ -164,10 +164,6 @@ class Bisection:
                         best = improve_by_swaps(self.problem, goal, caps, found, self.deadline)
                         value = self.value(goal, best)
                         high, stride = self._step(value), 2 * stride
-        except TimeoutError:
-            self.termination = Termination.TIME_LIMIT
-        except KeyboardInterrupt:
-            self.termination = Termination.INTERRUPTED
         refuted = min((step for step in open_steps.values()), default=len(self.values))
         bound = float(self.values[refuted]) if refuted < len(self.values) else math.inf
         if self.termination is Termination.FINISHED or bound > value:
@@ -245,7 +241,7 @@ class Bisection:
         """
         best, value, bound = None, math.inf, math.inf
         limits = goal.limits(math.inf, self.problem.rules.contingency)
-        try:
+        with end_early(self):
             for total, read, write in self.problem.pairs:
                 model = covering_model(self.problem, total, read, write, limits)
                 self.questions += 1
@@ -269,10 +265,6 @@ class Bisection:
                         configuration, here = other, self.value(goal, other)
                 if here < value:
                     best, value = configuration, here
-        except TimeoutError:
-            self.termination = Termination.TIME_LIMIT
-        except KeyboardInterrupt:
-            self.termination = Termination.INTERRUPTED
         if self.termination is not Termination.FINISHED:
             return ThresholdStep(best, value, 0.0)
         return ThresholdStep(best, value, min(bound, value) if best is not None else math.inf)
