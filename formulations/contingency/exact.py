@@ -63,8 +63,6 @@ def refuses(problem: Problem) -> str | None:
         return "there are too many sets of voters"
     if not (rules.nested_voter_caps and rules.nested_replica_caps):
         return "the rules are not caps on nested levels"
-    if problem.demand.scenarios > 1:
-        return "RTTs vary by interval"
     if rules.budget is not None:
         return "there is a budget"
     return ReducedProblem.refuses(problem.demand, rules)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -79,7 +80,7 @@ class MovedClients:
     start
         First row of each loss and the number of rows, shape (losses + 1,).
     clients
-        Client of each row, as an index into the active ones.
+        Client of each row, as an index into the active ones: where RTTs vary, those of an interval.
     rtt
         To every site afterwards, shape (rows, sites).
     direct
@@ -103,17 +104,17 @@ class MovedClients:
             return None
         place = {int(client): row for row, client in enumerate(core.active)}
         start, clients, rows = [0], [], []
-        direct = np.tile(core.direct, (len(losses), 1))
+        direct, weights = np.tile(core.direct, (len(losses), 1)), core.demand.direct.reshape(-1)
         for number, loss in enumerate(losses):
             moved = moving_clients(problem, loss.sites) if moves[number] else ()
             if moved:
-                after = demand_after(problem, loss.sites).client_rtt[0]
-                for client in moved:
-                    change = after[client] - core.client_rtt[client]
-                    direct[number] += core.demand.direct[0][client] * change
-                    if client in place:
-                        clients.append(place[client])
-                        rows.append(after[client])
+                after = demand_after(problem, loss.sites).client_rtt
+                issued, after = after.shape[1], after.reshape(-1, core.sites)
+                for row in itertools.chain(*(range(c, len(after), issued) for c in moved)):
+                    direct[number] += weights[row] * (after[row] - core.client_rtt[row])
+                    if row in place:
+                        clients.append(place[row])
+                        rows.append(after[row])
             start.append(len(clients))
         return cls(
             moves,
@@ -164,6 +165,7 @@ class LossKernel:
         contingency = problem.objective
         assert isinstance(contingency, Contingency)
         rules, demand, active = core.rules, core.demand, core.active
+        of_interval = np.searchsorted(core.scenario, np.arange(demand.scenarios + 1))
         rtt = np.ascontiguousarray(core.client_rtt[active])
         order = np.argsort(rtt, axis=1, kind="stable").astype(np.int32)
         probability = np.array(contingency.probabilities(problem))
@@ -177,9 +179,14 @@ class LossKernel:
         self._context = compiled.losses(
             rtt,
             np.ascontiguousarray(order),
-            demand.near[0][active],
-            demand.relay[0][active],
+            core.near[active],
+            core.relay[active],
             np.ascontiguousarray(core.site_rtt),
+            (
+                of_interval.astype(np.int32),
+                np.ascontiguousarray(demand.site_rtt),
+                np.ascontiguousarray(demand.quorum),
+            ),
             np.ascontiguousarray(core.direct),
             loss_of_sites(problem, contingency),
             probability,
@@ -190,6 +197,7 @@ class LossKernel:
             (
                 len(active),
                 self.sites,
+                demand.scenarios,
                 len(probability),
                 rules.replicas_min,
                 rules.replicas_max,

@@ -23,6 +23,7 @@ def losses(
     near: _Floats,
     relay: _Floats,
     site_rtt: _Floats,
+    intervals: tuple[_Ints, _Floats, _Floats],
     direct: _Floats,
     loss_of: _Ints,
     probability: _Floats,
@@ -30,7 +31,7 @@ def losses(
     flags: npt.NDArray[np.generic],
     caps: tuple[_Cap, ...],
     voter_caps: tuple[_Cap, ...],
-    sizes: tuple[int, int, int, int, int, int, int, int, int],
+    sizes: tuple[int, int, int, int, int, int, int, int, int, int],
     numbers: tuple[float, float, float],
     /,
 ) -> _Losses: ...

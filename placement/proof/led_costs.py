@@ -31,6 +31,7 @@ class LedCosts:
         self.claim, self.exact = claim, exact
         self._single: dict[int, RoundedCosts | ExactCosts] = {}
         self._near_voters: dict[int, list[int]] = {}
+        self._waits: dict[int, list[int]] = {}
 
     @property
     def bits(self) -> int:
@@ -45,7 +46,7 @@ class LedCosts:
 
     def costs(self, leaders: int | Sequence[int]) -> RoundedCosts | ExactCosts:
         """Costs of the clients under a leader, with K and its waits for every site; or a group."""
-        waits = self.claim.site_rtt[leaders] if isinstance(leaders, int) else np.zeros(0)
+        waits = self.claim.wait_places(leaders) if isinstance(leaders, int) else np.zeros(0)
         kind = ExactCosts if self.exact else RoundedCosts
         return kind(self.claim, leaders, waits)
 
@@ -54,6 +55,24 @@ class LedCosts:
         if leader not in self._single:
             self._single[leader] = self.costs(leader)
         return self._single[leader]
+
+    def waits(self, leader: int) -> list[int]:
+        """D·d(ℓ, ·) by site; where RTTs vary by interval, floors of Σ_k D_k·d_k(ℓ, ·)."""
+        if leader not in self._waits:
+            costs = self.single(leader).radius_costs
+            if self.claim.varies and len(costs) > 1:
+                costs = [costs[place] for place in self.claim.wait_places(leader).astype(int)]
+            self._waits[leader] = costs
+        return self._waits[leader]
+
+    def wait(self, leader: int, voters: Sequence[int]) -> int:
+        """Σ_k D_k·q_k of a leader and its voters, at least m of them, from below."""
+        costs, place = self.single(leader), self.claim.rules.quorum - 1
+        if costs.waits is None:
+            return sorted(costs.radius_costs[v] for v in voters)[place]
+        # of each interval, where the floors of `waits` would be less
+        rows: list[list[int]] = costs.waits[:, list(voters)].tolist()
+        return sum(sorted(row)[place] for row in rows)
 
     def led(
         self,
@@ -81,7 +100,7 @@ class LedCosts:
             costs = self.single(leader)
             if best is not None and costs.constant >= best:
                 continue
-            wait = self._wait(leader, costs.radius_costs, lost, state, room)
+            wait = self._wait(leader, self.waits(leader), lost, state, room)
             if wait is not None and (best is None or costs.constant + wait < best):
                 best = costs.constant + wait
         return best
@@ -117,6 +136,6 @@ class LedCosts:
         """Sites that may vote, closest to a leader first."""
         if leader not in self._near_voters:
             voting = np.nonzero(self.claim.rules.may_vote)[0]
-            order = closest_first(self.claim.site_rtt[leader][voting])
+            order = closest_first(self.claim.wait_places(leader)[voting])
             self._near_voters[leader] = voting[order].tolist()
         return self._near_voters[leader]

@@ -224,15 +224,14 @@ class _SetValues:
         return min((score for score in scores if score is not None), default=None)
 
     def _score(self, scenario: int, leader: int, voters: Sequence[int]) -> int | None:
-        costs = self.grid.of_loss(self.question.loss(scenario)).single(leader)
+        led = self.grid.of_loss(self.question.loss(scenario))
         if len(voters) < self.question.rules.quorum:
             return None
         if (scenario, leader) not in self._reads:
             lost = self.question.sites_lost(scenario)
             survivors = [r for r in self.replicas if r not in lost]
-            self._reads[scenario, leader] = costs.reads(survivors)
-        waits = sorted(costs.radius_costs[v] for v in voters)
-        return self._reads[scenario, leader] + waits[self.question.rules.quorum - 1]
+            self._reads[scenario, leader] = led.single(leader).reads(survivors)
+        return self._reads[scenario, leader] + led.wait(leader, voters)
 
 
 def reached(question: LossClaim, site: int, u: FloatArray, work: Work) -> tuple[bool, bool]:

@@ -24,18 +24,23 @@ from tests.effort import seeds
 GOALS = ("worst", "weighted", "bounded")
 
 
-def question(seed, goal, clients_move=False):
+def question(seed, goal, clients_move=False, intervals=1):
     """A question with its truth by enumeration, drawn from a seed.
 
-    Where clients move, most of them are at a site; the replica sets are fewer, as enumeration
-    takes them one by one.
+    Where clients move, most of them are at a site; the replica sets are fewer there and where RTTs
+    vary by interval, as enumeration takes them one by one.
     """
     rng = np.random.default_rng(seed)
-    sites = int(rng.integers(5, 7 if clients_move else 9))
+    sites = int(rng.integers(5, 7 if clients_move or intervals > 1 else 9))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnitsWarning)
         instance = random_instance(
-            seed, sites=sites, clients=int(rng.integers(1, 8)), ties=bool(rng.random() < 0.5)
+            seed,
+            sites=sites,
+            clients=int(rng.integers(1, 8)),
+            ties=bool(rng.random() < 0.5),
+            intervals=intervals,
+            varying=intervals > 1,
         )
     if clients_move:
         names = [*rng.permutation(instance.sites).tolist(), "elsewhere", "nowhere"]
@@ -80,8 +85,8 @@ def question(seed, goal, clients_move=False):
     return problem, truth
 
 
-def check(seed, goal, clients_move=False):
-    problem, truth = question(seed, goal, clients_move)
+def check(seed, goal, clients_move=False, intervals=1):
+    problem, truth = question(seed, goal, clients_move, intervals)
     plan = run(load_method("exact"), problem, Options())
     assert not any("not used" in note for note in plan.notes)
     assert plan.status == truth.status, (seed, goal)
@@ -112,6 +117,14 @@ def test_clients_that_move(goal, block):
     """Of each goal, 5 questions in every run and some 170 in the long form."""
     for seed in range(5 * block, 5 * block + 5):
         check(seed, goal, clients_move=True)
+
+
+@pytest.mark.parametrize("goal", GOALS)
+@pytest.mark.parametrize("block", seeds(1, 35))
+def test_rtts_that_vary_by_interval(goal, block):
+    """Of each goal, 6 questions in every run and 210 in the long form; of some clients move."""
+    for seed in range(6 * block, 6 * block + 6):
+        check(seed, goal, clients_move=seed % 3 == 2, intervals=2 + seed % 2)
 
 
 @pytest.mark.parametrize("goal", GOALS)

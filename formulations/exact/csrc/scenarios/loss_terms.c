@@ -9,6 +9,24 @@ static double distance(const loss_problem *x, int from, int to)
     return x->site_rtt[(size_t)from * (size_t)x->sites + (size_t)to];
 }
 
+int interval_of(const loss_problem *x, int row)
+{
+    int k = 0;
+    while (row >= x->first_row[k + 1])
+        k++;
+    return k;
+}
+
+double least_hop(const loss_problem *x, int interval, int from, const int *leaders, int count)
+{
+    const double *row = x->hop + ((size_t)interval * (size_t)x->sites + (size_t)from) * (size_t)x->sites;
+    double hop = count ? BIG : 0.0;
+    for (int i = 0; i < count; i++)
+        if (row[leaders[i]] < hop)
+            hop = row[leaders[i]];
+    return hop;
+}
+
 /* Scores below this, and only those, improve on a value: equal scores may differ by rounding. */
 double losses_below(const loss_problem *x, double value)
 {
@@ -155,9 +173,9 @@ static int *sort_group(const loss_problem *x, const unsigned char *member, int *
     return list;
 }
 
-VECTORISED static void cost_row(const double *rtt, const double *near, const double *relay, double hop, int padded, double *out)
+VECTORISED static void cost_row(const double *rtt, const double *near, const double *relay, double hop, int clients, double *out)
 {
-    for (int c = 0; c < padded; c++)
+    for (int c = 0; c < clients; c++)
         out[c] = near[c] * rtt[c] + relay[c] * hop;
 }
 
@@ -165,18 +183,18 @@ VECTORISED static void cost_row(const double *rtt, const double *near, const dou
 static void group_costs(const loss_problem *x, const int *list, int count, double *cost)
 {
     for (int j = 0; j < x->sites; j++) {
-        double hop = count ? BIG : 0.0;
-        for (int i = 0; i < count; i++)
-            if (distance(x, j, list[i]) < hop)
-                hop = distance(x, j, list[i]);
-        size_t row = (size_t)j * (size_t)x->padded;
-        cost_row(x->rtt + row, x->near_weight, x->relay_weight, hop, x->padded, cost + row);
+        for (int k = 0; k < x->intervals; k++) {
+            size_t first = (size_t)x->first_row[k], row = (size_t)j * (size_t)x->padded + first;
+            int end = k + 1 < x->intervals ? x->first_row[k + 1] : x->padded;
+            double hop = least_hop(x, k, j, list, count);
+            cost_row(x->rtt + row, x->near_weight + first, x->relay_weight + first, hop, end - x->first_row[k], cost + row);
+        }
     }
 }
 
 int losses_prepare(loss_problem *x)
 {
-    size_t S = (size_t)x->sites, P = (size_t)x->padded, L = (size_t)x->losses, n = MOST_HITS + 1;
+    size_t S = (size_t)x->sites, P = (size_t)x->padded, L = (size_t)x->losses, n = MOST_HITS + 1, K = (size_t)x->intervals;
     x->near_order = malloc((S * S + 1) * sizeof(int));
     x->lost = calloc(L * S + 1, 1);
     x->heir = calloc(S + 1, 1);
@@ -191,12 +209,13 @@ int losses_prepare(loss_problem *x)
     x->replicas = malloc((S + 1) * sizeof(int));
     x->voter = malloc((S + 1) * sizeof(int));
     x->read = malloc(n * sizeof(double));
-    x->relay = malloc(n * MOST_REPLICAS * sizeof(double));
+    x->relay = malloc(n * K * MOST_REPLICAS * sizeof(double));
+    x->near_replica = malloc(K * MOST_REPLICAS * MOST_REPLICAS * sizeof(int));
     x->set = malloc(3 * (S + 1) * sizeof(int));
     x->voter_counts = malloc((MAX_LEVELS * S + 1) * sizeof(int));
     if (!x->near_order || !x->lost || !x->heir || !x->heir_list || !x->mover_list || !x->cost_leader || !x->cost_heirs ||
         !x->cost_movers || !x->scenario || !x->discount || !x->hits || !x->replicas || !x->voter || !x->read || !x->relay ||
-        !x->set || !x->voter_counts || !moved_prepare(x))
+        !x->near_replica || !x->set || !x->voter_counts || !moved_prepare(x))
         return 0;
     for (int i = 0; i < x->sites; i++) {
         int *order = x->near_order + (size_t)i * S;
@@ -239,7 +258,7 @@ void losses_free(loss_problem *x)
     void *all[] = {x->rtt, x->rank, x->near_weight, x->relay_weight, x->site_rtt, x->near_order, x->direct, x->loss_of,
                    x->lost, x->probability, x->may_hold, x->heir, x->heir_list, x->mover_list, x->cost_leader,
                    x->cost_heirs, x->cost_movers, x->scenario, x->discount, x->hits, x->replicas, x->voter, x->read, x->relay,
-                   x->set, x->voter_counts};
+                   x->set, x->voter_counts, x->first_row, x->hop, x->rounds, x->near_replica};
     if (x->opened)
         tree_close(&x->tree);
     moved_free(&x->moved);

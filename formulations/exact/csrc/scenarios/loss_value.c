@@ -23,7 +23,6 @@ typedef struct {
     int loss[MOST_HITS];                  /* by hit: the loss */
     replica_mask members[MOST_HITS];      /* by hit: the replicas it takes */
     int hit_of[MOST_REPLICAS];            /* by replica: the hit, -1: none */
-    int order[MOST_REPLICAS][MOST_REPLICAS]; /* by replica: all of them by distance from it */
     double base[MOST_REPLICAS][MOST_HITS + 1]; /* by replica as a leader: score without the quorum; 0: normal, 1 + hit */
     int based[MOST_REPLICAS];
     replica_mask may_vote, must_vote, may_lead;
@@ -37,7 +36,8 @@ typedef struct {
 static void read_part(evaluation_of_set *e)
 {
     loss_problem *x = e->x;
-    size_t P = (size_t)x->padded, n = MOST_REPLICAS;
+    size_t P = (size_t)x->padded, n = (size_t)x->intervals * MOST_REPLICAS, first_place = 0;
+    int interval = 0;
     memset(x->relay, 0, (size_t)(e->hit + 1) * n * sizeof(double));
     for (int h = 0; h <= e->hit; h++)
         x->read[h] = 0.0;
@@ -57,15 +57,17 @@ static void read_part(evaluation_of_set *e)
                 next = rank;
             }
         }
-        double near = x->near_weight[c], relay = x->relay_weight[c];
+        for (; c >= x->first_row[interval + 1]; interval++)
+            first_place += MOST_REPLICAS;
+        double near = x->near_weight[c], relay = x->relay_weight[c], *place = x->relay + first_place;
         double cost = near * x->rtt[(size_t)e->site[first] * P + (size_t)c];
         x->read[0] += cost;
-        x->relay[first] += relay;
+        place[first] += relay;
         int h = e->hit_of[first];
         if (h >= 0 && second >= 0) {
             x->read[1 + h] += near * x->rtt[(size_t)e->site[second] * P + (size_t)c] - cost;
-            x->relay[(size_t)(1 + h) * n + (size_t)first] -= relay;
-            x->relay[(size_t)(1 + h) * n + (size_t)second] += relay;
+            place[(size_t)(1 + h) * n + (size_t)first] -= relay;
+            place[(size_t)(1 + h) * n + (size_t)second] += relay;
         }
     }
     for (int h = 0; h < e->hit && x->moved.count; h++)
@@ -78,7 +80,7 @@ static void read_part(evaluation_of_set *e)
 static void base_of(evaluation_of_set *e, int a)
 {
     loss_problem *x = e->x;
-    size_t n = MOST_REPLICAS, S = (size_t)x->sites;
+    size_t n = MOST_REPLICAS, K = (size_t)x->intervals, S = (size_t)x->sites;
     int leader = e->site[a];
     if (e->based[a])
         return;
@@ -87,30 +89,54 @@ static void base_of(evaluation_of_set *e, int a)
         double sum = h == 0 ? x->direct[leader] : e->base[a][0];
         if (h > 0 && x->moved.count)
             sum += x->moved.direct[(size_t)e->loss[h - 1] * S + (size_t)leader] - x->direct[leader];
-        for (int i = 0; i < e->count; i++)
-            sum += x->relay[(size_t)h * n + (size_t)i] * x->site_rtt[(size_t)e->site[i] * S + (size_t)leader];
+        for (size_t k = 0; k < K; k++)
+            for (int i = 0; i < e->count; i++)
+                sum += x->relay[((size_t)h * K + k) * n + (size_t)i] * x->hop[(k * S + (size_t)e->site[i]) * S + (size_t)leader];
         e->base[a][h] = sum + x->read[h];
     }
 }
 
-/* q of the leader at position a with these voters. */
+/* sum_k D_k q_k of the leader at position a with these voters. */
 static double wait_of(const evaluation_of_set *e, int a, replica_mask voters)
 {
     const loss_problem *x = e->x;
-    int left = x->quorum;
-    for (int o = 0; o < e->count; o++) {
-        int i = e->order[a][o];
-        if ((voters >> i) & 1 && --left == 0)
-            return x->site_rtt[(size_t)e->site[a] * (size_t)x->sites + (size_t)e->site[i]];
+    size_t S = (size_t)x->sites;
+    double sum = 0.0;
+    if (bits_of(voters) < x->quorum)
+        return BIG;
+    for (int k = 0; k < x->intervals; k++) {
+        const int *order = x->near_replica + ((size_t)k * MOST_REPLICAS + (size_t)a) * MOST_REPLICAS;
+        int left = x->quorum, o = 0;
+        for (;; o++)
+            if ((voters >> order[o]) & 1 && --left == 0)
+                break;
+        sum += x->rounds[k] * x->hop[((size_t)k * S + (size_t)e->site[a]) * S + (size_t)e->site[order[o]]];
     }
-    return BIG;
+    return sum;
+}
+
+/* Sort the replicas by distance from that at position a in every interval, then by place. */
+static void sort_replicas(const evaluation_of_set *e, int a)
+{
+    const loss_problem *x = e->x;
+    size_t S = (size_t)x->sites;
+    for (int k = 0; k < x->intervals; k++) {
+        const double *from = x->hop + ((size_t)k * S + (size_t)e->site[a]) * S;
+        int *order = x->near_replica + ((size_t)k * MOST_REPLICAS + (size_t)a) * MOST_REPLICAS;
+        for (int i = 0; i < e->count; i++) {
+            int at = i;
+            for (; at > 0 && from[e->site[order[at - 1]]] > from[e->site[i]]; at--)
+                order[at] = order[at - 1];
+            order[at] = i;
+        }
+    }
 }
 
 static double score_under(evaluation_of_set *e, int a, int scenario, replica_mask voters)
 {
     double wait = wait_of(e, a, voters);
     base_of(e, a);
-    return wait >= BIG ? BIG : e->base[a][scenario] + e->x->quorum_weight * wait;
+    return wait >= BIG ? BIG : e->base[a][scenario] + wait;
 }
 
 static double elected(evaluation_of_set *e, int scenario, replica_mask alive)
@@ -249,13 +275,7 @@ double losses_evaluate(loss_problem *x, const int *replicas, int count, int lead
         }
         if (loss >= 0)
             e.members[h] |= bit;
-        for (int k = 0; k < count; k++) { /* by distance, then by place */
-            const double *from = x->site_rtt + (size_t)site * (size_t)x->sites;
-            int at = k;
-            for (; at > 0 && from[replicas[e.order[i][at - 1]]] > from[replicas[k]]; at--)
-                e.order[i][at] = e.order[i][at - 1];
-            e.order[i][at] = k;
-        }
+        sort_replicas(&e, i);
     }
     for (int loss = 0; loss < x->losses && x->moved.count; loss++) {
         int h = 0;

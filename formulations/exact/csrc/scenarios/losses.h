@@ -7,7 +7,11 @@
  *
  * Where clients of lost sites move, the loss L has costs and orders of its own. It then counts without a replica at L as well:
  * its scenario holds for every set. So that it may be left out where no site of it is fixed, and come back where one is, it has
- * a second number there, 1 + losses + L. */
+ * a second number there, 1 + losses + L.
+ *
+ * Where RTTs vary by interval, a client has one row for each interval, interval after interval. The wait of a leader is then
+ * sum_k D_k q_k, and `site_rtt` has floors of it (placement/evaluation/wait_floors.py), of which the quorum-th is a lower
+ * bound; sets are evaluated with the waits of every interval. */
 #ifndef EXACT_LOSSES_H
 #define EXACT_LOSSES_H
 
@@ -41,10 +45,14 @@ typedef struct {
     double *rtt;               /* sites x padded */
     int *rank;                 /* sites x padded */
     double *near_weight, *relay_weight; /* A, B: padded */
-    double *site_rtt;          /* sites x sites, row = the waiting side */
+    double *site_rtt;          /* sites x sites, row = the waiting side; of several intervals floors of the wait */
+    int intervals;             /* whose RTTs differ */
+    int *first_row;            /* intervals + 1: the first row of clients of each */
+    double *hop;               /* intervals x sites x sites: RTTs between sites */
+    double *rounds;            /* intervals: D_k */
     int *near_order;           /* sites x sites: by distance from the row's site, then by number */
     double *direct;            /* sites: sum of G d(c, leader) */
-    double quorum_weight;      /* D */
+    double quorum_weight;      /* D; of floors 1 */
     int *loss_of;              /* sites: the loss that takes it, -1: none */
     unsigned char *lost;       /* losses x sites */
     double *probability;       /* losses */
@@ -77,7 +85,8 @@ typedef struct {
 
     /* scratch of loss_value.c */
     double *read;              /* (MOST_HITS + 1): by loss that counts, 0: none */
-    double *relay;             /* the same x MOST_REPLICAS: weight of relayed reads by replica */
+    double *relay;             /* the same x intervals x MOST_REPLICAS: weight of relayed reads by replica */
+    int *near_replica;         /* intervals x MOST_REPLICAS x MOST_REPLICAS: places of the replicas by distance from each */
     int *set;                  /* descents */
     int *voter_counts;         /* caps of voters, MAX_LEVELS x sites */
     long evaluations;
@@ -97,12 +106,17 @@ int losses_open(loss_problem *x, int leader, const unsigned char *heir, int fixe
 double losses_floor(loss_problem *x, int leader, int rules, int steps, double *u, int *memory);
 void losses_thresholds(loss_problem *x);
 
+/* The interval of a row of clients. */
+int interval_of(const loss_problem *x, int row);
+/* RTT from a site to the closest of some leaders in an interval; 0 without any. */
+double least_hop(const loss_problem *x, int interval, int from, const int *leaders, int count);
+
 /* moved_clients.c */
 int moved_prepare(loss_problem *x);                  /* 0: no memory */
 void moved_free(moved_clients *m);
 /* Costs and ranks of a loss that moves clients, from the costs under the best of some leaders for clients that stay. */
 void moved_scenario(loss_problem *x, int loss, const double *cost, const int *leaders, int count, scenario *one);
-/* Change the reads of a set after a loss, by its places: `gone` of its `count` sites are lost. */
+/* Change the reads of a set after a loss, by its places: `gone` of its `count` sites are lost. `relay`: of the loss. */
 void moved_reads(loss_problem *x, int loss, const int *site, int count, replica_mask gone, double *read, double *relay);
 
 /* loss_value.c */

@@ -51,12 +51,13 @@ void moved_scenario(loss_problem *x, int loss, const double *cost, const int *le
     size_t S = (size_t)x->sites, P = (size_t)x->padded, at = (size_t)m->slot[loss] * S * P;
     memcpy(m->cost + at, cost, S * P * sizeof(double));
     for (int j = 0; j < x->sites; j++) {
-        double hop = count ? BIG : 0.0;
-        for (int i = 0; i < count; i++)
-            if (x->site_rtt[(size_t)j * S + (size_t)leaders[i]] < hop)
-                hop = x->site_rtt[(size_t)j * S + (size_t)leaders[i]];
+        double hop = 0.0;
+        int before = -1;
         for (int r = m->start[loss]; r < m->start[loss + 1]; r++) {
-            int c = m->client[r];
+            int c = m->client[r], interval = interval_of(x, c);
+            if (interval != before)
+                hop = least_hop(x, interval, j, leaders, count);
+            before = interval;
             m->cost[at + (size_t)j * P + (size_t)c] =
                 x->near_weight[c] * m->rtt[(size_t)r * S + (size_t)j] + x->relay_weight[c] * hop;
         }
@@ -88,8 +89,9 @@ void moved_reads(loss_problem *x, int loss, const int *site, int count, replica_
         if (before < 0)
             continue; /* no replica is left: no quorum either */
         *read += x->near_weight[c] * (m->rtt[(size_t)r * S + (size_t)site[after]] - x->rtt[(size_t)site[before] * P + (size_t)c]);
-        relay[before] -= x->relay_weight[c];
-        relay[after] += x->relay_weight[c];
+        size_t first = (size_t)interval_of(x, c) * MOST_REPLICAS;
+        relay[first + (size_t)before] -= x->relay_weight[c];
+        relay[first + (size_t)after] += x->relay_weight[c];
     }
     x->effort += 2.0 * (m->start[loss + 1] - m->start[loss]) * count;
 }

@@ -70,23 +70,40 @@ static int read_moved(PyObject *given, loss_problem *x)
 }
 
 PyDoc_STRVAR(losses_doc,
-             "losses(rtt, order, near, relay, site_rtt, direct, loss_of, probability, moved, flags, caps, voter_caps,\n"
-             "       (clients, sites, losses, least, most, voters, quorum, leader_may_move, goal),\n"
+             "losses(rtt, order, near, relay, site_rtt, (first_row, hop, rounds), direct, loss_of, probability, moved, flags,\n"
+             "       caps, voter_caps,\n"
+             "       (clients, sites, intervals, losses, least, most, voters, quorum, leader_may_move, goal),\n"
              "       (quorum_weight, step, ceiling)) -> context");
+
+/* Rows of clients, RTTs between sites and weights of the waits by interval. */
+static int read_intervals(PyObject *first_row, PyObject *hop, PyObject *rounds, loss_problem *x)
+{
+    size_t K = (size_t)x->intervals, S = (size_t)x->sites;
+    if (!(x->first_row = copy_buffer(first_row, (K + 1) * sizeof(int))) || !(x->hop = copy_buffer(hop, K * S * S * 8)) ||
+        !(x->rounds = copy_buffer(rounds, K * 8)))
+        return 0;
+    int fits = x->first_row[0] == 0 && x->first_row[K] == x->clients;
+    for (size_t k = 0; k < K; k++)
+        fits = fits && x->first_row[k] <= x->first_row[k + 1];
+    if (!fits)
+        PyErr_SetString(PyExc_ValueError, "rows of intervals that do not fit");
+    return fits;
+}
 
 static PyObject *py_losses(PyObject *self, PyObject *args)
 {
     PyObject *rtt, *order, *near, *relay, *site_rtt, *direct, *loss_of, *probability, *moved, *flags, *rcaps, *vcaps;
+    PyObject *first_row, *hop, *rounds;
     (void)self;
     loss_problem *x = calloc(1, sizeof(loss_problem));
     if (!x)
         return PyErr_NoMemory();
-    if (!PyArg_ParseTuple(args, "OOOOOOOOOOO!O!(iiiiiiiii)(ddd)", &rtt, &order, &near, &relay, &site_rtt, &direct,
-                          &loss_of, &probability, &moved, &flags, &PyTuple_Type, &rcaps, &PyTuple_Type, &vcaps, &x->clients,
-                          &x->sites, &x->losses, &x->replicas_min, &x->replicas_max, &x->voters, &x->quorum,
+    if (!PyArg_ParseTuple(args, "OOOOO(OOO)OOOOOO!O!(iiiiiiiiii)(ddd)", &rtt, &order, &near, &relay, &site_rtt, &first_row,
+                          &hop, &rounds, &direct, &loss_of, &probability, &moved, &flags, &PyTuple_Type, &rcaps, &PyTuple_Type,
+                          &vcaps, &x->clients, &x->sites, &x->intervals, &x->losses, &x->replicas_min, &x->replicas_max, &x->voters, &x->quorum,
                           &x->leader_may_move, &x->goal, &x->quorum_weight, &x->step, &x->ceiling))
         goto failed;
-    if (x->clients < 0 || x->clients > INT_MAX - PAD || x->sites < 1 || x->losses < 0 || x->losses > x->sites ||
+    if (x->clients < 0 || x->clients > INT_MAX - PAD || x->sites < 1 || x->intervals < 1 || x->losses < 0 || x->losses > x->sites ||
         x->replicas_max > MOST_REPLICAS || x->replicas_min < 1 || x->quorum < 1 || x->goal < 0 || x->goal > 2) {
         PyErr_SetString(PyExc_ValueError, "sizes are inconsistent");
         goto failed;
@@ -95,7 +112,7 @@ static PyObject *py_losses(PyObject *self, PyObject *args)
     x->padded = (int)P;
     if (!(x->rtt = copy_transposed(rtt, C, S, P)) || !(x->rank = read_ranks(order, x->clients, x->sites, P)) ||
         !(x->near_weight = copy_padded(near, C, P)) || !(x->relay_weight = copy_padded(relay, C, P)) ||
-        !(x->site_rtt = copy_buffer(site_rtt, S * S * 8)) || !(x->direct = copy_buffer(direct, S * 8)) ||
+        !(x->site_rtt = copy_buffer(site_rtt, S * S * 8)) || !read_intervals(first_row, hop, rounds, x) || !(x->direct = copy_buffer(direct, S * 8)) ||
         !(x->loss_of = copy_buffer(loss_of, S * sizeof(int))) ||
         !(x->probability = copy_buffer(probability, (size_t)x->losses * 8)) ||
         !read_moved(moved, x) || !(x->may_hold = copy_buffer(flags, S * 5)) || !read_levels(rcaps, &x->replica_caps, x->sites) ||
