@@ -31,7 +31,7 @@ COMMON = settings(
     print_blob=True,
 )
 
-settings.register_profile("ordinary", COMMON, max_examples=20, derandomize=True)
+settings.register_profile("ordinary", COMMON, max_examples=16, derandomize=True)
 settings.register_profile("thorough", COMMON, max_examples=100)
 settings.register_profile("sanitize", COMMON, max_examples=1500, database=None)
 settings.register_profile("long", COMMON, max_examples=3000)

@@ -51,7 +51,7 @@ def kill_at_random(command: list[str], path: Path, kills: int, longest: float, s
     return hits
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_marks_survive_kills(tmp_path: Path, jobs: int) -> None:
     """After kills at random moments every cell has one row; only cells in flight ran twice."""
     output, marks, cells, kills = tmp_path / "rows.jsonl", tmp_path / "marks", 16, 4

@@ -138,7 +138,7 @@ def test_bound_optimum_and_value_are_in_order(seed: int) -> None:
 
 def test_most_small_fleets_are_solved_to_a_small_gap() -> None:
     solved = gaps = feasible = 0
-    for seed in range(100, 100 + examples(20)):
+    for seed in range(100, 100 + examples(25)):
         fleet = drawn_fleet(seed)
         if optimum(fleet) == math.inf:
             continue

@@ -34,6 +34,7 @@ def within(value, error, low, high):
     return low - 3 * error <= value <= high + 3 * error and error < (high - low) / 2
 
 
+@pytest.mark.slow
 def test_ratios_at_100_ms():
     mean, error = ratios(ServerCluster(epoch_ms=100.0, requests=200_000), range(1, 5))
     assert within(mean[0], error[0], 2.0, 3.0)
@@ -88,7 +89,14 @@ def test_rate_control_with_ten_clients(seed):
     assert limited.latencies().p99 > 2 * free.latencies().p99
 
 
-@pytest.mark.parametrize(("clients", "mean"), [(5, 49.5), (10, 25.9), (20, 14.9)])
+@pytest.mark.parametrize(
+    ("clients", "mean"),
+    [
+        pytest.param(5, 49.5, marks=pytest.mark.slow),
+        pytest.param(10, 25.9, marks=pytest.mark.slow),
+        (20, 14.9),
+    ],
+)
 def test_rate_control_of_few_clients_at_300_000_reads(clients, mean):
     """Means of another implementation of the original's bucket, on other seeds."""
     cluster = ServerCluster(clients=clients, requests=300_000, arrivals="grid")
@@ -106,6 +114,7 @@ def test_least_outstanding_beats_c3_when_few_clients_make_the_demand():
         assert run(sample, LOR).latencies().p99 < 0.7 * run(sample, C3_RING).latencies().p99
 
 
+@pytest.mark.slow
 def test_outstanding_requests_matter_more_than_the_exponent():
     """Weights from 0 to the number of clients against b from 2 to 4, at T = 100 ms."""
     sample = draw(ServerCluster(requests=300_000, arrivals="grid"), 2)

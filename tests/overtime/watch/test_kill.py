@@ -177,6 +177,7 @@ def kills(tmp_path: Path, intervals: int, times: int, seed: int) -> int:
     return amid
 
 
+@pytest.mark.slow
 def test_five_kills(tmp_path: Path) -> None:
     assert kills(tmp_path, 60, 5, seed=1) >= 3
 
