@@ -2,7 +2,7 @@
 
 What the engine takes: RTTs of every interval, a weight of prices that are a sum over the replicas,
 and everything else of a problem. A budget, on prices of any kind, adds a search of its own
-(:mod:`formulations.exact.budget`). A budget with RTTs that vary by interval, a weight of prices of
+(:mod:`formulations.exact.limits`). A budget with RTTs that vary by interval, a weight of prices of
 near reads, and voters who would have to be searched among too many sets go to the
 method ``milp``, and the plan says so.
 """
@@ -114,8 +114,8 @@ class Session(BatchSession):
 
     def _within_limits(self, problem: Problem, options: Options) -> Plan:
         """Answer the question without its limits first, and search where that plan is no answer."""
-        from formulations.exact.budget.budget_plan import answers, plan_of_search, without_limits
-        from formulations.exact.budget.budget_search import BudgetSearch
+        from formulations.exact.limits.limits_plan import answers, plan_of_search, without_limits
+        from formulations.exact.limits.limits_search import LimitsSearch
 
         started = time.perf_counter()
         limit = math.inf if options.time_limit is None else options.time_limit
@@ -123,7 +123,7 @@ class Session(BatchSession):
         plan = self._search(without_limits(problem), unlimited, None)
         if answers(problem, plan):
             return plan.replace(problem=problem)
-        search = BudgetSearch(problem, options, started + limit, plan.bound)
+        search = LimitsSearch(problem, options, started + limit, plan.bound)
         if plan.termination is Termination.INTERRUPTED:
             search.termination = plan.termination
         else:

@@ -34,8 +34,6 @@ from placement.feasibility.feasible_plans import violations
 from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
-from placement.proof.budget_proof import FORMAT as BUDGET
-from placement.proof.budget_proof import LimitsClaim, LimitsProof, check_limits
 from placement.proof.claim import Claim
 from placement.proof.enumeration_check import FORMAT as ENUMERATION
 from placement.proof.enumeration_check import check_enumeration, steps_of_enumeration
@@ -43,6 +41,8 @@ from placement.proof.event_tree import Work
 from placement.proof.late.late_check import FORMAT as PERCENTILE
 from placement.proof.late.late_check import check_percentile
 from placement.proof.leader_proof import LeaderProof
+from placement.proof.limits_proof import FORMAT as LIMITS
+from placement.proof.limits_proof import LimitsClaim, LimitsProof, check_limits
 from placement.proof.loss_check import FORMAT as LOSSES
 from placement.proof.loss_check import check_losses
 from placement.proof.no_plan_check import FORMAT as NO_PLAN
@@ -58,7 +58,7 @@ FORMAT = "replica-placement/bound/1"
 WORK = 1_000_000_000
 """Steps that a check takes at most, unless it is told otherwise: two to four minutes."""
 
-_FORMATS = (FORMAT, LOSSES, PERCENTILE, BUDGET, SETS, ENUMERATION)
+_FORMATS = (FORMAT, LOSSES, PERCENTILE, LIMITS, SETS, ENUMERATION)
 _FEW_STEPS = 100_000_000  # of an enumeration that runs without being asked for
 _SCORE_TOLERANCE = 1e-9
 _MALFORMED = (
@@ -186,7 +186,7 @@ def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: W
     score, bound = _claimed(plan, problem, certificate)
     if kind == SETS:
         return CheckResult(bound, score, *check_sets(problem, bound, certificate, work))
-    if kind == BUDGET:
+    if kind == LIMITS:
         return CheckResult(bound, score, *_check_limits(problem, bound, certificate, work))
     if kind != FORMAT:
         if not rules.nested_replica_caps or (kind == LOSSES and not rules.nested_voter_caps):

@@ -6,12 +6,12 @@ import math
 
 import pytest
 
-from formulations.exact.budget import budget_search
+from formulations.exact.limits import limits_search
 from placement import Problem, Status, Termination, UnsupportedError, solve
 from placement.methods import Options, Progress, available, load_method, refusal, run
-from placement.proof.budget_proof import FORMAT
 from placement.proof.certificate_check import CertificateError, check_certificate
 from placement.proof.enumeration_check import FORMAT as ENUMERATION
+from placement.proof.limits_proof import FORMAT
 from tests.effort import seeds
 from tests.money.by_hand import cost, paid_instance, small_problem
 from tests.reference import configurations, objective, quorum_of
@@ -91,7 +91,7 @@ def test_every_budget_is_proven(
     seed: int, kind: str, rounds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At, below and above breakpoints, from a descent and from whatever plan comes first."""
-    monkeypatch.setattr(budget_search, "_PROPOSED", rounds)
+    monkeypatch.setattr(limits_search, "_PROPOSED", rounds)
     free = paid_problem(seed, kind)
     known = sorted((money, value) for value, money, _ in everything(free))
     steps: list[tuple[float, float]] = []

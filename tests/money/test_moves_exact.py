@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from formulations.exact.budget import budget_search
+from formulations.exact.limits import limits_search
 from placement import InputError, Moves, Problem, Status, UnsupportedError, solve
 from placement.evaluation.moves import PRICES
 from placement.evaluation.objective import score_of
 from placement.io.plan_file import load_plan, save_plan
 from placement.model.configuration import Configuration
 from placement.model.instance import Instance
-from placement.proof.budget_proof import FORMAT
 from placement.proof.certificate_check import CertificateError, check_certificate
+from placement.proof.limits_proof import FORMAT
 from tests.effort import seeds
 from tests.money.by_hand import cost, paid_instance, small_problem
 from tests.reference import configurations, objective
@@ -140,8 +140,8 @@ def test_every_question_about_moves_is_proven(
     seed: int, kind: str, rounds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Limits at, below and above breakpoints; from a descent and from whatever comes first."""
-    monkeypatch.setattr(budget_search, "_PROPOSED", rounds)
-    monkeypatch.setattr(budget_search, "_MOST_STEPS", rounds)
+    monkeypatch.setattr(limits_search, "_PROPOSED", rounds)
+    monkeypatch.setattr(limits_search, "_MOST_STEPS", rounds)
     free = small_problem(paid_instance(seed, non_voting=seed % 4 == 0), seed)
     present, moves = drawn_moves(free, seed)
     known = by_hand(free, present, moves)

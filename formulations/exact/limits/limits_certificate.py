@@ -1,6 +1,6 @@
-"""Certificates of plans within a budget: what the compiled search recorded, as a document.
+"""Certificates of plans within limits: what the compiled search recorded, as a document.
 
-The format, and what a checker makes of it, stands in :mod:`placement.proof.budget_proof`; how
+The format, and what a checker makes of it, stands in :mod:`placement.proof.limits_proof`; how
 records become events, in :mod:`formulations.exact.threshold_events`. The multiplier μ of a limit is
 the quotient of its weight in a bound and that of the objective.
 """
@@ -15,9 +15,9 @@ import numpy as np
 from formulations.exact.threshold_events import ThresholdEvents
 from placement.checks import FloatArray, IntArray
 from placement.model.configuration import Configuration
-from placement.proof.budget_proof import FORMAT
+from placement.proof.limits_proof import FORMAT
 
-__all__ = ["CLAIMED_LESS", "SEARCHED_LESS", "BudgetCertificate", "LeaderRecord"]
+__all__ = ["CLAIMED_LESS", "SEARCHED_LESS", "LeaderRecord", "LimitsCertificate"]
 
 CLAIMED_LESS = 9e-10
 """Share of the best objective by which the bound is below it."""
@@ -45,7 +45,7 @@ class LeaderRecord:
 
 
 @dataclass(frozen=True, eq=False)
-class BudgetCertificate:
+class LimitsCertificate:
     """The certificate of the best plan within limits, or that there is none.
 
     Attributes

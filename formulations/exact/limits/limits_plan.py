@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from formulations.exact.budget.budget_search import BudgetSearch
 from formulations.exact.enumeration_claim import certified_or_named
+from formulations.exact.limits.limits_search import LimitsSearch
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
 from placement.status import Termination
@@ -37,7 +37,7 @@ def answers(problem: Problem, plan: Plan) -> bool:
     return objective_value(problem, found) <= plan.objective
 
 
-def plan_of_search(search: BudgetSearch, method: str) -> Plan:
+def plan_of_search(search: LimitsSearch, method: str) -> Plan:
     """Return the plan of a search, or that there is none, or that time ran out."""
     certificate = search.certificate
     document = None if certificate is None else certificate.to_json

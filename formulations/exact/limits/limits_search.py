@@ -1,4 +1,4 @@
-r"""The best plan within a budget and limits on moves: one threshold tree for each leader.
+r"""The best plan within limits and with prices of moves: one threshold tree for each leader.
 
 Under a leader ℓ the objective, the cost and the number of changes to the present configuration are
 all sums over clients, replicas and votes (:mod:`placement.evaluation.move_costs`). Let B_i be the
@@ -30,12 +30,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from formulations.exact.budget.affordable_set import affordable_set
-from formulations.exact.budget.budget_certificate import (
+from formulations.exact.limits.affordable_set import affordable_set
+from formulations.exact.limits.limits_certificate import (
     CLAIMED_LESS,
     SEARCHED_LESS,
-    BudgetCertificate,
     LeaderRecord,
+    LimitsCertificate,
 )
 from formulations.exact.threshold_events import MOST_RECORDED
 from formulations.exact.threshold_search import (
@@ -57,7 +57,7 @@ from placement.plan import objective_value
 from placement.problem import Problem
 from placement.status import Termination, end_early, relative_gap
 
-__all__ = ["BudgetSearch"]
+__all__ = ["LimitsSearch"]
 
 _ABOVE = 1e-11
 """Relative: the budget of the search is above that of the evaluator, so that rounding is safe."""
@@ -76,7 +76,7 @@ _MOST_STEPS = 30
 
 
 @dataclass
-class BudgetSearch:
+class LimitsSearch:
     """The search for one problem with limits, or with prices of moves.
 
     Parameters
@@ -129,13 +129,13 @@ class BudgetSearch:
             self.records = {}
 
     @property
-    def certificate(self) -> BudgetCertificate | None:
+    def certificate(self) -> LimitsCertificate | None:
         """Certificate of the result; None: not recorded, or a checker counts other clients."""
         demand = self.problem.demand
         active = (demand.near[0] > 0) | (demand.relay[0] > 0)
         if self.records is None or self.floors or not active[self.clients].all():
             return None
-        return BudgetCertificate(
+        return LimitsCertificate(
             configuration=self.best,
             value=self.value,
             bound=self.bound,

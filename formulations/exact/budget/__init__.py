@@ -1,1 +1,0 @@
-"""Budgets in the method ``exact``: the threshold search with the cost as a second scenario."""
