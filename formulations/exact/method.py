@@ -2,9 +2,9 @@
 
 What the engine takes: RTTs of every interval, a weight of prices that are a sum over the replicas,
 and everything else of a problem. A budget, on prices of any kind, adds a search of its own
-(:mod:`formulations.exact.limits`). A budget with RTTs that vary by interval, a weight of prices of
-near reads, and voters who would have to be searched among too many sets go to the
-method ``milp``, and the plan says so.
+(:mod:`formulations.exact.limits`), and so does a weight of prices of votes or of near reads. These
+with RTTs that vary by interval, and voters who would have to be searched among too many sets, go to
+the method ``milp``, and the plan says so.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from formulations.exact.enumeration_claim import certified_or_named
 from formulations.exact.kernel import Kernel, open_kernel
 from formulations.exact.kernel_types import Counters, Incumbent
 from formulations.exact.multi_size import SizeResult, prove_sizes
-from formulations.exact.reduced_problem import ReducedProblem
+from formulations.exact.reduced_problem import ReducedProblem, weighs_more_than_sites
 from formulations.exact.scenario_kernel import missing
 from placement.checks import FloatArray, IntArray
 from placement.feasibility.feasible_plans import find_feasible, repaired
@@ -43,12 +43,7 @@ _DELEGATE = "milp"
 def refuses(problem: Problem) -> str | None:
     """Return why no method proves a plan for the problem's objective or its moves, or None."""
     if problem.moves is not None:
-        other_terms = "near reads" in problem.cost_parts and bool(problem.cost_weight)
-        reason = (
-            "moves count, and so do prices of near reads"
-            if other_terms
-            else _beyond_limits(problem)
-        )
+        reason = _beyond_limits(problem)
         if reason is not None:
             return reason
     other = problem.objective.proof_method(problem, partial(count_sets, problem), None)
@@ -210,8 +205,6 @@ def _refuses(problem: Problem, options: Options) -> tuple[str, str] | None:
     if other is not None:
         return other.reason, other.name
     reason = ReducedProblem.refuses(problem.demand, problem.rules)
-    if reason is None and "near reads" in problem.cost_parts and problem.cost_weight:
-        reason = "near reads have prices"
     if reason is None and _has_limits(problem):
         reason = missing(options) or _beyond_limits(problem)
     return None if reason is None else (reason, _DELEGATE)
@@ -219,13 +212,16 @@ def _refuses(problem: Problem, options: Options) -> tuple[str, str] | None:
 
 def _has_limits(problem: Problem) -> bool:
     """Return whether the search within limits answers a problem."""
-    votes_weigh = "votes" in problem.cost_parts and bool(problem.cost_weight)
-    return bool(problem.limits) or votes_weigh or problem.moves is not None
+    limited = bool(problem.limits) or problem.moves is not None
+    return limited or weighs_more_than_sites(problem)
 
 
 def _beyond_limits(problem: Problem) -> str | None:
     """Return why the search within limits cannot take a problem, or None."""
-    what = "there is a budget" if problem.moves is None else "moves count"
+    what = "moves count"
+    if problem.moves is None:
+        what = "the cost has other terms than prices of replicas"
+        what = what if problem.budget is None else "there is a budget"
     if not problem.rules.nested_replica_caps:
         return f"{what}, and rules for replicas are not caps on nested levels"
     if problem.demand.scenarios > 1:

@@ -31,7 +31,7 @@ from placement.model.demand import Demand
 from placement.model.site_families import SiteFamily, site_families
 from placement.problem import Problem
 
-__all__ = ["ReducedProblem"]
+__all__ = ["ReducedProblem", "weighs_more_than_sites"]
 
 _ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 
@@ -70,6 +70,11 @@ def _over_clients(weights: FloatArray, rtt: FloatArray) -> FloatArray:
     if not weights.any():
         return np.zeros(rtt.shape[1])
     return np.asarray(np.einsum("c,cs->s", weights, rtt))
+
+
+def weighs_more_than_sites(problem: Problem) -> bool:
+    """Return whether the objective has prices of votes or of near reads, beside those of sites."""
+    return bool(problem.cost_weight) and not {"near reads", "votes"}.isdisjoint(problem.cost_parts)
 
 
 def _numbers(group: GroupRule) -> tuple[object, ...]:

@@ -212,8 +212,7 @@ def _check_limits(
 ) -> tuple[int, int, int]:
     if not problem.objective.minimises_mean:
         raise CertificateError("certificates of this format prove a mean within limits only")
-    weighs_reads = problem.rules.cost_weight and "near reads" in problem.cost_parts
-    if not problem.rules.nested_replica_caps or weighs_reads:
+    if not problem.rules.nested_replica_caps:
         raise CertificateError("certificates of this format take caps on nested levels only")
     return check_limits(problem, bound, certificate, work)
 

@@ -66,6 +66,8 @@ class ExactGrid:
         Shapes (clients, sites) and (scenarios, sites, sites).
     near, relay, direct, quorum
         A and B of the active clients, G of all clients, and D as in the claim.
+    nearest_price
+        As in the claim; None: all 0.
     """
 
     client_rtt: Integers
@@ -74,6 +76,7 @@ class ExactGrid:
     relay: Integers
     direct: Integers
     quorum: Integers
+    nearest_price: Integers | None
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,8 @@ class RoundedGrid(Scale):
     Attributes
     ----------
     near_costs
-        fl(A_c·d(c,j)) of the active clients, scaled, shape (active clients, sites).
+        fl(fl(A_c·d(c,j)) + n_cj) of the active clients, scaled, shape (active clients, sites); n_cj
+        is `nearest_price` of the claim.
     relay, direct, quorum
         B of the active clients, G of all clients and D as in the claim, scaled.
     """
@@ -146,8 +150,9 @@ class Claim:
     Raises
     ------
     ValueError
-        When the bound is not finite, the objectives are not multiples of the granularity, or the
-        leaders have waits that are not taken by cases.
+        When the bound is not finite, the objectives are not multiples of the granularity, the
+        leaders have waits that are not taken by cases, or the objective has prices of nearest
+        replicas where RTTs vary, or of clients that are not active.
 
     Attributes
     ----------
@@ -161,6 +166,9 @@ class Claim:
         D of each scenario; where waits are taken by cases, of each distinct wait of the leaders.
     constant
         What every configuration costs: constants of operations.
+    nearest_price
+        Price of each site as the nearest replica of each active client in the objective, >= 0,
+        shape (active clients, sites); None: all 0.
     leader_matters
         Whether the proofs of two leaders differ.
     """
@@ -194,10 +202,12 @@ class Claim:
                 raise ValueError(f"certificates of this kind do not take such waits: {reason}")
             self.quorum = case_rounds(demand, self.rules)
         self._prices = _prices(problem)
+        self.nearest_price = self._nearest_price(problem)
         self.whole = False
         if granularity:
             weights = (self.near, self.relay, self.direct, self.quorum, np.array(self.constant))
             data = (*weights, self.client_rtt, self.scenario_rtt, *self._prices)
+            data = data if self.nearest_price is None else (*data, self.nearest_price)
             self.whole = granularity == 1 and all((array % 1 == 0).all() for array in data)
             if not self.whole:
                 raise ValueError(
@@ -210,6 +220,18 @@ class Claim:
             or self.quorum.any()
             or any((row != self._prices[0]).any() for row in self._prices)
         )
+
+    def _nearest_price(self, problem: Problem) -> FloatArray | None:
+        added = problem.added_cost(0)
+        if added is None or added.nearest is None:
+            return None
+        if self.varies:
+            raise ValueError(
+                "certificates of this kind take no near reads with prices and RTTs that vary"
+            )
+        if np.delete(added.nearest, self.clients, axis=0).any():
+            raise ValueError("near reads of a client have prices, but no round trips")
+        return added.nearest[self.clients]
 
     def with_client_rtt(self, rtt: FloatArray) -> Claim:
         """Return the claim with one of the `others` as the RTTs of the clients, on equal grids."""
@@ -269,7 +291,8 @@ class Claim:
     @cached_property
     def bits(self) -> int:
         """Bits behind the binary point of the exact grid."""
-        prices = finest_bit(*self._prices, np.array([self.constant]))
+        nearest = () if self.nearest_price is None else (self.nearest_price,)
+        prices = finest_bit(*self._prices, *nearest, np.array([self.constant]))
         return max(self._rtt_bits + self._weight_bits, prices) + _GUARD_BITS
 
     @cached_property
@@ -293,6 +316,9 @@ class Claim:
             relay=integers(self.relay, rest),
             direct=integers(self.direct, rest),
             quorum=integers(self.quorum, rest),
+            nearest_price=(
+                None if self.nearest_price is None else integers(self.nearest_price, self.bits)
+            ),
         )
 
     @cached_property
@@ -303,14 +329,19 @@ class Claim:
         reads = (self.near * farthest[self.clients] + self.relay * apart).sum()
         total = float(reads + (self.direct * farthest).sum() + self.quorum.sum() * apart)
         total += float(np.abs(self._prices).max(axis=0).sum()) + self.constant
+        if self.nearest_price is not None:
+            total += float(self.nearest_price.max(axis=1).sum())
         if not math.isfinite(total):
             return None
         shift = _ROUNDED_BITS - math.frexp(2 * (self.rules.replicas_max + 4) * total)[1]
         if abs(shift) > _MOST_SHIFT:
             return None
+        near_costs = np.ldexp(self.near, shift)[:, np.newaxis] * self.client_rtt[self.clients]
+        if self.nearest_price is not None:
+            near_costs += np.ldexp(self.nearest_price, shift)
         return RoundedGrid(
             shift=shift,
-            near_costs=np.ldexp(self.near, shift)[:, np.newaxis] * self.client_rtt[self.clients],
+            near_costs=near_costs,
             relay=np.ldexp(self.relay, shift),
             direct=np.ldexp(self.direct, shift),
             quorum=np.ldexp(self.quorum, shift),

@@ -45,6 +45,8 @@ class ExactCosts:
         exact = claim.exact
         self.bits, self.rank, self.needed = claim.bits, claim.rank, claim.needed
         self.w = exact.near[:, np.newaxis] * exact.client_rtt[claim.clients]
+        if exact.nearest_price is not None:
+            self.w = self.w + exact.nearest_price
         self.constant = 0
         self.radius_costs: list[int] = [0]
         self.waits: Integers | None = None

@@ -5,9 +5,10 @@ Why a rounded bound is a bound
 L(I, O, u, β) of :mod:`placement.proof.leader_proof` does not fall when a cost w_cj, a price, K or
 D·r rises, and u and β may have any values (β >= 0). So take a grid 2^-g and
 
-    w'_cj = ⌊ fl(fl(A_c·d(c,j)) + fl(B_c·d(j,ℓ))) · (1 − 2^-51) · 2^g ⌋   <=   w_cj · 2^g
+    w'_cj = ⌊ fl(fl(fl(A_c·d(c,j)) + n_cj) + fl(B_c·d(j,ℓ))) · (1 − 2^-51) · 2^g ⌋   <=   w_cj · 2^g
 
-(three roundings of at most 1 + 2^-53 each, of numbers that are not negative), K and D·r likewise,
+(four roundings of at most 1 + 2^-53 each, of numbers that are not negative, for
+(1 + 2^-53)^4 (1 − 2^-51) < 1; n_cj: a price of j as the nearest replica of c), K and D·r likewise,
 prices, u and β rounded down. On whole numbers int64 is exact, so L' <= L · 2^g with no analysis of
 errors: where L' reaches the claim, rounded *up* to the grid, L does. A rounded bound is some
 (n + 1) · |C| units of the grid too low; where it does not reach the claim, exact integers decide.

@@ -7,8 +7,10 @@ import math
 import pytest
 
 from formulations.exact.limits import limits_search
-from placement import Problem, Status, Termination, UnsupportedError, solve
+from placement import Moves, Problem, Status, Termination, UnsupportedError, solve
+from placement.feasibility.feasible_plans import violations
 from placement.methods import Options, Progress, available, load_method, refusal, run
+from placement.model.configuration import Configuration
 from placement.proof.certificate_check import CertificateError, check_certificate
 from placement.proof.enumeration_check import FORMAT as ENUMERATION
 from placement.proof.limits_proof import FORMAT
@@ -58,6 +60,9 @@ def test_a_weight_of_the_cost(seed: int, kind: str) -> None:
         plan = solve(problem, method)
         assert plan.status is Status.OPTIMAL, method
         assert plan.objective == pytest.approx(best, rel=1e-9), method
+        if method == "exact":
+            assert plan.notes == ()
+            check_certificate(plan)
     for method in takers(problem):
         if method not in ("exact", "milp", "exhaustive", "cp-sat"):
             assert solve(problem, method).objective >= best * (1 - 1e-9), method
@@ -178,6 +183,42 @@ def test_a_certificate_of_another_budget_proves_nothing() -> None:
                     plan.replace(certificate={**plan.certificate, "proofs": [*shorter, *rest]})
                 )
     assert checked
+
+
+@pytest.mark.parametrize("seed", seeds(2, 60))
+@pytest.mark.parametrize("kind", ["plain", "gateway", "non-voting"])
+def test_a_weight_of_near_reads_is_proven_with_limits(seed: int, kind: str) -> None:
+    """A budget and prices of moves beside the weight, and a certificate that says no more."""
+    free = paid_problem(seed, kind)
+    known = everything(free)
+    weight = [10_000.0, 30.0, 1_000.0][seed % 3]
+    costs = sorted({money for _, money, _ in known})
+    budget = costs[len(costs) // 2]
+    today = Configuration.of(0, range(free.rules.voters), range(free.rules.replicas_min))
+    for changes in (
+        {"cost_weight": weight, "budget": budget},
+        {"cost_weight": weight, "current": today, "moves": Moves(at_most=3)},
+    ):
+        problem = free.replace(**changes)
+        best = min(
+            (
+                value + weight * money
+                for value, money, chosen in known
+                if not violations(problem, Configuration.of(*chosen))
+            ),
+            default=math.inf,
+        )
+        plan = solve(problem)
+        assert plan.notes == ()
+        assert plan.found == math.isfinite(best)
+        if not plan.found:
+            continue
+        assert plan.objective == pytest.approx(best, rel=1e-9)
+        check_certificate(plan)
+        assert plan.certificate is not None
+        higher = {**plan.certificate, "bound": plan.objective * (1 + 1e-6)}
+        with pytest.raises(CertificateError):
+            check_certificate(plan.replace(certificate=higher))
 
 
 def test_that_nothing_is_within_a_budget_has_a_certificate() -> None:

@@ -6,6 +6,7 @@ import math
 
 from formulations.exact.enumeration_claim import certified_or_named
 from formulations.exact.limits.limits_search import LimitsSearch
+from formulations.exact.reduced_problem import weighs_more_than_sites
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
 from placement.status import Termination
@@ -16,11 +17,11 @@ _PROOF = "a search within the limits under every leader"
 
 
 def without_limits(problem: Problem) -> Problem:
-    """Return the question without limits, prices of moves and prices of votes.
+    """Return the question without limits, prices of moves, of votes and of near reads.
 
     What no configuration undercuts there, none does in the problem.
     """
-    weight = 0.0 if "votes" in problem.cost_parts else problem.cost_weight
+    weight = 0.0 if weighs_more_than_sites(problem) else problem.cost_weight
     return problem.replace(budget=None, cost_weight=weight, current=None, moves=None)
 
 

@@ -1,4 +1,4 @@
-r"""The best plan within limits and with prices of moves: one threshold tree for each leader.
+r"""The best plan within limits, with prices of moves and votes: one threshold tree per leader.
 
 Under a leader ℓ the objective, the cost and the number of changes to the present configuration are
 all sums over clients, replicas and votes (:mod:`placement.evaluation.move_costs`). Let B_i be the
@@ -10,7 +10,9 @@ thresholds objective < T and f_i <= B_i, and for any weights μ_i >= 0
 So μ_i is a multiplier of limit i: all are optimised together with the multipliers of the clients,
 in every part of the tree (``csrc/scenarios/scenario.h``). A part is also closed where the replicas
 that are fixed, and the cheapest ones that complete them, exceed a limit. A complete set of replicas
-that is better lowers T for the rest of the search. Prices of moves are part of the objective.
+that is better lowers T for the rest of the search. Prices of moves and the weighed cost are part of
+the objective. A near read has the price of the client's nearest replica, also where another is
+cheaper.
 
 Under a leader there are at most as many replicas as the limits let in where they are the cheapest
 ones; where prices are alike, this alone is nearly all of a budget.
@@ -77,7 +79,7 @@ _MOST_STEPS = 30
 
 @dataclass
 class LimitsSearch:
-    """The search for one problem with limits, or with prices of moves.
+    """The search for one problem with limits, or with prices of moves, votes or near reads.
 
     Parameters
     ----------
@@ -89,7 +91,7 @@ class LimitsSearch:
     end
         A time.perf_counter() at which to stop.
     floor
-        A bound on the question without limits and prices of moves.
+        A bound on the question of :func:`~formulations.exact.limits.limits_plan.without_limits`.
 
     Attributes
     ----------
@@ -117,10 +119,9 @@ class LimitsSearch:
         )
         demand = self.problem.demand
         counted = (demand.near[0] > 0) | (demand.relay[0] > 0)
-        for limit in self._limits:
-            near = limit.linear(0).nearest
-            if near is not None:
-                counted |= near.any(axis=1)
+        for one in (*(limit.linear(0) for limit in self._limits), self.problem.added_cost(0)):
+            if one is not None and one.nearest is not None:
+                counted |= one.nearest.any(axis=1)
         self.clients: IntArray = np.nonzero(counted)[0]
         rtt = demand.client_rtt[0][self.clients]
         self._orders: IntArray = np.argsort(rtt, axis=1, kind="stable").astype(np.int32)
@@ -307,6 +308,8 @@ class LimitsSearch:
             added = self._linear(added)
             direct += constant_of(added, leader)
             prices = added.replica
+            if added.nearest is not None:
+                reads = reads + added.nearest[self.clients].T
             if added.voter is not None:
                 votes = VotePrices.of(rules, added.voter, leader)
         threshold = self.threshold
