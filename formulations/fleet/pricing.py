@@ -7,7 +7,6 @@ each other: they are priced by as many processes as asked for, with the same ans
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import multiprocessing
 from collections.abc import Iterator, Sequence
@@ -22,6 +21,7 @@ from formulations.exact.reduced_problem import ReducedProblem
 from placement.checks import FloatArray
 from placement.errors import SolverError
 from placement.fleet.fleet_problem import FleetMember, FleetProblem
+from placement.fleet.priced_question import PricedQuestion
 from placement.fleet.shared_rows import SharedRows
 from placement.model.configuration import Configuration
 from placement.status import Termination
@@ -61,21 +61,10 @@ def price_member(
     SolverError
         When the search ends without a proof, which it does not without limits.
     """
-    problem = member.problem
-    own = ReducedProblem.of(problem)
-    price = rows.price(member, prices)
-    if own.price is not None:
-        price = price + own.price
-    hold, lead = rows.fitting_sites(member, room)
-    rules = dataclasses.replace(
-        problem.rules,
-        may_hold=problem.rules.may_hold & hold,
-        may_vote=problem.rules.may_vote & hold,
-        may_lead=problem.rules.may_lead & lead,
-    )
-    if (rules.must_hold & ~rules.may_hold).any():
+    asked = PricedQuestion.of(rows, member, prices, room)
+    if asked is None:
         return PricedMember(None, math.inf)
-    found = search(ReducedProblem(problem.demand, rules, price), certify=False)
+    found = search(ReducedProblem(asked.demand, asked.rules, asked.price), certify=False)
     if found.termination is Termination.INTERRUPTED:
         raise KeyboardInterrupt
     if found.termination is not Termination.FINISHED:
@@ -151,6 +140,6 @@ def lagrangean_bound(rows: SharedRows, prices: FloatArray, priced: Sequence[Pric
     if math.inf in terms:
         return math.inf
     terms += (-prices * rows.capacity).tolist()
-    # each product has one rounding and the sum, which is exact, one at its end
-    error = 4 * np.finfo(np.float64).eps * math.fsum(map(abs, terms))
+    # products, prices of replicas and ways with prices have a few roundings, the sum has one
+    error = 64 * np.finfo(np.float64).eps * math.fsum(map(abs, terms))
     return math.fsum(terms) - float(error)

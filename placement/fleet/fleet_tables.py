@@ -12,6 +12,7 @@ import numpy as np
 from placement.checks import FloatArray
 from placement.errors import InputError
 from placement.fleet.fleet_plan import FleetPlan
+from placement.fleet.fleet_problem import SITE_LIMITS
 from placement.io.formats.tables import Table, is_blank, name_cell, quantity_cell, read_table
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["MemberRow", "fleet_document", "fleet_frame", "read_members", "read_site_limits"]
 
-_LIMITS = ("storage_gb", "leader_operations", "egress_gb")
 _AMOUNT = "a finite number >= 0"
 
 _MEMBER = ("storage_gb", "written_gb", "leader_operations", "copies")
@@ -50,8 +50,8 @@ def read_site_limits(
     ----------
     path
         CSV, TSV or Parquet with the column ``site`` and at least one of ``storage_gb``,
-        ``leader_operations``, ``egress_gb``. An empty cell, and a site that is not listed, have no
-        limit.
+        ``leader_operations``, ``egress_gb``, ``reads_served``. An empty cell, and a site that is
+        not listed, have no limit.
     sites
         Names of the sites.
 
@@ -68,14 +68,14 @@ def read_site_limits(
     """
     table = read_table(path)
     key = table.column("site")
-    found = {name: table.columns.index(name) for name in _LIMITS if name in table.columns}
+    found = {name: table.columns.index(name) for name in SITE_LIMITS if name in table.columns}
     if not found:
         raise InputError(
             "no limits",
             source=table.source,
             field="header",
             value=", ".join(table.columns),
-            expected="at least one of the columns " + ", ".join(_LIMITS),
+            expected="at least one of the columns " + ", ".join(SITE_LIMITS),
         )
     limits = {name: np.full(len(sites), np.inf) for name in found}
     number = {name: i for i, name in enumerate(sites)}
@@ -84,7 +84,7 @@ def read_site_limits(
             cell = table.rows[row][column]
             if not is_blank(cell):
                 limits[name][number[site]] = quantity_cell(cell, table.at(row), name, _AMOUNT)
-    return {name: limits.get(name) for name in _LIMITS}
+    return {name: limits.get(name) for name in SITE_LIMITS}
 
 
 def read_members(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str, MemberRow]:

@@ -8,20 +8,40 @@ and the replicas R, a configuration pays
                 + [r ≠ ℓ] · written_gb · π_egress[ℓ]
                 + [r new] · (π_moves + storage_gb · π_moved)  +  Σ_{groups} π_apart[group, r]
 
-which is the form of a price of replicas that the exact search takes.
+which is the form of a price of replicas that the exact search takes. Where reads and the loads
+after a loss are limited, the use is no such sum. Then the price is a sum of this form that is never
+above the true price: bounds stay bounds, and may be less tight.
+
+*After a loss.* There is a row for each lost site f and each remaining site s. Leader ℓ takes row
+(f, ℓ) for every f ≠ ℓ, and for f = ℓ the row (ℓ, s) of its successor s, at least the cheapest. Of
+reads the same holds for the replica that answers them. A database that may stop after a loss takes
+row (f, ℓ) for every f without a replica at least, the cheapest S − |R| of them.
+
+*Reads* go to the nearest replica. The price lets each client choose the replica with the least
+RTT plus price instead (:meth:`SharedRows.demand`).
 """
 
 from __future__ import annotations
 
+import dataclasses
 from functools import cached_property
 
 import numpy as np
 
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.fleet.fleet_problem import FleetMember, FleetProblem
+from placement.fleet.service_loads import goes_on_without_any_voter, service_after, service_of
 from placement.model.configuration import Configuration
+from placement.model.demand import Demand
 
 __all__ = ["SharedRows"]
+
+_SERVICE = {
+    "leader_operations": "leader operations",
+    "egress_gb": "outgoing GB",
+    "reads_served": "reads",
+}
+"""Limits that hold after the loss of a site too, with the names of their rows."""
 
 
 class SharedRows:
@@ -67,6 +87,7 @@ class SharedRows:
         self._storage = add("storage GB", limits.storage_gb)
         self._leading = add("leader operations", limits.leader_operations)
         self._egress = add("outgoing GB", limits.egress_gb)
+        self._reads = add("reads", limits.reads_served)
         self._moves = add_one("new replicas", limits.most_moves)
         self._moved = add_one("GB moved", limits.most_moved_gb)
         self._apart: dict[str, list[IntArray]] = {}
@@ -75,6 +96,18 @@ class SharedRows:
             assert rows is not None
             for name in group:
                 self._apart.setdefault(name, []).append(rows)
+        self._after: dict[str, IntArray] = {}
+        for field, what in _SERVICE.items() if limits.headroom else ():
+            given = getattr(limits, field)
+            if given is None:
+                continue
+            found = np.full((sites, sites), -1)
+            for lost in range(sites):
+                room = np.where(np.arange(sites) == lost, np.inf, given)
+                rows = add(f"{what} without {fleet.sites[lost]}", room)
+                assert rows is not None
+                found[lost] = rows
+            self._after[field] = found
         self.names = tuple(names)
         self.capacity = np.array(capacity, dtype=np.float64)
 
@@ -89,6 +122,8 @@ class SharedRows:
         if self._egress is not None:
             shipped = member.written_gb * (len(replicas) - 1)
             found[self._egress[configuration.leader]] += shipped
+        if self._reads is not None or self._after:
+            self._add_service(found, member, configuration)
         new = int(self._is_new(member)[replicas].sum())
         found[self._moves] += new
         found[self._moved] += new * member.storage_gb
@@ -96,11 +131,30 @@ class SharedRows:
             np.add.at(found, rows[replicas], 1.0)
         return found[:-1]
 
+    def _add_service(
+        self, found: FloatArray, member: FleetMember, configuration: Configuration
+    ) -> None:
+        """Add the reads, and the loads after each loss, to the use of a configuration."""
+        reads = self._reads is not None
+        replicas = configuration.replicas
+        normal = service_of(member, configuration.leader, replicas, reads=reads)
+        if self._reads is not None:
+            found[self._reads] += normal.reads_served  # rows −1 come together in the last
+        if not self._after:
+            return
+        after = {lost: service_after(member, configuration, lost, reads=reads) for lost in replicas}
+        for field, rows in self._after.items():
+            load = np.tile(getattr(normal, field), (len(rows), 1))
+            for lost, left in after.items():
+                load[lost] = 0.0 if left is None else getattr(left, field)
+            found[rows] += load
+
     def price(self, member: FleetMember, prices: FloatArray) -> FloatArray:
         """Return the price of a replica at each site under each leader, shape (sites, sites).
 
-        Row = leader. The sum over the replicas of a configuration is the price of its use:
-        ``prices @ use(member, configuration)``.
+        Row = leader. The sum over the replicas of a configuration is the price of its use,
+        ``prices @ use(member, configuration)``, without that of its reads (:meth:`demand`); with
+        rows of losses it is at most that.
         """
         padded, sites = np.append(prices, 0.0), len(self.fleet.sites)
         each = np.where(self._is_new(member), padded[self._moves], 0.0)
@@ -112,11 +166,75 @@ class SharedRows:
         found = np.tile(each, (sites, 1))
         if self._egress is not None:
             shipped = np.tile((member.written_gb * padded[self._egress])[:, np.newaxis], sites)
+            if "egress_gb" in self._after:
+                after = padded[self._after["egress_gb"]]
+                if goes_on_without_any_voter(member):
+                    # leader ℓ ships to r after every loss but those of ℓ and r
+                    shipped += member.written_gb * (after.sum(axis=0)[:, np.newaxis] - after.T)
+                    others = max(member.problem.rules.replicas_min - 2, 0)
+                    moved = others * member.written_gb * self._cheapest_successor(member, after)
+                    found[np.diag_indices(sites)] += moved
+                else:
+                    kept = self._least_elsewhere(member, after)
+                    shipped += member.written_gb * kept[:, np.newaxis]
             np.fill_diagonal(shipped, 0.0)
             found += shipped
         if self._leading is not None:
-            found[np.diag_indices(sites)] += member.leader_load * padded[self._leading]
+            leading = padded[self._leading] + self._after_loss("leader_operations", member, padded)
+            found[np.diag_indices(sites)] += member.leader_load * leading
         return np.asarray(found)
+
+    def demand(self, member: FleetMember, prices: FloatArray) -> Demand:
+        """Return the demand of a database, with the prices of reads as longer ways to the sites.
+
+        The score of a configuration under it is at most its score plus the price of its reads.
+        Clients count twice where reads have prices: with their reads, and with all else.
+        """
+        demand = member.problem.demand
+        if self._reads is None:
+            return demand
+        padded = np.append(prices, 0.0)
+        price = padded[self._reads] + self._after_loss("reads_served", member, padded)
+        if not price.any():
+            return demand
+        nearby = member.answered_nearby
+        weights = demand.counts @ np.where(nearby, demand.coefficients[:, 0], 0.0)
+        others = demand.counts @ np.where(nearby, 0.0, demand.coefficients[:, 0])
+        reading = weights > 0
+        share = np.divide(member.reads, weights, out=np.zeros_like(weights), where=reading)
+        longer = demand.client_rtt + share[:, :, np.newaxis] * price
+        nothing = np.zeros_like(weights)
+        return dataclasses.replace(
+            demand,
+            client_rtt=np.concatenate([demand.client_rtt, longer], axis=1),
+            counts=np.concatenate([demand.counts, np.zeros_like(demand.counts)], axis=1),
+            near=np.concatenate([others, weights], axis=1),
+            relay=np.concatenate([demand.relay, nothing], axis=1),
+            direct=np.concatenate([demand.direct, nothing], axis=1),
+        )
+
+    def _after_loss(self, field: str, member: FleetMember, padded: FloatArray) -> FloatArray:
+        """Return the least price, by site, of serving there, over all losses, shape (sites,)."""
+        if field not in self._after:
+            return np.zeros(len(self.fleet.sites))
+        after = padded[self._after[field]]
+        if not goes_on_without_any_voter(member):
+            return self._least_elsewhere(member, after)
+        return np.asarray(after.sum(axis=0) + self._cheapest_successor(member, after))
+
+    def _cheapest_successor(self, member: FleetMember, after: FloatArray) -> FloatArray:
+        """Return the least price after the loss of each site among those that can hold replicas."""
+        others = np.where(member.problem.rules.may_hold, after, np.inf)
+        np.fill_diagonal(others, np.inf)
+        least = others.min(axis=1)
+        return np.where(np.isfinite(least), least, 0.0)
+
+    def _least_elsewhere(self, member: FleetMember, after: FloatArray) -> FloatArray:
+        """Return, by site, the least price over the losses of as many sites as have no replica."""
+        losses = after.copy()
+        np.fill_diagonal(losses, np.inf)
+        count = len(losses) - member.problem.rules.replicas_max
+        return np.asarray(np.sort(losses, axis=0)[:count].sum(axis=0))
 
     def fitting_sites(
         self, member: FleetMember, room: FloatArray | None = None
@@ -141,6 +259,8 @@ class SharedRows:
             hold &= left[rows] >= 1
         if self._leading is not None:
             lead &= left[self._leading] >= member.leader_load
+            if "leader_operations" in self._after and goes_on_without_any_voter(member):
+                lead &= left[self._after["leader_operations"]].min(axis=0) >= member.leader_load
         if self._egress is not None:
             least = member.written_gb * (member.problem.rules.replicas_min - 1)
             lead &= left[self._egress] >= least
