@@ -44,6 +44,8 @@ RANKS: dict[str, dict[str, int]] = {
         "placement.plan": 5,
         "placement.fleet": 5,
         "placement.fleet.fleet_tables": 8,
+        "placement.fleet.move_order": 10,
+        "placement.fleet.move_table": 10,
         "placement.methods": 6,
         "placement.analysis": 7,
         "placement.contingency": 7,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 from collections.abc import Callable
@@ -15,7 +14,14 @@ from placement.cli.argument_parser import Subparsers
 from placement.cli.options import add_constraints, add_instance, instance_from, problem_from
 from placement.cli.page import print_page
 from placement.cli.plan_output import print_json, print_notes
-from placement.cli.table_output import add_table_output, check_table_targets, show_table
+from placement.cli.table_output import (
+    add_table_output,
+    check_table,
+    check_table_targets,
+    records,
+    show_table,
+    write_table,
+)
 from placement.errors import CertificateError, InputError
 
 if TYPE_CHECKING:
@@ -31,6 +37,8 @@ __all__ = ["add_parser", "run"]
 
 _ROUNDING = 1e-12
 """Gap that sums of doubles leave where value and bound are the same."""
+
+_SUFFIXES = (".csv", ".json", ".parquet")
 
 _SHOWN = 8
 """Databases and limits that the text shows."""
@@ -117,13 +125,25 @@ def add_parser(verbs: Subparsers) -> None:
         metavar="FILE",
         help="instead: prove the bound in a JSON file of this verb again, for the same question",
     )
-    add_table_output(parser, plot=False)
+    add_table_output(parser, plot=False, suffixes=_SUFFIXES)
+    group = parser.add_argument_group("moves")
+    group.add_argument(
+        "--moves",
+        metavar="FILE",
+        help="with --deployments: write the steps of all moves, in an order that keeps every "
+        "quorum and every shared limit (.csv, .parquet or .json)",
+    )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Plan the fleet, or prove the bound of a file again."""
-    check_table_targets(args)
+    check_table_targets(args, _SUFFIXES)
+    if args.moves is not None:
+        if args.deployments is None:
+            raise InputError("no moves without what runs today", field="--moves",
+                             value=args.moves, expected="--deployments FILE beside it")  # fmt: skip
+        check_table(args.moves, "--moves", _SUFFIXES, force=args.force)
     fleet = _fleet(args)
     if args.check is not None:
         return _check(fleet, args)
@@ -140,11 +160,41 @@ def run(args: argparse.Namespace) -> int:
     found = solve_fleet(fleet, search)
     if isinstance(found, NoFleetPlan):
         return _none(found, args)
-    from placement.fleet.fleet_tables import fleet_document, fleet_frame
+    from placement.fleet.fleet_tables import fleet_about, fleet_document, fleet_frame
 
-    frame = fleet_frame(found)
-    show_table(frame, args, document=fleet_document(found), text=_text(found, frame))
+    frame, document, text = fleet_frame(found), fleet_document(found), ""
+    if args.moves is not None:
+        text = _write_moves(found, args)
+    show_table(
+        frame,
+        args,
+        document=document,
+        text="\n\n".join(filter(None, [_text(found, frame), text])),
+        about=fleet_about(document),
+    )
     return exits.FOUND
+
+
+def _write_moves(plan: FleetPlan, args: argparse.Namespace) -> str:
+    """Write the steps from what runs today to the plan; return what to say of them."""
+    from placement.fleet.move_order import order_moves
+    from placement.fleet.move_table import moves_frame
+    from placement.text.text_tables import sentences
+
+    order = order_moves(plan)
+    frame = moves_frame(order, plan.fleet.sites)
+    document = {"format": "fleet-moves/1", "rows": records(frame), "blocked": list(order.blocked)}
+    write_table(args.moves, frame, document, force=args.force)
+    staged = sum(move.copies for move in order.moves if move.staging)
+    moved = sum(move.copies for move in order.moves) - staged
+    told = [
+        f"{moved:,} databases in {len(order.moves):,} moves, {len(frame):,} steps: {args.moves}",
+        *([f"{staged:,} of them go to other sites first, to make room"] if staged else []),
+        *(f"blocked: {each}" for each in order.blocked[:_SHOWN]),
+    ]
+    if len(order.blocked) > _SHOWN:
+        told.append(f"… and {len(order.blocked) - _SHOWN} more")
+    return "\n\n".join(sentences("Moves", told))
 
 
 def _listener(args: argparse.Namespace) -> Callable[[int, float, float, float], None] | None:
@@ -279,18 +329,17 @@ def _check(fleet: FleetProblem, args: argparse.Namespace) -> int:
 
     from formulations.fleet.price_bound import prove_fleet_bound
     from placement.fleet import SharedRows
-    from placement.io.formats.document import read_text
+    from placement.fleet.fleet_tables import read_fleet_document
 
-    written = read_text(args.check)
+    document = read_fleet_document(args.check)
     try:
-        document = json.loads(written)
         rows = {each["name"]: float(each["price"]) for each in document["limits"]}
         claimed = float(document["bound"])
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(
             f"not a plan of a fleet ({error})",
             source=args.check,
-            expected="a JSON file that placement fleet wrote",
+            expected="a file that placement fleet wrote",
         ) from None
     names = SharedRows(fleet).names
     if set(names) != set(rows):

@@ -7,6 +7,7 @@ import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from placement.cli import exit_codes as exits
@@ -23,24 +24,31 @@ if TYPE_CHECKING:
 __all__ = [
     "add_table_output",
     "cell",
+    "check_table",
     "check_table_targets",
     "csv_text",
     "exit_code_of",
     "records",
     "save_picture",
     "show_table",
+    "write_table",
 ]
 
 _SUFFIXES = (".csv", ".json")
 
 
-def add_table_output(parser: argparse.ArgumentParser, *, plot: bool = True) -> None:
-    """Add ``--json``, ``--csv``, ``-o``, ``--force`` and, for tables with a picture, ``--plot``."""
+def add_table_output(
+    parser: argparse.ArgumentParser, *, plot: bool = True, suffixes: Sequence[str] = _SUFFIXES
+) -> None:
+    """Add ``--json``, ``--csv``, ``-o``, ``--force`` and, for tables with a picture, ``--plot``.
+
+    `suffixes` are those of the files that the verb writes.
+    """
     group = parser.add_argument_group("output")
     shape = group.add_mutually_exclusive_group()
     add_json(shape)
     shape.add_argument("--csv", action="store_true", help="the whole table as CSV on stdout")
-    add_file(group, "write the table: .csv or .json")
+    add_file(group, "write the table: " + " or ".join(suffixes))
     if plot:
         group.add_argument("--plot", metavar="FILE", help="draw the table: .png, .svg or .pdf")
     else:
@@ -53,20 +61,48 @@ def check_table_targets(args: argparse.Namespace, suffixes: tuple[str, ...] = _S
     `suffixes` are those that the table may have, in lower case.
     """
     if args.output is not None:
-        from placement.io.formats.files import check_file
-
-        if Path(args.output).suffix.lower() not in suffixes:
-            raise InputError(
-                "unknown table format",
-                field="--output",
-                value=args.output,
-                expected="a name that ends in " + " or ".join(suffixes),
-            )
-        check_file(args.output, force=args.force)
+        check_table(args.output, "--output", suffixes, force=args.force)
     if args.plot is not None:
         from placement.report.plots import check_picture
 
         check_picture(args.plot, force=args.force)
+
+
+def check_table(path: str, option: str, suffixes: tuple[str, ...], *, force: bool) -> None:
+    """Refuse a table that could not be written, or whose format is unknown."""
+    from placement.io.formats.files import check_file
+
+    if Path(path).suffix.lower() not in suffixes:
+        raise InputError(
+            "unknown table format",
+            field=option,
+            value=path,
+            expected="a name that ends in " + " or ".join(suffixes),
+        )
+    check_file(path, force=force)
+
+
+def write_table(
+    path: str,
+    table: pd.DataFrame,
+    document: Mapping[str, object],
+    *,
+    force: bool,
+    about: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Write a table as its name says: JSON (the document), Parquet (`about` beside it) or CSV."""
+    from placement.io.formats.document import encode_json
+    from placement.io.formats.files import write_file
+    from placement.io.formats.tables import frame_parquet
+
+    suffix = Path(path).suffix.lower()
+    if suffix == ".json":
+        data = encode_json(dict(document))
+    elif suffix == ".parquet":
+        data = frame_parquet(table, about)
+    else:
+        data = csv_text(table).encode("utf-8")
+    write_file(path, data, force=force)
 
 
 def records(table: pd.DataFrame) -> list[dict[str, object]]:
@@ -118,18 +154,15 @@ def show_table(
     *,
     document: Mapping[str, object],
     text: str,
+    about: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Print the table the way that was asked for, and write it where it was asked for."""
+    """Print the table the way that was asked for, and write it where it was asked for.
+
+    `about` are the texts that a Parquet file keeps beside the table.
+    """
     written: list[str] = []
     if args.output is not None:
-        from placement.io.formats.document import encode_json
-        from placement.io.formats.files import write_file
-
-        if Path(args.output).suffix.lower() == ".json":
-            data = encode_json(dict(document))
-        else:
-            data = csv_text(table).encode("utf-8")
-        write_file(args.output, data, force=args.force)
+        write_table(args.output, table, document, force=args.force, about=about)
         written.append(f"Written to {args.output}")
     if args.json:
         print_json(dict(document))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,12 +15,31 @@ from placement.checks import FloatArray
 from placement.errors import InputError
 from placement.fleet.fleet_plan import FleetPlan
 from placement.fleet.fleet_problem import SITE_LIMITS
-from placement.io.formats.tables import Table, is_blank, name_cell, quantity_cell, read_table
+from placement.io.formats.document import read_text
+from placement.io.formats.tables import (
+    Table,
+    is_blank,
+    name_cell,
+    parquet_about,
+    quantity_cell,
+    read_table,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MemberRow", "fleet_document", "fleet_frame", "read_members", "read_site_limits"]
+__all__ = [
+    "MemberRow",
+    "fleet_about",
+    "fleet_document",
+    "fleet_frame",
+    "read_fleet_document",
+    "read_members",
+    "read_site_limits",
+]
+
+_ABOUT = "replica-placement.fleet"
+"""Key of the part of a plan that is not in its table, in a Parquet file."""
 
 _AMOUNT = "a finite number >= 0"
 
@@ -216,3 +237,45 @@ def fleet_document(plan: FleetPlan) -> dict[str, object]:
             for member, each in plan
         ],
     }
+
+
+def fleet_about(document: Mapping[str, object]) -> dict[str, str]:
+    """Return the part of a document that a Parquet file keeps beside the table of plans."""
+    return {_ABOUT: json.dumps({k: v for k, v in document.items() if k != "plans"})}
+
+
+def read_fleet_document(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read a plan of a fleet: JSON, or Parquet with its table of plans.
+
+    Raises
+    ------
+    InputError
+        For a file that :func:`fleet_document` or :func:`fleet_frame` did not make.
+    MissingDependencyError
+        For Parquet without pyarrow.
+    """
+    parquet = Path(path).suffix.lower() in (".parquet", ".pq")
+    written = parquet_about(path, _ABOUT) if parquet else read_text(path)
+    try:
+        document = json.loads(written)
+    except ValueError as error:
+        raise _no_plan(path, str(error)) from None
+    if not isinstance(document, dict) or document.get("format") != "fleet/1":
+        raise _no_plan(path, "no format fleet/1")
+    if parquet:
+        table = read_table(path)
+        chosen = ("database", "copies", "leader", "voters", "replicas")
+        places = [table.column(name) for name in chosen]
+        document["plans"] = [
+            dict(zip(chosen, (cells[place] for place in places), strict=True))
+            for cells in table.rows
+        ]
+    return document
+
+
+def _no_plan(path: str | os.PathLike[str], why: str) -> InputError:
+    return InputError(
+        f"not a plan of a fleet ({why})",
+        source=os.fspath(path),
+        expected="a JSON or Parquet file that placement fleet wrote",
+    )

@@ -111,6 +111,20 @@ class SharedRows:
         self.names = tuple(names)
         self.capacity = np.array(capacity, dtype=np.float64)
 
+    @property
+    def standing(self) -> BoolArray:
+        """Rows whose limit holds at every moment, shape (rows,): all but those on moves."""
+        found = np.ones(len(self.capacity) + 1, dtype=np.bool_)
+        found[[self._moves, self._moved]] = False
+        return found[:-1]
+
+    def of_new_replica(self, member: FleetMember) -> FloatArray:
+        """Return what one more new replica takes of the limits on moves, shape (rows,)."""
+        found = np.zeros(len(self.capacity) + 1)
+        found[self._moves] += 1.0
+        found[self._moved] += member.storage_gb
+        return found[:-1]
+
     def use(self, member: FleetMember, configuration: Configuration) -> FloatArray:
         """Return what one database takes of each row with a configuration, shape (rows,)."""
         found = np.zeros(len(self.capacity) + 1)  # the last is that of row −1: no limit

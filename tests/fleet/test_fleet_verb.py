@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+from placement.fleet.fleet_tables import read_fleet_document
 from placement.io import save_instance
 from tests.cli.command import Run, runner
 from tests.io.worlds import small
@@ -132,3 +134,52 @@ def test_a_generated_fleet_reports_its_rounds(placement: Run) -> None:
     out = placement("fleet", "world27", "--fleet", 5, *QUESTION, "--progress")
     assert out.code == 0
     assert "round 1  relaxation" in out.err
+
+
+def test_parquet_has_the_table_and_the_proof(placement: Run, folder: Path) -> None:
+    limits = ("--limits", folder / "limits.csv")
+    for suffix in ("json", "parquet"):
+        out = placement(*call(folder, *limits, "--gap", 0, "-o", folder / f"plan.{suffix}"))
+        assert out.code == 0, out.err
+        again = placement(*call(folder, *limits, "--check", folder / f"plan.{suffix}"))
+        assert again.out.startswith("proved: no plan of the fleet is below")
+    one, other = (read_fleet_document(folder / f"plan.{suffix}") for suffix in ("json", "parquet"))
+    assert {**one, "seconds": 0} == {**other, "seconds": 0}
+    (folder / "plan.parquet").write_bytes(b"PAR1 and more")
+    refused = placement(*call(folder, *limits, "--check", folder / "plan.parquet"))
+    assert refused.code == 1
+    assert "not a Parquet file" in refused.err
+    refused = placement(*call(folder, "--check", folder / "limits.csv"))
+    assert refused.code == 1
+    assert "not a plan of a fleet" in refused.err
+
+
+@pytest.mark.parametrize("suffix", ["csv", "json", "parquet"])
+def test_moves_are_a_table(placement: Run, folder: Path, suffix: str) -> None:
+    (folder / "new.csv").write_text(
+        "database,site,role\n"
+        'a,"Washington, DC",leader\na,Oslo,replica\nb,Rome,leader\nb,Oslo,replica\n'
+        'c,"Washington, DC",leader\nc,Oslo,replica\n'
+    )
+    moves = folder / f"moves.{suffix}"
+    out = placement(*call(folder, "--deployments", folder / "new.csv", "--moves", moves))
+    assert out.code == 0, out.err
+    assert f"steps: {moves}" in " ".join(out.out.split())
+    if suffix == "json":
+        rows = json.loads(moves.read_text())["rows"]
+    else:
+        read = pd.read_csv if suffix == "csv" else pd.read_parquet
+        rows = read(moves).to_dict("records")
+    assert rows[0]["move"] == rows[0]["step"] == 1
+    assert {row["action"] for row in rows} <= {
+        "add-learner", "catch-up", "set-quorums", "promote", "move-leader", "demote", "remove",
+    }  # fmt: skip
+
+
+def test_moves_need_what_runs_today(placement: Run, folder: Path) -> None:
+    out = placement(*call(folder, "--moves", folder / "moves.csv"))
+    assert out.code == 1
+    assert "--moves: no moves without what runs today" in out.err
+    out = placement(*call(folder, "--deployments", folder / "today.csv", "--moves", "moves.txt"))
+    assert out.code == 1
+    assert "--moves: unknown table format" in out.err

@@ -12,14 +12,18 @@ import datetime
 import io
 import math
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from placement.checks import LARGEST
 from placement.errors import InputError, MissingDependencyError
 from placement.io.formats.document import encode_text, read_text
 from placement.io.formats.input_files import check_input
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = [
     "Cell",
@@ -27,10 +31,12 @@ __all__ = [
     "check_row_length",
     "check_unique",
     "csv_bytes",
+    "frame_parquet",
     "free_column",
     "is_blank",
     "name_cell",
     "number_cell",
+    "parquet_about",
     "parquet_bytes",
     "parse_csv",
     "quantity_cell",
@@ -308,3 +314,55 @@ def parquet_bytes(columns: Sequence[str], rows: Iterable[Sequence[str | float | 
     sink = io.BytesIO()
     pq.write_table(pa.Table.from_arrays(arrays, names=list(columns)), sink)
     return sink.getvalue()
+
+
+def frame_parquet(frame: pd.DataFrame, about: Mapping[str, str]) -> bytes:
+    """Return a table as a Parquet file; tuples become lists.
+
+    Parameters
+    ----------
+    frame
+        The table.
+    about
+        Texts by key that the file keeps beside the table, in the metadata of its schema.
+
+    Raises
+    ------
+    MissingDependencyError
+        Without pyarrow.
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise _pyarrow_missing(error) from error
+    table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(dict(about))
+    sink = io.BytesIO()
+    pq.write_table(table, sink)
+    return sink.getvalue()
+
+
+def parquet_about(path: str | os.PathLike[str], key: str) -> str:
+    """Return a text that a Parquet file keeps beside its table.
+
+    Raises
+    ------
+    InputError
+        For a file that is no Parquet file, or has no such text.
+    MissingDependencyError
+        Without pyarrow.
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise _pyarrow_missing(error) from error
+    source = os.fspath(path)
+    check_input(path)
+    try:
+        kept = pq.read_schema(source).metadata or {}
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"not a Parquet file ({error})", source=source) from None
+    if key.encode() not in kept:
+        raise InputError("not a file of this kind", source=source, field=key, expected="its text")
+    return str(kept[key.encode()].decode("utf-8", "replace"))
