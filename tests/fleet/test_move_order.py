@@ -112,6 +112,30 @@ def test_every_step_keeps_the_limits(slack: float) -> None:
     assert staged or slack > 1.3
 
 
+def test_room_for_a_loss_is_kept_on_the_way() -> None:
+    for seed in range(examples(20)):
+        plan = drawn_plan(2000 + seed, databases=4)
+        sites = plan.fleet.sites
+        loose = np.full(len(sites), 1e9)
+        limits = SharedLimits(
+            leader_operations=loose, egress_gb=loose, reads_served=loose, headroom=True
+        )
+        free = FleetPlan(FleetProblem(plan.fleet.members, limits), plan.placed)
+        least = np.maximum(free.load, use_today(free)) * 1.3
+        tight = {
+            field: np.array([
+                max(use for name, use in zip(free.rows.names, least, strict=True)
+                    if name.startswith(what) and name.endswith(f" at {site}"))
+                for site in sites
+            ])
+            for field, what in (("leader_operations", "leader"), ("reads_served", "reads"))
+        }  # fmt: skip
+        fleet = FleetProblem(plan.fleet.members, SharedLimits(**tight, headroom=True))
+        kept = FleetPlan(fleet, plan.placed)
+        order = order_moves(kept)
+        assert (replay(kept, order) == fleet.databases) == (not order.blocked)
+
+
 def test_an_order_that_exists_is_mostly_found() -> None:
     """Against every order of whole moves, without staging."""
     exists = found = 0
