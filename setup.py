@@ -40,6 +40,7 @@ SOURCES = [
     "python/buffers",
     "python/context_capsule",
     "python/module",
+    "python/read_families",
     "quick_bound",
     "root_bounds",
     "site_families",
@@ -58,6 +59,7 @@ SOURCES = [
 SCENARIOS = [
     "client_loops",
     "python/buffers",
+    "python/read_families",
     "scenarios/late_terms",
     "scenarios/late_voters",
     "scenarios/loss_descent",
@@ -73,6 +75,7 @@ SCENARIOS = [
     "scenarios/threshold_record",
     "scenarios/threshold_rows",
     "scenarios/threshold_tree",
+    "site_families",
 ]
 # Python's own flags make integers wrap around, which keeps GCC from vectorising loops over int
 # indices (the kernel is half as fast then). Nothing here overflows: random bits are unsigned.
@@ -105,6 +108,8 @@ kernels = [
                 "many_clients/sweep_threads",
                 "python/buffers",
                 "python/context_capsule",
+                "python/read_families",
+                "site_families",
                 "tuning",
             )
         ],
@@ -126,12 +131,14 @@ kernels = [
                 "kernel",
                 "tuning",
                 "python/buffers",
+                "python/read_families",
                 "scenarios/late",
                 "scenarios/late_voters",
                 "scenarios/losses",
                 "scenarios/python/binding",
                 "scenarios/python/methods",
                 "scenarios/scenario",
+                "site_families",
             )
         ],
         include_dirs=[

@@ -61,8 +61,6 @@ def refuses(problem: Problem) -> str | None:
         return f"there are more than {MOST_REPLICAS} replicas"
     if math.comb(rules.replicas_max, rules.voters) > _MOST_VOTER_SETS:
         return "there are too many sets of voters"
-    if not (rules.nested_voter_caps and rules.nested_replica_caps):
-        return "the rules are not caps on nested levels"
     if rules.budget is not None:
         return "there is a budget"
     return ReducedProblem.refuses(problem.demand, rules)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from formulations.exact.kernel_types import family_arrays
 from formulations.exact.reduced_problem import ReducedProblem
-from formulations.exact.scenario_kernel import TreeOutcome, levels
+from formulations.exact.scenario_kernel import TreeOutcome
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.contingency.objective import Contingency, Goal
 from placement.evaluation.losses import demand_after, moving_clients
@@ -192,8 +193,8 @@ class LossKernel:
             probability,
             None if moved is None else moved.handle,
             np.ascontiguousarray(np.stack(flags)),
-            levels(rules, "replicas"),
-            levels(rules, "voters"),
+            family_arrays(core.families["replicas"]),
+            family_arrays(core.families["voters"]),
             (
                 len(active),
                 self.sites,

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 _Floats: TypeAlias = npt.NDArray[np.float64]
 _Ints: TypeAlias = npt.NDArray[np.integer]
-_Cap: TypeAlias = tuple[_Ints, int, int]
+_Family: TypeAlias = tuple[int, int, _Ints]
 
 class _Losses: ...
 class _LateVoters: ...
@@ -29,8 +29,8 @@ def losses(
     probability: _Floats,
     moved: tuple[npt.NDArray[np.bool_], _Ints, _Ints, _Floats, _Ints, _Floats] | None,
     flags: npt.NDArray[np.generic],
-    caps: tuple[_Cap, ...],
-    voter_caps: tuple[_Cap, ...],
+    rules: tuple[_Family, ...],
+    voter_rules: tuple[_Family, ...],
     sizes: tuple[int, int, int, int, int, int, int, int, int, int],
     numbers: tuple[float, float, float],
     /,
@@ -83,7 +83,7 @@ def search_thresholds(
     may_hold: npt.NDArray[np.bool_],
     must_hold: npt.NDArray[np.bool_],
     sizes: tuple[int, int, int, int, int, int, int],
-    caps: tuple[_Cap, ...],
+    rules: tuple[_Family, ...],
     seconds: float,
     record: int,
     leaf: Callable[[bytes], bool | float | None],

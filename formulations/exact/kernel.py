@@ -23,6 +23,7 @@ from formulations.exact.kernel_types import (
     RootBounds,
     SizeBatch,
     case_arrays,
+    family_arrays,
 )
 from formulations.exact.reduced_problem import ReducedProblem
 from placement.checks import FloatArray, IntArray
@@ -247,26 +248,6 @@ class CompiledKernel:
         rtt = core.client_rtt if whole else core.client_rtt[active]
         clients, sites = rtt.shape
         flags = (rules.may_hold, rules.must_hold, rules.may_vote, rules.must_vote, rules.may_lead)
-        families = {
-            role: tuple(
-                (
-                    len(family.parent),
-                    family.distinct,
-                    np.array(
-                        [
-                            *family.innermost,
-                            *family.parent,
-                            *family.least,
-                            *family.most,
-                            *family.spread,
-                        ],
-                        dtype=np.int32,
-                    ),
-                )
-                for family in families_of
-            )
-            for role, families_of in core.families.items()
-        }
         self.context = compiled.create(
             np.ascontiguousarray(rtt),
             np.ascontiguousarray(_order(rtt) if order is None else order, dtype=np.int32),
@@ -285,8 +266,8 @@ class CompiledKernel:
                 rules.quorum,
             ),
             np.ascontiguousarray(np.stack(flags)),
-            families["replicas"],
-            families["voters"],
+            family_arrays(core.families["replicas"]),
+            family_arrays(core.families["voters"]),
             core.granularity,
             TOLERANCE,
             _scenarios(core),

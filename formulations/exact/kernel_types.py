@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from placement.checks import BoolArray, FloatArray
 from placement.evaluation.wait_cases import WaitCases
+from placement.model.site_families import SiteFamily
 
 __all__ = [
     "ClientStream",
@@ -20,7 +21,25 @@ __all__ = [
     "RootBounds",
     "SizeBatch",
     "case_arrays",
+    "family_arrays",
 ]
+
+FamilyArrays = tuple[int, int, npt.NDArray[np.int32]]
+"""Number of blocks, least number of distinct ones, and the numbers by site and by block."""
+
+
+def family_arrays(families: Sequence[SiteFamily]) -> tuple[FamilyArrays, ...]:
+    """Return families of rules as the compiled kernels take them (``python/read_families.h``)."""
+    return tuple(
+        (
+            len(one.parent),
+            one.distinct,
+            np.array(
+                [*one.innermost, *one.parent, *one.least, *one.most, *one.spread], dtype=np.int32
+            ),
+        )
+        for one in families
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from placement.evaluation.wait_floors import wait_floors
 from placement.model.configuration import Configuration
 from placement.model.constraints import GroupRule, Role, Rules, majority
 from placement.model.demand import Demand
-from placement.model.site_families import SiteFamily, site_families
+from placement.model.site_families import MOST_FAMILIES, SiteFamily, site_families
 from placement.problem import Problem
 
 __all__ = ["ReducedProblem", "weighs_more_than_sites"]
@@ -47,9 +47,6 @@ _SHARED = (
     "granularity",
 )
 """Cached properties that do not depend on |R|."""
-
-_MOST_FAMILIES = 16
-"""MOST_FAMILIES of the C sources."""
 
 _MOST_VOTER_SETS = 20_000
 """Sets of voters among the replicas that a search at every leaf may go through."""
@@ -115,7 +112,7 @@ class ReducedProblem:
     def refuses(demand: Demand, rules: Rules) -> str | None:
         """Return why the engine cannot take a problem, or None."""
         for role in ("voters", "replicas"):
-            if len(site_families(rules, role)) > _MOST_FAMILIES:
+            if len(site_families(rules, role)) > MOST_FAMILIES:
                 return f"the rules for {role} are on too many crossing levels"
         why = no_cases(demand, rules)
         if why is not None:

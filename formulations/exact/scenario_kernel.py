@@ -8,13 +8,9 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-import numpy as np
-
-from placement.checks import IntArray
 from placement.methods import Options
-from placement.model.constraints import Role, Rules
 
-__all__ = ["TreeOutcome", "levels", "missing"]
+__all__ = ["TreeOutcome", "missing"]
 
 
 class TreeOutcome(IntEnum):
@@ -36,12 +32,3 @@ def missing(options: Options) -> str | None:
     except ImportError:
         return "its compiled kernel was not built"
     return None
-
-
-def levels(rules: Rules, role: Role) -> tuple[tuple[IntArray, int, int], ...]:
-    """Return the caps of a role as the search takes them: labels, cap, number of labels."""
-    return tuple(
-        (np.ascontiguousarray(group.labels, dtype=np.int32), group.cap, int(group.labels.max()) + 1)
-        for group in rules.of(role)
-        if group.cap is not None
-    )

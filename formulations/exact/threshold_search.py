@@ -19,11 +19,13 @@ from typing import Protocol
 
 import numpy as np
 
-from formulations.exact.scenario_kernel import TreeOutcome, levels
+from formulations.exact.kernel_types import family_arrays
+from formulations.exact.scenario_kernel import TreeOutcome
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.evaluation.score import closest_first
 from placement.model.configuration import Configuration
 from placement.model.constraints import Rules
+from placement.model.site_families import site_families
 
 __all__ = [
     "Leaf",
@@ -193,7 +195,7 @@ def search_leader(
     Parameters
     ----------
     rules
-        Caps on nested levels at most; what they say of voters is for `leaf`.
+        Of families on at most 16 crossing levels; what they say of voters is for `leaf`.
     orders
         Sites as each client prefers them, shape (clients, sites), int32.
     leader
@@ -267,7 +269,7 @@ def search_leader(
             _ROOT_STEPS,
             _STEPS,
         ),
-        levels(rules, "replicas"),
+        family_arrays(site_families(rules, "replicas")),
         min(max(end - time.perf_counter(), 0.0), 1e9),
         record,
         decide,

@@ -35,9 +35,8 @@ def solve(problem: Problem, options: Options) -> Plan:
     """Search, and return the best plan with what is proven of it.
 
     Problems that the search cannot take are enumerated: operations that ask a replica nearby and a
-    quorum besides, budgets, and rules for replicas that are not caps on nested levels. Without a
-    compiled search those of few replica sets are, and others go to the local search and its bound,
-    which knows no losses.
+    quorum besides, budgets, and RTTs that vary by interval. Without a compiled search those of few
+    replica sets are, and others go to the local search and its bound, which knows no losses.
     """
     goal, losses = problem.objective, isinstance(problem.objective, Contingency)
     percentile = goal.percentile if isinstance(goal, Contingency) else goal

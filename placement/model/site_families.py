@@ -34,9 +34,12 @@ import numpy as np
 from placement.checks import BoolArray
 from placement.model.constraints import GroupRule, Role, Rules
 
-__all__ = ["FamilyCount", "SiteFamily", "family_counts", "site_families"]
+__all__ = ["MOST_FAMILIES", "FamilyCount", "SiteFamily", "family_counts", "site_families"]
 
 _Block = frozenset[int]
+
+MOST_FAMILIES = 16
+"""Most families of a role that the compiled searches take (MOST_FAMILIES of the C sources)."""
 
 
 @dataclass(frozen=True, eq=False)

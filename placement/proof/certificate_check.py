@@ -174,7 +174,6 @@ def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: W
     kind = certificate["format"]
     if kind not in _FORMATS:
         raise CertificateError(f"unknown format {kind!r}, expected {FORMAT!r}")
-    rules = problem.rules
     if kind == ENUMERATION:
         score, bound = _claimed(plan, problem, certificate)
         leaders, events, normal = check_enumeration(plan, bound, work)
@@ -189,8 +188,6 @@ def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: W
     if kind == LIMITS:
         return CheckResult(bound, score, *_check_limits(problem, bound, certificate, work))
     if kind != FORMAT:
-        if not rules.nested_replica_caps or (kind == LOSSES and not rules.nested_voter_caps):
-            raise CertificateError("certificates of this format take caps on nested levels only")
         check = check_losses if kind == LOSSES else check_percentile
         leaders, events, bounds = check(problem, bound, certificate, work)
         ties = certificate.get("ties")

@@ -264,9 +264,11 @@ class Claim:
         return np.asarray(self.scenario_rtt[0])
 
     def to_leader(self, leaders: int | Sequence[int]) -> FloatArray:
-        """RTT from each site to a leader, or to the closest of a group, by scenario."""
+        """RTT from each site to a leader, or to the closest of a group; 0 without any."""
         if isinstance(leaders, int):
             return np.ascontiguousarray(self.scenario_rtt[:, :, leaders])
+        if not leaders:  # nobody may take over, which only the rest of a bound says
+            return np.zeros(self.scenario_rtt.shape[:2])
         return np.asarray(self.scenario_rtt[:, :, list(leaders)].min(axis=2))
 
     def wait_places(self, leader: int) -> FloatArray:

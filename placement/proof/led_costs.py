@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from placement.evaluation.score import closest_first
+from placement.model.site_families import FamilyCount, site_families
 from placement.proof.claim import Claim
 from placement.proof.event_tree import State
 from placement.proof.exact_costs import ExactCosts
 from placement.proof.rounded_costs import RoundedCosts
-from placement.proof.site_choice import CapUsage
 
 __all__ = ["LedCosts"]
 
@@ -83,7 +83,7 @@ class LedCosts:
     ) -> int | None:
         """Least K + D·q of a scenario over the leaders that a state leaves; None: no quorum.
 
-        The voters are replicas, obey their caps, and are none of the lost sites: so q is at least
+        The voters are replicas, obey their rules, and are none of the lost sites: so q is at least
         the m-th wait among known voters and as many more as there may be voters, of whom no more
         are free sites than replicas may be added. `replicas`: the most that there can be; None:
         what the rules say.
@@ -115,7 +115,8 @@ class LedCosts:
     ) -> int | None:
         """Least quorum wait; `room` for more replicas, and for more voters."""
         rules, (more_replicas, more_voters) = self.claim.rules, room
-        load = CapUsage(rules.of("voters") if rules.nested_voter_caps else (), ())
+        families = site_families(rules, "voters")
+        load = FamilyCount(families[0], rules.voters, rules.voters) if len(families) == 1 else None
         voting = held = added = fitting = 0
         for site in self._nearest(leader):
             if site in state.outside or site in state.others or site in lost:
@@ -126,7 +127,7 @@ class LedCosts:
                 held += 1
             else:
                 added += 1
-            fitting += load.take(site)
+            fitting += load is None or load.take(site)
             able = voting + min(held + min(added, more_replicas), more_voters)
             if fitting >= rules.quorum and able >= rules.quorum:
                 return int(waits[site])

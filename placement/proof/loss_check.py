@@ -51,7 +51,7 @@ def check_losses(
     Parameters
     ----------
     problem
-        A question about losses, with caps on nested levels.
+        A question about losses.
     bound
         What is to be proved; +∞: there is no configuration.
     certificate

@@ -34,7 +34,7 @@ from placement.proof.event_tree import CELLS_PER_STEP, State, Work
 from placement.proof.exact_costs import ExactCosts
 from placement.proof.loss_claim import LossClaim, LossGrid
 from placement.proof.rounded_costs import RoundedCosts
-from placement.proof.site_choice import CapUsage, SiteChoice, SortedSites
+from placement.proof.site_choice import SiteChoice, SortedSites
 from placement.proof.threshold_proof import NO_BETAS, BoundPart, ThresholdProof
 
 __all__ = ["LossProof", "reached"]
@@ -148,7 +148,7 @@ class LossProof(ThresholdProof[_GridOfLeader]):
 
     def _no_better(self, form: _GridOfLeader, replicas: list[int]) -> bool:
         rules = self.question.rules
-        if not CapUsage(rules.of("replicas"), replicas).kept:
+        if not all(group.satisfied(replicas) for group in rules.of("replicas")):
             return True
         values = _SetValues(self, form.grid, replicas)
         able = [r for r in replicas if self.question.may_vote[r]]
@@ -163,7 +163,8 @@ class LossProof(ThresholdProof[_GridOfLeader]):
         self.work.take(ways * rules.voters * (1 + len(values.hits)))
         for more in itertools.combinations(others, spare):
             voters = [*pinned, *more]
-            if CapUsage(rules.of("voters"), voters).kept and not values.reach(voters):
+            obeyed = all(group.satisfied(voters) for group in rules.of("voters"))
+            if obeyed and not values.reach(voters):
                 return False
         return True
 

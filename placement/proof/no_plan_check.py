@@ -30,7 +30,7 @@ Whether some split is short is all there is to know: by the matroid intersection
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,6 @@ from placement.checks import BoolArray
 from placement.errors import CertificateError
 from placement.model.constraints import GroupRule, Role, Rules, laminar
 from placement.model.site_families import FamilyCount, site_families
-from placement.proof.site_choice import CapUsage
 
 __all__ = ["FORMAT", "check_no_plan"]
 
@@ -117,8 +116,8 @@ def _no_plan(rules: Rules, leader: int, by_votes: frozenset[int]) -> bool:
     """Return whether counting shows that no plan is led by a site; see the module."""
     may_vote, may_hold = _sites(rules.may_vote), _sites(rules.may_hold)
     voters, holders = _sites(rules.must_vote) | {leader}, _sites(rules.must_hold) | {leader}
-    votes = CapUsage(_capped(rules, "voters"), voters)
-    places = CapUsage(_capped(rules, "replicas"), holders)
+    votes = _CapUsage(_capped(rules, "voters"), voters)
+    places = _CapUsage(_capped(rules, "replicas"), holders)
     spare = rules.replicas_max - len(holders)
     if not (voters <= may_vote and holders <= may_hold and votes.kept and places.kept):
         return True
@@ -138,7 +137,7 @@ def _no_plan(rules: Rules, leader: int, by_votes: frozenset[int]) -> bool:
     most += min(spare, sum(places.take(s) for s in rest - holders))
     if most < rules.voters:
         return True
-    room = CapUsage(_capped(rules, "replicas"), holders)
+    room = _CapUsage(_capped(rules, "replicas"), holders)
     return len(holders) + sum(room.take(s) for s in may_hold - holders) < rules.replicas_min
 
 
@@ -158,3 +157,23 @@ def _completes(rules: Rules, role: Role, given: set[int], least: int, most: int)
 
 def _sites(mask: BoolArray) -> set[int]:
     return {int(s) for s in np.nonzero(mask)[0]}
+
+
+class _CapUsage:
+    """Number of some sites that each domain holds, and the number its caps still let in."""
+
+    def __init__(self, groups: Sequence[GroupRule], sites: Iterable[int]) -> None:
+        self.caps = [(g.labels.tolist(), g.cap, [0] * len(g.names)) for g in groups]
+        self.kept = True
+        for site in sites if self.caps else ():
+            self.kept = self.take(site) and self.kept
+
+    def take(self, site: int) -> bool:
+        """Count a site if every cap has room for it; say whether it had."""
+        if not self.caps:
+            return True
+        if any(cap is not None and held[labels[site]] >= cap for labels, cap, held in self.caps):
+            return False
+        for labels, _, held in self.caps:
+            held[labels[site]] += 1
+        return True

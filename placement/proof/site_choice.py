@@ -19,30 +19,10 @@ import numpy.typing as npt
 from placement.checks import FloatArray
 from placement.evaluation.case_greedy import CaseGreedy
 from placement.evaluation.wait_cases import WaitCases
-from placement.model.constraints import GroupRule, Rules
+from placement.model.constraints import Rules
 from placement.model.site_families import FamilyCount, SiteFamily, family_counts, site_families
 
-__all__ = ["CapUsage", "SiteChoice", "SortedSites"]
-
-
-class CapUsage:
-    """Number of some sites that each domain holds, and the number its caps still let in."""
-
-    def __init__(self, groups: Sequence[GroupRule], sites: Iterable[int]) -> None:
-        self.caps = [(g.labels.tolist(), g.cap, [0] * len(g.names)) for g in groups]
-        self.kept = True
-        for site in sites if self.caps else ():
-            self.kept = self.take(site) and self.kept
-
-    def take(self, site: int) -> bool:
-        """Count a site if every cap has room for it; say whether it had."""
-        if not self.caps:
-            return True
-        if any(cap is not None and held[labels[site]] >= cap for labels, cap, held in self.caps):
-            return False
-        for labels, _, held in self.caps:
-            held[labels[site]] += 1
-        return True
+__all__ = ["SiteChoice", "SortedSites"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.checks import FloatArray, IntArray
+from placement.model.site_families import MOST_FAMILIES, site_families
 from placement.problem import Problem
 from placement.tail.distribution_arithmetic import quorum_distribution, sum_of_independent
 from placement.tail.latency_mixture import Flow, flows
@@ -238,8 +239,8 @@ def why_no_sum(problem: Problem, goal: Percentile) -> str | None:
         return "RTTs vary by interval"
     if rules.budget is not None:
         return "there is a budget"
-    if not rules.nested_replica_caps:
-        return "the rules for replicas are not caps on nested levels"
+    if len(site_families(rules, "replicas")) > MOST_FAMILIES:
+        return "the rules for replicas are on too many crossing levels"
     if not LateOperations(problem, goal.distributions).exact:
         return "an operation asks a replica nearby and the leader or a quorum besides"
     return None

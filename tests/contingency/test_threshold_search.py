@@ -24,7 +24,30 @@ from tests.effort import seeds
 GOALS = ("worst", "weighted", "bounded")
 
 
-def question(seed, goal, clients_move=False, intervals=1):
+RULES = (
+    Diversity("region", "replicas", cap=1),
+    Diversity("region", "replicas", min_domains=3),
+    Diversity("region", min_domains=2),
+    Diversity("region", "replicas", domain="region-1", least=1),
+    Diversity("continent", domain="continent-0", least=1),
+    Diversity("continent", "replicas", cap=3),
+    Diversity("provider", "replicas", cap=2),
+    Diversity("provider", "replicas", min_domains=2),
+    Diversity("provider", cap=2),
+    Diversity("provider", "replicas", domain="provider-0", least=2),
+)
+"""Caps, minimums and named domains; the providers cross the regions."""
+
+
+def some_rules(seed):
+    """One to three rules, at least one of which is no cap on nested levels."""
+    rng = np.random.default_rng(seed)
+    first = int(rng.choice([1, 2, 3, 4, 7, 9]))
+    more = rng.choice(len(RULES), int(rng.integers(0, 3)), replace=False).tolist()
+    return tuple(RULES[number] for number in sorted({first, *more}))
+
+
+def question(seed, goal, clients_move=False, intervals=1, rules=False):
     """A question with its truth by enumeration, drawn from a seed.
 
     Where clients move, most of them are at a site; the replica sets are fewer there and where RTTs
@@ -56,6 +79,8 @@ def question(seed, goal, clients_move=False, intervals=1):
         replicas = (low, replicas) if low < replicas else replicas
     if rng.random() < 0.25:
         extra["diversity"] = (Diversity("region", "replicas", cap=2),)
+    if rules:
+        extra["diversity"] = some_rules(seed)
     if rng.random() < 0.25:
         extra["pinned"] = (instance.sites[int(rng.integers(sites))],)
     if rng.random() < 0.2:
@@ -63,30 +88,30 @@ def question(seed, goal, clients_move=False, intervals=1):
     if rng.random() < 0.2:
         extra["leaders"] = tuple(instance.sites[i] for i in (1, 2))
     moves = bool(goal != "weighted" and rng.random() < 0.2)
-    rules = {"leader_may_move": moves, "clients_move": clients_move}
+    movers = {"leader_may_move": moves, "clients_move": clients_move}
     problem = placement.Problem(
         instance,
         replicas=replicas,
         voters=voters,
-        objective=Contingency(level, **rules),
+        objective=Contingency(level, **movers),
         **extra,
     )
     truth = run(load_method("exhaustive"), problem, Options())
     if goal == "weighted":
         names = [loss.name for loss in problem.objective.losses(problem)]
         p = dict(zip(names, (rng.random(len(names)) * 0.5 / len(names)).tolist(), strict=True))
-        problem = problem.replace(objective=Contingency(level, "weighted", probability=p, **rules))
+        problem = problem.replace(objective=Contingency(level, "weighted", probability=p, **movers))
     elif goal == "bounded" and truth.found:
         factor = float(rng.choice([0.95, 1.0, 1.0, 1.1, 1.3]))
         limit = factor * truth.objective / problem.demand.operations
-        problem = problem.replace(objective=Contingency(level, "bounded", limit=limit, **rules))
+        problem = problem.replace(objective=Contingency(level, "bounded", limit=limit, **movers))
     if goal != "worst":
         truth = run(load_method("exhaustive"), problem, Options())
     return problem, truth
 
 
-def check(seed, goal, clients_move=False, intervals=1):
-    problem, truth = question(seed, goal, clients_move, intervals)
+def check(seed, goal, clients_move=False, intervals=1, rules=False):
+    problem, truth = question(seed, goal, clients_move, intervals, rules)
     plan = run(load_method("exact"), problem, Options())
     assert not any("not used" in note for note in plan.notes)
     assert plan.status == truth.status, (seed, goal)
@@ -125,6 +150,14 @@ def test_rtts_that_vary_by_interval(goal, block):
     """Of each goal, 6 questions in every run and 210 in the long form; of some clients move."""
     for seed in range(6 * block, 6 * block + 6):
         check(seed, goal, clients_move=seed % 3 == 2, intervals=2 + seed % 2)
+
+
+@pytest.mark.parametrize("goal", GOALS)
+@pytest.mark.parametrize("block", seeds(1, 35))
+def test_rules_beyond_nested_caps(goal, block):
+    """Of each goal, 15 questions in every run and some 500 in the long form."""
+    for seed in range(15 * block, 15 * block + 15):
+        check(seed, goal, rules=True)
 
 
 @pytest.mark.parametrize("goal", GOALS)

@@ -49,18 +49,27 @@ def false_bound(plan, truth):
 
 
 @pytest.mark.parametrize(
-    ("clients_move", "intervals", "some"),
-    [(False, 1, 15), (True, 1, 4), (False, 3, 3), (True, 2, 2)],
+    ("clients_move", "intervals", "rules", "some"),
+    [
+        (False, 1, False, 15),
+        (True, 1, False, 4),
+        (False, 3, False, 3),
+        (True, 2, False, 2),
+        (False, 1, True, 8),
+    ],
 )
 @pytest.mark.parametrize("goal", GOALS)
 @pytest.mark.parametrize("block", seeds(1, 12))
-def test_every_certificate_holds_and_none_proves_more(goal, block, clients_move, intervals, some):
+def test_every_certificate_holds_and_none_proves_more(
+    goal, block, clients_move, intervals, rules, some
+):
     """Of each goal, 15 questions in every run: sites and domains, caps, pins, leaders that move.
 
-    And four in which the clients of lost sites move, and five in which RTTs vary by interval.
+    And four in which the clients of lost sites move, five in which RTTs vary by interval, and
+    eight with minimum numbers of domains, named ones or crossing levels.
     """
     for seed in range(some * block, some * block + some):
-        problem, truth = question(seed, goal, clients_move, intervals)
+        problem, truth = question(seed, goal, clients_move, intervals, rules)
         plan = solve(problem)
         if plan.found:
             assert plan.certificate["format"] == "replica-placement/losses/1"

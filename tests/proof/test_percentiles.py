@@ -1,6 +1,7 @@
 """Certificates about percentiles: each one holds, and none proves a later percentile."""
 
 import copy
+import functools
 import warnings
 
 import numpy as np
@@ -18,7 +19,11 @@ from tests.tail import test_losses
 from tests.tail.test_exact import question
 
 EXACT, EXHAUSTIVE = load_method("exact"), load_method("exhaustive")
-QUESTIONS = {"nothing lost": question, "losses": test_losses.question}
+QUESTIONS = {
+    "nothing lost": question,
+    "losses": test_losses.question,
+    "rules": functools.partial(test_losses.question, rules=True),
+}
 ASKED = pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
 
 

@@ -23,6 +23,7 @@ from placement.model.constraints import Diversity
 from placement.proof.certificate_check import check_certificate
 from placement.tail import Distributions, Percentile
 from placement.testing import every_configuration, random_instance
+from tests.contingency.test_threshold_search import some_rules
 from tests.effort import seeds
 from tests.tail.worlds import drawn
 
@@ -30,7 +31,7 @@ COMPILED = missing(Options(settings={"kernel": "auto"})) is None
 EXACT, EXHAUSTIVE = load_method("exact"), load_method("exhaustive")
 
 
-def question(seed):
+def question(seed, rules=False):
     """Small worlds: asymmetric RTTs, ties, zero weights, caps, pins, domains, both goals."""
     rng = np.random.default_rng(seed)
     sites = int(rng.integers(4, 7))
@@ -51,6 +52,8 @@ def question(seed):
     extra = {}
     if rng.random() < 0.25:
         extra["diversity"] = (Diversity("region", "replicas", cap=2),)
+    if rules:
+        extra["diversity"] = some_rules(seed)
     if rng.random() < 0.25:
         extra["pinned"] = (instance.sites[int(rng.integers(sites))],)
     if rng.random() < 0.2:
@@ -142,6 +145,16 @@ def test_equal_to_enumeration(block, monkeypatch):
             if seed % 2:
                 patched.setattr(percentile_search.PercentileProof, "_start", lambda self: None)
             agree(question(seed), seed)
+
+
+@pytest.mark.parametrize("block", seeds(1, 60))
+def test_rules_beyond_nested_caps(block, monkeypatch):
+    """Minimum numbers of domains, named ones and crossing levels; half without a start."""
+    for seed in range(4 * block, 4 * block + 4):
+        with monkeypatch.context() as patched:
+            if seed % 2:
+                patched.setattr(percentile_search.PercentileProof, "_start", lambda self: None)
+            agree(question(seed, rules=True), seed)
 
 
 @pytest.mark.skipif(not COMPILED, reason="the compiled search was not built")

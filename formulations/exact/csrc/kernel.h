@@ -26,7 +26,6 @@
 /* Constants on which correctness or the format of a certificate depends. */
 #define PAD 8                 /* clients per padded block: the loops of client_loops.c add up so many at a time */
 #define BIG 1e300             /* "no cost", "no bound"; what is at least _BIG = 1e299 of kernel.py is read as infinite */
-#define MAX_LEVELS 16         /* levels of caps per role; more are refused */
 #define MAX_ENUMERATED 6      /* sites still to choose when a leaf may be enumerated: length of some arrays */
 #define MOST_SIZES 64         /* bits of a size_set; _MOST_SIZES of multi_size.py is the same number */
 #define MOST_NEEDED 64        /* largest quorum of a search over several sizes: length of some arrays */
@@ -48,13 +47,6 @@ enum { MOST_BLOCKS = 7, FORBIDDEN = 1 << MOST_BLOCKS }; /* as in placement/evalu
 
 /* Kinds of events, as ../certificate_events.py reads them. */
 enum { FIX = 1, CLOSE = 2, ENUMERATE = 3, BRANCH = 4, BETA = 5, PART = 6, EVENTS_OF = 7, TRANSFER = 8 };
-
-typedef struct {
-    int count;                 /* number of levels */
-    int cap[MAX_LEVELS];
-    int labels[MAX_LEVELS];    /* number of different labels */
-    int *label[MAX_LEVELS];    /* site -> 0..labels-1 */
-} cap_levels;
 
 /* What a case asks of a replica set: so many sites of each block. A parent comes after its blocks, -1: none. */
 typedef struct {

@@ -53,7 +53,7 @@ def check_percentile(
     Parameters
     ----------
     problem
-        Whose objective is a percentile, or one after losses, with caps on nested levels.
+        Whose objective is a percentile, or one after losses.
     bound
         What is to be proved, in ms; +∞: every percentile lies beyond the horizon.
     certificate

@@ -1,5 +1,6 @@
 /* Python binding of the kernel: limited API (abi3, CPython 3.11 and later), buffers in, numbers out. */
 #include "context_capsule.h"
+#include "read_families.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,44 +10,6 @@ static void capsule_free(PyObject *capsule)
     context *x = PyCapsule_GetPointer(capsule, NAME);
     if (x)
         context_free(x);
-}
-
-/* Read families as (blocks, distinct, numbers): innermost block by site; parent, least, most, spread by block. */
-static int read_families(PyObject *list, family_list *out, int sites)
-{
-    Py_ssize_t n = PyTuple_Size(list);
-    if (n < 0)
-        return 0;
-    if (n > MOST_FAMILIES) {
-        PyErr_Format(PyExc_ValueError, "at most %d families of rules", MOST_FAMILIES);
-        return 0;
-    }
-    out->rules = n > 0;
-    for (Py_ssize_t k = 0; k < (n > 0 ? n : 1); k++) {
-        site_family *f = &out->family[k];
-        PyObject *numbers = NULL;
-        if (n > 0 && !PyArg_ParseTuple(PyTuple_GetItem(list, k), "iiO", &f->blocks, &f->distinct, &numbers))
-            return 0;
-        if (f->blocks < 0 || f->blocks > 64 * sites) {
-            PyErr_SetString(PyExc_ValueError, "not a number of blocks");
-            return 0;
-        }
-        size_t size = ((size_t)sites + 4 * (size_t)f->blocks) * sizeof(int);
-        out->count = (int)k + 1;
-        if (numbers)
-            f->innermost = copy_buffer(numbers, size);
-        else if ((f->innermost = malloc(size)) == NULL)
-            PyErr_NoMemory();
-        if (!f->innermost)
-            return 0;
-        for (int s = 0; s < sites && !numbers; s++)
-            f->innermost[s] = -1;
-        if (!family_prepare(f, sites)) {
-            PyErr_SetString(PyExc_ValueError, "a family has no such block, or there is no memory");
-            return 0;
-        }
-    }
-    return 1;
 }
 
 /* 1 when all numbers are sites; 0 with the exception set. */

@@ -32,7 +32,7 @@ typedef struct late_problem {
     int sites, clients, padded, leader;
     int *rank;                 /* sites x padded */
     unsigned char *may, *must; /* hold a replica */
-    cap_levels caps;           /* of replicas */
+    family_list rules;         /* of replicas */
     int scenarios;
     late_scenario *given;      /* scenarios */
     scenario *scenario;
@@ -49,7 +49,7 @@ typedef struct late_problem {
     int *voters;               /* scratch: sites */
 } late_problem;
 
-/* Begin the tree; sites, rank, may, must, caps and `given` with the thresholds and scales are set. 0: no memory. */
+/* Begin the tree; sites, rank, may, must, rules and `given` with the thresholds and scales are set. 0: no memory. */
 int late_open(late_problem *x);
 void late_close(late_problem *x);
 

@@ -263,7 +263,7 @@ int late_open(late_problem *x)
     q->sites = x->sites;
     q->clients = x->clients;
     q->padded = x->padded;
-    q->caps = &x->caps;
+    q->rules = &x->rules;
     q->scenarios = x->scenarios;
     q->scenario = x->scenario;
     q->weigh_selection = !lost;
@@ -296,8 +296,7 @@ void late_close(late_problem *x)
     }
     free(x->given);
     free(x->scenario);
-    for (int k = 0; k < MAX_LEVELS; k++)
-        free(x->caps.label[k]);
+    families_free(&x->rules);
     free(x->rank);
     free(x->may);
     free(x->must);

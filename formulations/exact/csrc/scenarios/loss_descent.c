@@ -12,18 +12,6 @@ static int pauses(loss_problem *x)
     return x->paused;
 }
 
-static int caps_fit(loss_problem *x, const int *set, int count)
-{
-    const cap_levels *caps = &x->replica_caps;
-    for (int k = 0; k < caps->count; k++) {
-        memset(x->voter_counts, 0, (size_t)caps->labels[k] * sizeof(int));
-        for (int i = 0; i < count; i++)
-            if (++x->voter_counts[caps->label[k][set[i]]] > caps->cap[k])
-                return 0;
-    }
-    return 1;
-}
-
 /* May the replica at `place` give way to `site`? Leaves the swap made when it may. */
 static int swap(loss_problem *x, int *set, int count, int place, int site)
 {
@@ -34,7 +22,7 @@ static int swap(loss_problem *x, int *set, int count, int place, int site)
         if (set[i] == site)
             return 0;
     set[place] = site;
-    if (caps_fit(x, set, count))
+    if (sites_obey(&x->replica_rules, set, count, x->counts))
         return 1;
     set[place] = out;
     return 0;

@@ -46,20 +46,19 @@ void losses_thresholds(loss_problem *x)
 
 /* q of a leader: lower bound on the quorum-th distance to a voter, or BIG where there cannot be enough. Voters are replicas,
  * v in all: of the sites whose vote is open no more count than votes are left, and of those without a replica no more than
- * replicas are left. */
+ * replicas are left. Where the rules of voters are one family, closest-first finds a quorum that leaves room for them. */
 static double least_wait(const loss_problem *x, int leader, const unsigned char *lost, const unsigned char *state, int most)
 {
     const int *order = x->near_order + (size_t)leader * (size_t)x->sites;
     const unsigned char *vote = state + x->sites;
-    const cap_levels *caps = &x->voter_caps;
-    int in = 0, held = 0, open = 0, capped = 0, votes = x->voters;
+    const site_family *rules = x->voter_rules.rules && x->voter_rules.count == 1 ? &x->voter_rules.family[0] : NULL;
+    int in = 0, held = 0, open = 0, fitting = 0, votes = x->voters;
     for (int j = 0; j < x->sites; j++)
         votes -= vote[j] == IN;
     if (votes < 0)
         return BIG;
-    if (caps->count)
-        for (int k = 0; k < caps->count; k++)
-            memset(x->voter_counts + (size_t)k * (size_t)x->sites, 0, (size_t)caps->labels[k] * sizeof(int));
+    if (rules)
+        begin_count(rules, x->counts);
     for (int o = 0; o < x->sites; o++) {
         int j = order[o];
         if (state[j] == OUT || vote[j] == OUT || (lost && lost[j]))
@@ -67,14 +66,9 @@ static double least_wait(const loss_problem *x, int leader, const unsigned char 
         in += vote[j] == IN;
         held += vote[j] == FREE && state[j] == IN;
         open += vote[j] == FREE && state[j] == FREE;
-        int fits = 1;
-        for (int k = 0; k < caps->count && fits; k++)
-            fits = x->voter_counts[(size_t)k * (size_t)x->sites + (size_t)caps->label[k][j]] < caps->cap[k];
-        for (int k = 0; k < caps->count && fits; k++)
-            x->voter_counts[(size_t)k * (size_t)x->sites + (size_t)caps->label[k][j]]++;
-        capped += fits;
+        fitting += !rules || take_site(rules, x->counts, j, x->voters, x->voters);
         int more = held + (open < most ? open : most);
-        if (capped >= x->quorum && in + (more < votes ? more : votes) >= x->quorum)
+        if (fitting >= x->quorum && in + (more < votes ? more : votes) >= x->quorum)
             return distance(x, leader, j);
     }
     return BIG;
@@ -212,10 +206,11 @@ int losses_prepare(loss_problem *x)
     x->relay = malloc(n * K * MOST_REPLICAS * sizeof(double));
     x->near_replica = malloc(K * MOST_REPLICAS * MOST_REPLICAS * sizeof(int));
     x->set = malloc(3 * (S + 1) * sizeof(int));
-    x->voter_counts = malloc((MAX_LEVELS * S + 1) * sizeof(int));
+    int longest = longest_count(&x->voter_rules), of_replicas = longest_count(&x->replica_rules);
+    x->counts = malloc((size_t)(longest > of_replicas ? longest : of_replicas) * sizeof(int));
     if (!x->near_order || !x->lost || !x->heir || !x->heir_list || !x->mover_list || !x->cost_leader || !x->cost_heirs ||
         !x->cost_movers || !x->scenario || !x->discount || !x->hits || !x->replicas || !x->voter || !x->read || !x->relay ||
-        !x->near_replica || !x->set || !x->voter_counts || !moved_prepare(x))
+        !x->near_replica || !x->set || !x->counts || !moved_prepare(x))
         return 0;
     for (int i = 0; i < x->sites; i++) {
         int *order = x->near_order + (size_t)i * S;
@@ -241,7 +236,7 @@ int losses_prepare(loss_problem *x)
     q->padded = x->padded;
     q->replicas_min = x->replicas_min;
     q->replicas_max = x->replicas_max;
-    q->caps = &x->replica_caps;
+    q->rules = &x->replica_rules;
     q->scenarios = 1 + x->losses * (x->moved.count ? 2 : 1);
     q->scenario = x->scenario;
     q->votes = 1;
@@ -258,16 +253,14 @@ void losses_free(loss_problem *x)
     void *all[] = {x->rtt, x->rank, x->near_weight, x->relay_weight, x->site_rtt, x->near_order, x->direct, x->loss_of,
                    x->lost, x->probability, x->may_hold, x->heir, x->heir_list, x->mover_list, x->cost_leader,
                    x->cost_heirs, x->cost_movers, x->scenario, x->discount, x->hits, x->replicas, x->voter, x->read, x->relay,
-                   x->set, x->voter_counts, x->first_row, x->hop, x->rounds, x->near_replica};
+                   x->set, x->counts, x->first_row, x->hop, x->rounds, x->near_replica};
     if (x->opened)
         tree_close(&x->tree);
     moved_free(&x->moved);
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         free(all[i]);
-    for (int k = 0; k < MAX_LEVELS; k++) {
-        free(x->replica_caps.label[k]);
-        free(x->voter_caps.label[k]);
-    }
+    families_free(&x->replica_rules);
+    families_free(&x->voter_rules);
     free(x);
 }
 

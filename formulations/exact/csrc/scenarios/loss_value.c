@@ -184,17 +184,14 @@ static double value_of(evaluation_of_set *e, int a, replica_mask voters, double 
     return value;
 }
 
-static int voter_caps_fit(const evaluation_of_set *e, replica_mask voters)
+static int voters_obey(const evaluation_of_set *e, replica_mask voters)
 {
     const loss_problem *x = e->x;
-    const cap_levels *caps = &x->voter_caps;
-    for (int k = 0; k < caps->count; k++) {
-        memset(x->voter_counts, 0, (size_t)caps->labels[k] * sizeof(int));
-        for (int i = 0; i < e->count; i++)
-            if ((voters >> i) & 1 && ++x->voter_counts[caps->label[k][e->site[i]]] > caps->cap[k])
-                return 0;
-    }
-    return 1;
+    int set[MOST_REPLICAS], count = 0;
+    for (int i = 0; i < e->count && x->voter_rules.rules; i++)
+        if ((voters >> i) & 1)
+            set[count++] = e->site[i];
+    return sites_obey(&x->voter_rules, set, count, x->counts);
 }
 
 static void take(evaluation_of_set *e, int a, replica_mask voters, double value, double normal)
@@ -224,7 +221,7 @@ static void try_voters(evaluation_of_set *e, replica_mask voters, int chosen, in
 {
     loss_problem *x = e->x;
     if (chosen == x->voters) {
-        if ((voters & e->must_vote) != e->must_vote || !(voters & leaders) || !voter_caps_fit(e, voters))
+        if ((voters & e->must_vote) != e->must_vote || !(voters & leaders) || !voters_obey(e, voters))
             return;
         for (int a = 0; a < e->count; a++) {
             double normal, value;

@@ -59,7 +59,7 @@ typedef struct {
     double all_probability;
     int replicas_min, replicas_max, voters, quorum, leader_may_move;
     unsigned char *may_hold, *must_hold, *may_vote, *must_vote, *may_lead;
-    cap_levels replica_caps, voter_caps;
+    family_list replica_rules, voter_rules;
     moved_clients moved;
     double step;               /* every score is a multiple of it; 0: unknown */
 
@@ -88,7 +88,7 @@ typedef struct {
     double *relay;             /* the same x intervals x MOST_REPLICAS: weight of relayed reads by replica */
     int *near_replica;         /* intervals x MOST_REPLICAS x MOST_REPLICAS: places of the replicas by distance from each */
     int *set;                  /* descents */
-    int *voter_counts;         /* caps of voters, MAX_LEVELS x sites */
+    int *counts;               /* of a family of rules */
     long evaluations;
     double effort, next_pause;
     int (*pause)(void *);

@@ -7,7 +7,7 @@
  *   sum_s lambda_s (X_s - T_s) >= sum_s lambda_s [ rest_s - T_s + sum_c min(u_sc, fixed_sc) ] + sum_{j chosen} rho_j
  *   rho_j = sum_s lambda_s sum_{c: j before c's first fixed replica} min(0, cost_s[j][c] - u_sc)          (j not lost in s)
  *
- * so that a part of the search is closed where the right side, with the least rho that the size and the caps allow, is >= 0:
+ * so that a part of the search is closed where the right side, with the least rho that the size and the rules allow, is >= 0:
  * each of its sets has an s with X_s >= T_s. A scenario may have prices of sites besides, which count for every replica: rho_js
  * then has the price of j, of either sign, and rest_s those of the replicas that are fixed. A budget is such a scenario.
  *
@@ -21,7 +21,7 @@
 
 #include <stddef.h>
 
-#include "kernel.h" /* PAD, BIG, FREE, IN, OUT, cap_levels, the loops over clients */
+#include "kernel.h" /* PAD, BIG, FREE, IN, OUT, families of sites, the loops over clients */
 
 typedef struct {
     const double *cost;         /* sites x padded, >= 0; NULL: the clients cost nothing */
@@ -41,7 +41,7 @@ typedef enum { VOTERS_NONE, VOTERS_FOUND, VOTERS_UNKNOWN } voters_found;
 typedef struct {
     int sites, clients, padded;
     int replicas_min, replicas_max;
-    const cap_levels *caps;     /* of replicas, on nested levels */
+    const family_list *rules;   /* of replicas; of several families the one that asks for most bounds a state */
     int scenarios;
     const scenario *scenario;   /* thresholds may fall while the tree runs: `leaf` lowers them */
     int votes;                  /* 1: a state has as many bytes again, FREE, IN or OUT as a voter, and the tree branches on
@@ -63,7 +63,7 @@ typedef struct {
      * them to `voters` and their number to `count`. `effort` is what may be done about it, and then what was. NULL: not asked. */
     voters_found (*fit)(void *self, const unsigned char *state, int most, const double *slack, double *effort, int *voters,
                         int *count);
-    /* A complete set, ascending or not, that obeys size and caps. Returns 1 to stop the search (first success). */
+    /* A complete set, ascending or not, that obeys size and rules. Returns 1 to stop the search (first success). */
     int (*leaf)(void *self, const int *replicas, int count);
 } scenario_question;
 
@@ -106,7 +106,7 @@ typedef struct {
     double effort, next_pause;  /* elementary operations, about a nanosecond each */
     int paused;                 /* 1: the limit was reached; 2: out of memory */
     int *set;                   /* sites: a set that is enumerated */
-    int *counts;                /* caps of the set: MAX_LEVELS x sites */
+    int *counts;                /* of a family */
     int *listed;                /* sites: those that matter, or voters */
     double *gain, *vote_gain, *vote_cost; /* sites: what the bound rises by without each as a replica, without and with it
                                    as a voter ... */
@@ -170,7 +170,7 @@ struct scenario_bound {
     double *kept_weight, *kept_value; /* active: scratch */
     double *part;               /* active x sites: rho by scenario */
     double *rho, *best_rho;     /* by position of the free site */
-    int *selected, selected_count, best_count, *order;
+    int *selected, selected_count, best_count, *order, *candidate;
     unsigned char *chosen, *best_chosen; /* by position */
     double next;                /* least rho that was left out at the best multipliers, 0 if none */
     double last;                /* largest selected rho there */
@@ -179,7 +179,7 @@ struct scenario_bound {
     int *ranks;                 /* scratch: padded */
     int *in_force;
     double *force_weight;
-    int *counts;
+    int *counts;                /* of a family */
     double total;               /* sum_s weight_s T_s / scale at the best multipliers */
     double weight_zero;         /* weight of scenario 0 there, over its scale */
     int rows;                   /* scenarios that the arrays have room for */

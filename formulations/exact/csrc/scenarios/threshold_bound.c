@@ -10,31 +10,66 @@
 #define WEIGHT_RATE 0.4     /* of the exponentiated gradient on the weights */
 #define OVERSHOOT 1e-4      /* the steps aim at this share of the thresholds above what closes */
 
-/* The `most` least rho that the caps allow, without those above 0 that the least size does not need; their sum. */
-static double choose(const scenario_question *q, scenario_bound *b, const unsigned char *state)
+/* The `most` least rho, without those above 0 that the least size does not need; their sum. */
+static double choose_freely(const scenario_question *q, scenario_bound *b)
 {
     int n = b->free_count, most = b->most, least = q->replicas_min - b->in_count, count = 0;
     double sum = 0.0;
-    memset(b->chosen, 0, (size_t)n);
-    if (q->caps->count == 0) {
-        for (int i = 0; i < n; i++) { /* insertion into the list of the least so far */
-            int at = count;
-            if (count == most) {
-                if (most == 0 || b->rho[i] >= b->rho[b->selected[count - 1]])
-                    continue;
-                at = count - 1;
-            } else
-                count++;
-            while (at > 0 && b->rho[b->selected[at - 1]] > b->rho[i]) {
-                b->selected[at] = b->selected[at - 1];
-                at--;
-            }
-            b->selected[at] = i;
+    for (int i = 0; i < n; i++) { /* insertion into the list of the least so far */
+        int at = count;
+        if (count == most) {
+            if (most == 0 || b->rho[i] >= b->rho[b->selected[count - 1]])
+                continue;
+            at = count - 1;
+        } else
+            count++;
+        while (at > 0 && b->rho[b->selected[at - 1]] > b->rho[i]) {
+            b->selected[at] = b->selected[at - 1];
+            at--;
         }
-        while (count > 0 && count > least && b->rho[b->selected[count - 1]] > 0.0)
-            count--;
-    } else {
-        const cap_levels *caps = q->caps;
+        b->selected[at] = i;
+    }
+    while (count > 0 && count > least && b->rho[b->selected[count - 1]] > 0.0)
+        count--;
+    for (int i = 0; i < count; i++)
+        sum += b->rho[b->selected[i]];
+    b->selected_count = count;
+    return sum;
+}
+
+/* The least sum of rho that a family of rules allows, by the greedy of its matroid over b->order; the sites that make it. */
+static double choose_in_family(const scenario_question *q, scenario_bound *b, const site_family *f, const unsigned char *state,
+                               int *chosen, int *count)
+{
+    int least = q->replicas_min, most = q->replicas_max;
+    double sum = 0.0;
+    *count = 0;
+    begin_count(f, b->counts);
+    for (int j = 0; j < q->sites; j++)
+        if (state[j] == IN)
+            count_site(f, b->counts, j, 1);
+    for (int o = 0; o < b->free_count; o++) {
+        int i = b->order[o], site = b->free_site[i];
+        double rho = b->rho[i];
+        if (rho >= 0.0 && still_needed(f, b->counts, least) <= 0)
+            break;
+        if (rho < 0.0 ? !take_site(f, b->counts, site, least, most) : !take_needed_site(f, b->counts, site, least, most))
+            continue;
+        sum += rho;
+        chosen[(*count)++] = i;
+    }
+    return sum;
+}
+
+/* The least sum of rho over the sites that a set may add; of several families of rules that of the one that asks for most. */
+static double choose(const scenario_question *q, scenario_bound *b, const unsigned char *state)
+{
+    int n = b->free_count;
+    double sum;
+    memset(b->chosen, 0, (size_t)n);
+    if (!q->rules->rules)
+        sum = choose_freely(q, b);
+    else {
         for (int i = 0; i < n; i++)
             b->order[i] = i;
         for (int gap = n / 2; gap > 0; gap = gap == 2 ? 1 : gap * 5 / 11) /* Shell's sort */
@@ -44,31 +79,19 @@ static double choose(const scenario_question *q, scenario_bound *b, const unsign
                     b->order[at] = b->order[at - gap];
                 b->order[at] = moved;
             }
-        for (int k = 0; k < caps->count; k++) {
-            int *held = b->counts + (size_t)k * (size_t)q->sites;
-            memset(held, 0, (size_t)caps->labels[k] * sizeof(int));
-            for (int j = 0; j < q->sites; j++)
-                if (state[j] == IN)
-                    held[caps->label[k][j]]++;
-        }
-        for (int o = 0; o < n && count < most; o++) {
-            int site = b->free_site[b->order[o]], fits = 1;
-            if (count >= least && b->rho[b->order[o]] > 0.0)
-                break;
-            for (int k = 0; k < caps->count && fits; k++)
-                fits = b->counts[(size_t)k * (size_t)q->sites + (size_t)caps->label[k][site]] < caps->cap[k];
-            if (!fits)
+        sum = choose_in_family(q, b, &q->rules->family[0], state, b->selected, &b->selected_count);
+        for (int k = 1; k < q->rules->count; k++) {
+            int count;
+            double least = choose_in_family(q, b, &q->rules->family[k], state, b->candidate, &count);
+            if (least <= sum)
                 continue;
-            for (int k = 0; k < caps->count; k++)
-                b->counts[(size_t)k * (size_t)q->sites + (size_t)caps->label[k][site]]++;
-            b->selected[count++] = b->order[o];
+            sum = least;
+            b->selected_count = count;
+            memcpy(b->selected, b->candidate, (size_t)count * sizeof(int));
         }
     }
-    for (int i = 0; i < count; i++) {
-        sum += b->rho[b->selected[i]];
+    for (int i = 0; i < b->selected_count; i++)
         b->chosen[b->selected[i]] = 1;
-    }
-    b->selected_count = count;
     return sum;
 }
 

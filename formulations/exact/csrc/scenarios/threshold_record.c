@@ -10,7 +10,7 @@
  *   3 B   site: the part where the site is IN comes first, then that where it is OUT
  *   7 B   site: the part where it votes (and is IN), then that where it does not vote (only questions with `votes`)
  *   4 E   all sets that are left were evaluated
- *   5 Z   there is no set: sizes, caps, or voters
+ *   5 Z   there is no set: sizes, rules, or voters
  *   6 V   no voters: as X; the assignment bound of each scenario alone leaves too little for the voters of any set, all
  *         scenarios together (only questions with a function `fit`)
  *

@@ -26,9 +26,11 @@ scenario_bound *bound_alloc(const scenario_question *q)
     b->ranks = malloc(p * sizeof(int));
     b->in_force = malloc(s * sizeof(int));
     b->force_weight = malloc(s * sizeof(double));
-    b->counts = malloc(MAX_LEVELS * n * sizeof(int));
+    b->candidate = malloc(n * sizeof(int));
+    b->counts = malloc((size_t)longest_count(q->rules) * sizeof(int));
     if (!b->free_site || !b->rho || !b->best_rho || !b->selected || !b->order || !b->chosen || !b->best_chosen ||
-        !b->direction || !b->unit || !b->ranks || !b->in_force || !b->force_weight || !b->counts) {
+        !b->direction || !b->unit || !b->ranks || !b->in_force || !b->force_weight ||
+        !b->candidate || !b->counts) {
         bound_free(b);
         return NULL;
     }
@@ -82,6 +84,7 @@ void bound_free(scenario_bound *b)
     free(b->ranks);
     free(b->in_force);
     free(b->force_weight);
+    free(b->candidate);
     free(b->counts);
     free(b);
 }

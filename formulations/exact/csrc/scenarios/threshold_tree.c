@@ -66,7 +66,7 @@ int tree_open(scenario_tree *t, const scenario_question *q, const unsigned char 
     t->node_steps = LATER_STEPS;
     t->work = bound_alloc(q);
     t->set = malloc((S + 1) * sizeof(int));
-    t->counts = malloc((MAX_LEVELS * S + 1) * sizeof(int));
+    t->counts = malloc((size_t)longest_count(q->rules) * sizeof(int));
     t->listed = malloc((S + 1) * sizeof(int));
     t->gain = malloc((S + 1) * sizeof(double));
     t->vote_gain = malloc((S + 1) * sizeof(double));
@@ -129,26 +129,13 @@ double tree_least_normal(const scenario_tree *t)
     return least;
 }
 
-static int caps_fit(const scenario_tree *t, int count)
-{
-    const scenario_question *q = t->question;
-    const cap_levels *caps = q->caps;
-    for (int k = 0; k < caps->count; k++) {
-        memset(t->counts, 0, (size_t)caps->labels[k] * sizeof(int));
-        for (int i = 0; i < count; i++)
-            if (++t->counts[caps->label[k][t->set[i]]] > caps->cap[k])
-                return 0;
-    }
-    return 1;
-}
-
 /* Sets of `size` sites, those after `count` from the free sites behind `first`. `bound` is the bound of the node without
  * the reduced costs of sites that are left, and with those of the set so far: it closes most sets. 1: stop. */
 static int enumerate(scenario_tree *t, int first, int count, int size, double bound)
 {
     const scenario_bound *b = t->work;
     if (count == size) {
-        if (bound >= 0.0 || !caps_fit(t, count))
+        if (bound >= 0.0 || !sites_obey(t->question->rules, t->set, count, t->counts))
             return 0;
         t->leaves++;
         t->effort += 1000.0 + 20.0 * t->question->clients;
@@ -312,27 +299,44 @@ static int evaluate_sets(scenario_tree *t, const unsigned char *state, int in, d
     return stop;
 }
 
-/* Take the free sites of full domains away; 0 where the sites fixed in break a cap. */
-static int close_full_domains(scenario_tree *t, unsigned char *state)
+/* Take the free sites away for which a rule leaves no room; 0 where no set that obeys each rule is left. */
+static int close_without_room(scenario_tree *t, unsigned char *state)
 {
     const scenario_question *q = t->question;
-    const cap_levels *caps = q->caps;
-    for (int k = 0; k < caps->count; k++) {
-        const int *label = caps->label[k];
-        memset(t->counts, 0, (size_t)caps->labels[k] * sizeof(int));
-        for (int j = 0; j < q->sites; j++)
-            t->counts[label[j]] += state[j] == IN;
+    int in = 0, least = q->replicas_min, most = q->replicas_max;
+    if (!q->rules->rules)
+        return 1;
+    for (int j = 0; j < q->sites; j++)
+        if (state[j] == IN)
+            t->set[in++] = j;
+    for (int k = 0; k < q->rules->count; k++) {
+        const site_family *f = &q->rules->family[k];
+        begin_count(f, t->counts);
+        if (!count_all(f, t->counts, t->set, in, least, most))
+            return 0;
         for (int j = 0; j < q->sites; j++) {
-            if (t->counts[label[j]] > caps->cap[k])
-                return 0;
-            if (state[j] == FREE && t->counts[label[j]] == caps->cap[k])
+            if (state[j] != FREE)
+                continue;
+            if (take_site(f, t->counts, j, least, most))
+                count_site(f, t->counts, j, -1);
+            else
                 state[j] = OUT;
         }
+    }
+    for (int k = 0; k < q->rules->count; k++) {
+        const site_family *f = &q->rules->family[k];
+        begin_count(f, t->counts);
+        count_all(f, t->counts, t->set, in, least, most);
+        for (int j = 0; j < q->sites; j++)
+            if (state[j] == FREE)
+                take_needed_site(f, t->counts, j, least, most);
+        if (still_needed(f, t->counts, least) > 0)
+            return 0;
     }
     return 1;
 }
 
-static void record_full_domains(scenario_tree *t, const unsigned char *before, const unsigned char *state)
+static void record_without_room(scenario_tree *t, const unsigned char *before, const unsigned char *state)
 {
     int sites = t->question->sites, out = 0;
     for (int j = 0; j < sites; j++)
@@ -357,7 +361,7 @@ static tree_outcome step(scenario_tree *t)
     unsigned char *state = t->scratch_state;
     int in = 0, free_count = 0, voters = 0, vote = 0;
     memcpy(state, node.state, state_length(q));
-    int kept = close_full_domains(t, state);
+    int kept = close_without_room(t, state);
     for (int j = 0; j < q->sites; j++) {
         in += state[j] == IN;
         free_count += state[j] == FREE;
@@ -373,7 +377,7 @@ static tree_outcome step(scenario_tree *t)
     if (t->paused)
         return t->paused == 2 ? TREE_NO_MEMORY : TREE_PAUSED; /* the node stays where it is */
     t->nodes += !few;
-    record_full_domains(t, node.state, state);
+    record_without_room(t, node.state, state);
     if (value >= 0.0) {
         if (value >= BIG)
             record_value(&t->record, 5.0);

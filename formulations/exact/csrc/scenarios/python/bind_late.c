@@ -202,13 +202,13 @@ static int take_scenario(PyObject *scenarios, late_problem *x, int s)
 
 PyDoc_STRVAR(search_thresholds_doc,
              "search_thresholds(orders, scenarios, may, must, (sites, clients, leader, least, most, root_steps, steps),\n"
-             "                  caps, seconds, record, leaf) -> (outcome, nodes, bounds, leaves, record)\n--\n\n"
+             "                  rules, seconds, record, leaf) -> (outcome, nodes, bounds, leaves, record)\n--\n\n"
              "Search the replica sets of a leader; outcome: tree_outcome of scenario.h. The record (float64) is None where\n"
              "it would be longer than `record` numbers.");
 
 static PyObject *py_search_thresholds(PyObject *self, PyObject *args)
 {
-    PyObject *orders, *scenarios, *may, *must, *caps, *result = NULL;
+    PyObject *orders, *scenarios, *may, *must, *rules, *result = NULL;
     late_problem x = {0};
     caller c = {0};
     double seconds;
@@ -217,7 +217,7 @@ static PyObject *py_search_thresholds(PyObject *self, PyObject *args)
     (void)self;
     if (!PyArg_ParseTuple(args, "OO!OO(iiiiiii)O!dnO", &orders, &PyTuple_Type, &scenarios, &may, &must, &x.sites, &x.clients,
                           &x.leader, &x.question.replicas_min, &x.question.replicas_max, &root_steps, &steps, &PyTuple_Type,
-                          &caps, &seconds, &record, &c.leaf))
+                          &rules, &seconds, &record, &c.leaf))
         return NULL;
     if (x.sites < 1 || x.clients < 0 || x.clients > INT_MAX - PAD || x.leader < 0 || x.leader >= x.sites ||
         PyTuple_Size(scenarios) < 1 || PyTuple_Size(scenarios) > INT_MAX) {
@@ -227,7 +227,7 @@ static PyObject *py_search_thresholds(PyObject *self, PyObject *args)
     x.padded = (x.clients + PAD - 1) / PAD * PAD;
     good = (x.rank = read_ranks(orders, x.clients, x.sites, (size_t)x.padded)) &&
            (x.may = copy_buffer(may, (size_t)x.sites)) && (x.must = copy_buffer(must, (size_t)x.sites)) &&
-           read_levels(caps, &x.caps, x.sites);
+           read_families(rules, &x.rules, x.sites);
     if (good) {
         x.scenarios = (int)PyTuple_Size(scenarios);
         x.given = calloc((size_t)x.scenarios, sizeof *x.given);

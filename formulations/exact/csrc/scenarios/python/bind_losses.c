@@ -71,7 +71,7 @@ static int read_moved(PyObject *given, loss_problem *x)
 
 PyDoc_STRVAR(losses_doc,
              "losses(rtt, order, near, relay, site_rtt, (first_row, hop, rounds), direct, loss_of, probability, moved, flags,\n"
-             "       caps, voter_caps,\n"
+             "       rules, voter_rules,\n"
              "       (clients, sites, intervals, losses, least, most, voters, quorum, leader_may_move, goal),\n"
              "       (quorum_weight, step, ceiling)) -> context");
 
@@ -92,15 +92,15 @@ static int read_intervals(PyObject *first_row, PyObject *hop, PyObject *rounds, 
 
 static PyObject *py_losses(PyObject *self, PyObject *args)
 {
-    PyObject *rtt, *order, *near, *relay, *site_rtt, *direct, *loss_of, *probability, *moved, *flags, *rcaps, *vcaps;
+    PyObject *rtt, *order, *near, *relay, *site_rtt, *direct, *loss_of, *probability, *moved, *flags, *of_replicas, *of_voters;
     PyObject *first_row, *hop, *rounds;
     (void)self;
     loss_problem *x = calloc(1, sizeof(loss_problem));
     if (!x)
         return PyErr_NoMemory();
     if (!PyArg_ParseTuple(args, "OOOOO(OOO)OOOOOO!O!(iiiiiiiiii)(ddd)", &rtt, &order, &near, &relay, &site_rtt, &first_row,
-                          &hop, &rounds, &direct, &loss_of, &probability, &moved, &flags, &PyTuple_Type, &rcaps, &PyTuple_Type,
-                          &vcaps, &x->clients, &x->sites, &x->intervals, &x->losses, &x->replicas_min, &x->replicas_max, &x->voters, &x->quorum,
+                          &hop, &rounds, &direct, &loss_of, &probability, &moved, &flags, &PyTuple_Type, &of_replicas, &PyTuple_Type,
+                          &of_voters, &x->clients, &x->sites, &x->intervals, &x->losses, &x->replicas_min, &x->replicas_max, &x->voters, &x->quorum,
                           &x->leader_may_move, &x->goal, &x->quorum_weight, &x->step, &x->ceiling))
         goto failed;
     if (x->clients < 0 || x->clients > INT_MAX - PAD || x->sites < 1 || x->intervals < 1 || x->losses < 0 || x->losses > x->sites ||
@@ -115,8 +115,8 @@ static PyObject *py_losses(PyObject *self, PyObject *args)
         !(x->site_rtt = copy_buffer(site_rtt, S * S * 8)) || !read_intervals(first_row, hop, rounds, x) || !(x->direct = copy_buffer(direct, S * 8)) ||
         !(x->loss_of = copy_buffer(loss_of, S * sizeof(int))) ||
         !(x->probability = copy_buffer(probability, (size_t)x->losses * 8)) ||
-        !read_moved(moved, x) || !(x->may_hold = copy_buffer(flags, S * 5)) || !read_levels(rcaps, &x->replica_caps, x->sites) ||
-        !read_levels(vcaps, &x->voter_caps, x->sites))
+        !read_moved(moved, x) || !(x->may_hold = copy_buffer(flags, S * 5)) || !read_families(of_replicas, &x->replica_rules, x->sites) ||
+        !read_families(of_voters, &x->voter_rules, x->sites))
         goto failed;
     x->must_hold = x->may_hold + S;
     x->may_vote = x->may_hold + 2 * S;

@@ -31,32 +31,6 @@ int end_call(call_limit *limit)
     return !limit->raised;
 }
 
-int read_levels(PyObject *list, cap_levels *out, int sites)
-{
-    Py_ssize_t n = PyTuple_Size(list);
-    if (n < 0 || n > MAX_LEVELS) {
-        if (n >= 0)
-            PyErr_Format(PyExc_ValueError, "at most %d levels of caps", MAX_LEVELS);
-        return 0;
-    }
-    for (Py_ssize_t k = 0; k < n; k++) {
-        PyObject *labels;
-        int cap, count;
-        if (!PyArg_ParseTuple(PyTuple_GetItem(list, k), "Oii", &labels, &cap, &count) ||
-            !(out->label[k] = copy_buffer(labels, (size_t)sites * sizeof(int))))
-            return 0;
-        out->count = (int)k + 1;
-        out->cap[k] = cap;
-        out->labels[k] = count;
-        for (int s = 0; s < sites; s++)
-            if (count > sites || out->label[k][s] < 0 || out->label[k][s] >= count) {
-                PyErr_SetString(PyExc_ValueError, "cap labels must run from 0 to at most sites - 1");
-                return 0;
-            }
-    }
-    return 1;
-}
-
 int *read_ranks(PyObject *orders, int clients, int sites, size_t padded)
 {
     int *order = copy_buffer(orders, (size_t)clients * (size_t)sites * sizeof(int));

@@ -1,8 +1,9 @@
-/* What the bindings of all kinds of questions share: limits of a call, caps and ranks. */
+/* What the bindings of all kinds of questions share: limits of a call, rules and ranks. */
 #ifndef EXACT_BINDING_H
 #define EXACT_BINDING_H
 
 #include "buffers.h"
+#include "read_families.h"
 #include "scenario.h"
 
 /* Of one call, during which the GIL is released. */
@@ -18,8 +19,6 @@ int end_call(call_limit *limit);
 /* scenario_tree.pause, for a call_limit: 1 when the time is up or a signal handler raised. */
 int pause_call(void *limit);
 
-/* Caps from a tuple of (labels, cap, how many labels); 0 with the exception set. */
-int read_levels(PyObject *list, cap_levels *out, int sites);
 /* Ranks by site and client from sites in the order of each client; NULL with the exception set. */
 int *read_ranks(PyObject *orders, int clients, int sites, size_t padded);
 
