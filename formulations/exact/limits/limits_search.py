@@ -125,6 +125,10 @@ class LimitsSearch:
         self.clients: IntArray = np.nonzero(counted)[0]
         rtt = demand.client_rtt[0][self.clients]
         self._orders: IntArray = np.argsort(rtt, axis=1, kind="stable").astype(np.int32)
+        near, self._relay = demand.near[0][self.clients], demand.relay[0][self.clients]
+        self._near_costs = near[:, np.newaxis] * rtt
+        self._direct = demand.direct[0] @ demand.client_rtt[0]
+        self._rules: dict[int, Rules] = {}
         self._started = time.perf_counter()
         if self.options.settings["certificate"]:
             self.records = {}
@@ -245,14 +249,16 @@ class LimitsSearch:
     def _leaders(self) -> list[tuple[int, float]]:
         """Leaders and what they cost at least: every client at its best site, and the quorum."""
         demand, rules = self.problem.demand, self.problem.rules
-        rtt, between = demand.client_rtt[0], demand.site_rtt[0]
-        near, relay = demand.near[0][self.clients], demand.relay[0][self.clients]
-        hold = np.nonzero(rules.may_hold)[0]
+        between, hold = demand.site_rtt[0], np.nonzero(rules.may_hold)[0]
+        nearby = np.ascontiguousarray(self._near_costs[:, hold])
+        least = float(nearby.min(axis=1).sum())
         floors = []
         for leader in np.nonzero(rules.may_lead)[0].tolist():
-            costs = near * rtt[np.ix_(self.clients, hold)].T + relay * between[hold, leader, None]
-            waits = np.sort(between[leader][rules.may_vote])
-            floor = float(costs.min(axis=0).sum() + demand.direct[0] @ rtt[:, leader])
+            if self._relay.any():
+                costs = nearby + np.multiply.outer(self._relay, between[hold, leader])
+                least = float(costs.min(axis=1).sum())
+            waits = np.partition(between[leader][rules.may_vote], rules.quorum - 1)
+            floor = least + float(self._direct[leader])
             floor += float(demand.quorum[0] * waits[rules.quorum - 1])
             floors.append((floor * (1 - 1e-12), leader))
         self.floors = {leader: max(floor, self.floor) for floor, leader in floors}
@@ -269,10 +275,13 @@ class LimitsSearch:
             votes = VotePrices.of(rules, linear.voter, leader)
             spent += float(votes.prices[: votes.others].sum())
             free = np.sort(linear.replica[rules.may_hold & ~fixed])
-            within = np.nonzero(spent + np.cumsum(np.append(0.0, free)) <= allowed)[0]
-            count = int(fixed.sum()) + (int(within[-1]) if len(within) else 0)
+            within = np.nonzero(spent + np.cumsum(free) <= allowed)[0]
+            count = int(fixed.sum()) + (int(within[-1]) + 1 if len(within) else 0)
             most = min(most, count)
-        return dataclasses.replace(rules, replicas_max=max(rules.replicas_min, most))
+        most = max(rules.replicas_min, most)
+        if most not in self._rules:
+            self._rules[most] = dataclasses.replace(rules, replicas_max=most)
+        return self._rules[most]
 
     def _linear(self, linear: LinearCost) -> LinearCost:
         """Return a function with the votes in the prices of replicas where all of them vote."""
@@ -283,7 +292,7 @@ class LimitsSearch:
     def _scenarios(self, leader: int) -> list[Scenario]:
         """The limits, and the objective, whose threshold falls."""
         demand, rules = self.problem.demand, self.problem.rules
-        rtt, between = demand.client_rtt[0], demand.site_rtt[0]
+        between = demand.site_rtt[0]
         scenarios = []
         for limit, allowed in zip(self._limits, self.allowed, strict=True):
             linear = self._linear(limit.linear(leader))
@@ -299,9 +308,8 @@ class LimitsSearch:
                     linear.replica,
                 )
             )
-        reads = demand.near[0][self.clients] * rtt[self.clients].T
-        reads = reads + demand.relay[0][self.clients] * between[:, leader, np.newaxis]
-        direct = float(demand.direct[0] @ rtt[:, leader])
+        reads = (self._near_costs + np.multiply.outer(self._relay, between[:, leader])).T
+        direct = float(self._direct[leader])
         waits = QuorumWait.of(rules, between[leader], float(demand.quorum[0]))
         prices, votes, added = None, None, self.problem.added_cost(leader)
         if added is not None:
