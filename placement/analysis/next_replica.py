@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from placement.analysis.present_rules import counted
 from placement.analysis.varied_counts import objective_words, plan_columns, value_in_ms
 from placement.checks import function, instance_of
 from placement.errors import InputError
@@ -58,7 +59,8 @@ def next_replicas(
     Parameters
     ----------
     plan
-        What runs today, with its constraints: they hold for every row.
+        What runs today, with its constraints: they hold for every row. Replicas and voters by name
+        count as their number.
     instance
         Another instance with the same names, for example with a demand that has grown; None: that
         of the plan. A present replica at a site that it does not have counts as lost.
@@ -90,6 +92,7 @@ def next_replicas(
     if progress is not None:
         function(progress, "progress")
     problem = plan.problem if instance is None else plan.problem.replace(instance=instance)
+    problem = counted(problem)
     refuse_waits(problem, "the worth of the next replica")
     known = set(problem.instance.sites)
     held = [site for site in plan.replicas if site in known]

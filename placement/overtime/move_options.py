@@ -1,4 +1,4 @@
-"""The options about moves from the configuration that runs today."""
+"""The options about moves from the configuration that runs today, or from interval to interval."""
 
 from __future__ import annotations
 
@@ -9,24 +9,33 @@ from placement.cli import argument_types as types
 from placement.errors import InputError
 
 if TYPE_CHECKING:
+    from placement.evaluation.moves import Moves
     from placement.problem import Problem
 
-__all__ = ["add_moves", "with_moves"]
+__all__ = ["add_moves", "read_moves", "with_moves"]
 
 _PARTS = ("add", "remove", "promote", "demote", "leader")
 _LARGEST = 1e9
 
 
-def add_moves(parser: argparse.ArgumentParser) -> None:
-    """Add the options that :func:`with_moves` reads, beside ``--from``."""
-    group = parser.add_argument_group("moves (from the configuration of --from)")
-    group.add_argument(
-        "--max-moves",
-        type=types.whole(),
-        metavar="K",
-        help="most changes: a site that gains or loses a replica or a vote, another leader; a "
-        "replica that goes to another site is two changes",
-    )
+def add_moves(
+    parser: argparse.ArgumentParser,
+    title: str = "moves (from the configuration of --from)",
+    *,
+    limit: bool = True,
+) -> None:
+    """Add the options that :func:`read_moves` reads; `limit`: that on the number of changes too."""
+    group = parser.add_argument_group(title)
+    if limit:
+        group.add_argument(
+            "--max-moves",
+            type=types.whole(),
+            metavar="K",
+            help="most changes: a site that gains or loses a replica or a vote, another leader; a "
+            "replica that goes to another site is two changes",
+        )
+    else:
+        parser.set_defaults(max_moves=None)
     group.add_argument(
         "--move-price",
         action="append",
@@ -52,44 +61,62 @@ def add_moves(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def read_moves(args: argparse.Namespace) -> Moves | None:
+    """Return the moves of the options; None where none of them is given.
+
+    Raises
+    ------
+    InputError
+        For a part that is none, a price that is none.
+    """
+    if not _given(args):
+        return None
+    from placement.evaluation.moves import Moves
+
+    return Moves(
+        **_prices(args.move_price),
+        at_most=args.max_moves,
+        horizon=1.0 if args.move_horizon is None else args.move_horizon,
+        copy_gb=args.copy_gb,
+        stored_gb=args.replica_gb,
+    )
+
+
 def with_moves(problem: Problem, args: argparse.Namespace) -> Problem:
     """Return the question with the present configuration and the moves of the options.
 
     Raises
     ------
     InputError
-        For moves without ``--from``, a part that is none, a price that is none.
+        As :func:`read_moves`, and for moves without ``--from``.
     """
-    limits = {
+    moves = read_moves(args)
+    if moves is None:
+        return problem
+    if args.present is None:
+        option, value = next(iter(_given(args).items()))
+        raise InputError(
+            "moves from no present configuration",
+            field=option,
+            value=value,
+            expected="--from PLAN, the configuration that runs today",
+        )
+    from placement.cli.price_options import present_configuration
+
+    current = present_configuration(problem.instance, args.present)
+    return problem.replace(current=current, moves=moves)
+
+
+def _given(args: argparse.Namespace) -> dict[str, object]:
+    """Return the options that are given, and their values."""
+    values = {
         "--max-moves": args.max_moves,
         "--copy-gb": args.copy_gb,
         "--replica-gb": args.replica_gb,
         "--move-horizon": args.move_horizon,
         "--move-price": args.move_price or None,
     }
-    given = [option for option, value in limits.items() if value is not None]
-    if not given:
-        return problem
-    if args.present is None:
-        raise InputError(
-            "moves from no present configuration",
-            field=given[0],
-            value=limits[given[0]],
-            expected="--from PLAN, the configuration that runs today",
-        )
-    from placement.cli.price_options import present_configuration
-    from placement.evaluation.moves import Moves
-
-    return problem.replace(
-        current=present_configuration(problem.instance, args.present),
-        moves=Moves(
-            **_prices(args.move_price),
-            at_most=args.max_moves,
-            horizon=1.0 if args.move_horizon is None else args.move_horizon,
-            copy_gb=args.copy_gb,
-            stored_gb=args.replica_gb,
-        ),
-    )
+    return {option: value for option, value in values.items() if value is not None}
 
 
 def _prices(given: list[str]) -> dict[str, float]:

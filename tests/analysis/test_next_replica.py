@@ -8,6 +8,7 @@ import pytest
 
 import placement
 from placement.analysis.next_replica import next_replicas
+from placement.analysis.present_rules import LIFTED, counted
 from placement.errors import InputError
 from placement.io import save_instance
 from placement.testing.small_worlds import optimum, random_instance
@@ -164,3 +165,39 @@ def test_a_plan_of_a_changed_instance_carries_it(run, tmp_path):
     assert outcome.code == 0
     assert gone not in placement.io.load_plan(plan).problem.instance.sites
     assert run("check", plan).code == 0
+
+
+def test_rules_of_the_plan_hold_until_they_are_lifted(run, tmp_path):
+    """A pinned plan has nothing to gain, and the output says why."""
+    save_instance(priced(4), tmp_path / "mine")
+    folder, plan = tmp_path / "mine", tmp_path / "plan.json"
+    best = placement.solve(placement.Problem(priced(4), replicas=2, voters=1))
+    worse = [site for site in priced(4).sites if site not in best.replicas][:2]
+    pinned = ("--pin", ",".join(worse), "--leader", worse[0])
+    assert run("solve", folder, "--replicas", 2, "--voters", 1, *pinned, "-o", plan).code == 0
+    asked = ("next", folder, "--from", plan, "--moves")
+    held = run(*asked)
+    assert f"pinned: {worse[0]}, {worse[1]}" in held.out
+    assert [row["changes"] for row in run(*asked, "--json").document["rows"]] == [0]
+    for lifted in ("pins,leader", "all"):
+        rows = run(*asked, "--lift", lifted, "--json").document["rows"]
+        assert rows[-1]["mean_latency"] == pytest.approx(best.mean_latency)
+        assert rows[-1]["gain"] > 0
+    dear = run(*asked, "--lift", "all", "--move-price", "1e6", "--json").document["rows"]
+    assert [row["gain"] for row in dear] == [0]
+    assert "no such rule" in run(*asked, "--lift", "pin").err
+    assert "--moves too" in run(*asked[:-1], "--move-price", 3).err
+    for name in LIFTED:
+        assert f"{name}," in " ".join(run("next", "--help").out.split())
+
+
+def test_sites_by_name_say_what_runs_and_not_that_they_must_stay():
+    instance = priced(4)
+    best = placement.solve(placement.Problem(instance, replicas=2, voters=2))
+    names = [site for site in instance.sites if site not in best.replicas][:2]
+    named = placement.Problem(instance, replicas=names, voters=names)
+    plan = placement.solve(named)
+    table = next_replicas(plan)
+    assert table[table["change"] == "best"]["mean_latency"].iloc[0] == best.mean_latency
+    assert counted(named).rules.replicas_max == 2
+    assert (table["change"] == "add").sum() == len(instance.sites) - 2

@@ -18,11 +18,14 @@ from placement.cli.table_output import (
     show_table,
 )
 from placement.errors import InputError
+from placement.overtime.move_options import add_moves, read_moves
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from placement.evaluation.moves import Moves
     from placement.plan import Plan
+    from placement.problem import Problem
 
 __all__ = ["add_parser", "run"]
 
@@ -37,7 +40,8 @@ def add_parser(verbs: Subparsers) -> None:
         help="which site to add or to give up next",
         description="From a plan that runs today: what each site would bring as the next replica, "
         "and what each present replica is worth, each with the proven best leader and voters. The "
-        "constraints of the plan hold for every row.",
+        "rules of the plan (pins, leader, diversity, budget) hold for every row unless --lift "
+        "leaves them out; sites given by name as replicas or voters count as their number.",
     )
     add_instance(parser)
     add_prices(parser)
@@ -57,6 +61,14 @@ def add_parser(verbs: Subparsers) -> None:
         help="instead: the best plan with 0, 1, 2, … changes to what runs today, up to K (default: "
         "until no change brings more), each proven, and what each brings",
     )
+    parser.add_argument(
+        "--lift",
+        type=types.names,
+        metavar="RULES",
+        help="rules of the plan that are left out: leader, leaders, pins, voter-pins, forbidden, "
+        "non-voters, diversity, survive, budget, or all",
+    )
+    add_moves(parser, "moves (with --moves)", limit=False)
     add_table_output(parser, plot=False)
     parser.set_defaults(run=run)
 
@@ -64,22 +76,54 @@ def add_parser(verbs: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Load, solve every row, print."""
     from placement.analysis.next_replica import next_replicas
+    from placement.analysis.present_rules import counted
     from placement.io.plan_file import load_plan
 
     check_table_targets(args)
+    moves = read_moves(args)
+    if moves is not None and args.moves is None:
+        raise InputError(
+            "prices or limits of moves",
+            field="--moves",
+            expected="--moves too: only its rows weigh them",
+        )
     plan = load_plan(args.present)
+    question = counted(_lifted(plan.problem, args))
     if args.moves is not None:
-        return _moves(plan, args)
+        return _moves(plan, question, moves, args)
     try:
-        table = next_replicas(plan, instance_from(args))
+        table = next_replicas(plan.replace(problem=question), instance_from(args))
     except InputError as error:
         raise error if error.source else error.at(args.present) from None
     attrs = {str(name): value for name, value in table.attrs.items()}
-    show_table(table, args, document={**attrs, "rows": records(table)}, text=_text(table))
+    text = f"{_text(table)}\n{_question(question)}"
+    show_table(table, args, document={**attrs, "rows": records(table)}, text=text)
     return exit_code_of(table["status"])
 
 
-def _moves(plan: Plan, args: argparse.Namespace) -> int:
+def _lifted(problem: Problem, args: argparse.Namespace) -> Problem:
+    """Return the question of the plan without the rules that ``--lift`` names."""
+    from placement.analysis.present_rules import without_rules
+
+    if args.lift is None:
+        return problem
+    try:
+        return without_rules(problem, [part.strip() for part in args.lift.split(",")])
+    except InputError as error:
+        raise InputError(
+            "no such rule", field="--lift", value=error.value, expected=error.expected
+        ) from None
+
+
+def _question(problem: Problem) -> str:
+    """Return the question that holds for every row, in words."""
+    from placement.problem import describe
+    from placement.text import escape, wrap
+
+    return wrap(f"question of every row: {escape(describe(problem))}")
+
+
+def _moves(plan: Plan, question: Problem, moves: Moves | None, args: argparse.Namespace) -> int:
     """Show what the best plans with 0, 1, 2, … changes bring."""
     from placement.analysis.move_counts import move_counts
     from placement.evaluation.moves import CurrentSites
@@ -88,11 +132,13 @@ def _moves(plan: Plan, args: argparse.Namespace) -> int:
         raise InputError("a plan without a configuration", source=args.present, field="--from")
     try:
         current = CurrentSites(plan.leader, plan.voters, plan.replicas)
-        problem = plan.problem.replace(instance=instance_from(args), current=current)
+        instance, moves = instance_from(args), question.moves if moves is None else moves
+        problem = question.replace(instance=instance, current=current, moves=moves)
         table = move_counts(problem, None if args.moves == _ALL else args.moves)
     except InputError as error:
         raise error if error.source else error.at(args.present) from None
-    show_table(table, args, document={"rows": records(table)}, text=_moves_text(table))
+    text = f"{_moves_text(table)}\n{_question(question.replace(current=None, moves=None))}"
+    show_table(table, args, document={"rows": records(table)}, text=text)
     return exit_code_of(table["status"])
 
 

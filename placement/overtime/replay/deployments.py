@@ -9,6 +9,7 @@ import numpy as np
 
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.errors import InputError
+from placement.model.configuration import Configuration
 from placement.model.instance import Instance
 from placement.overtime.replay.interval_plans import plan_of_all_intervals
 from placement.overtime.replay.trace import Trace
@@ -120,6 +121,17 @@ class Deployments:
         rows = slice(first, last)
         shares = None if self.leader_shares is None else self.leader_shares[rows]
         return Deployments(self.replicas[rows], self.voters[rows], self.preferred[rows], shares)
+
+    def start(self, database: int, may_lead: BoolArray) -> Configuration:
+        """Return the configuration of a database at first, with a leader that may lead, if any.
+
+        That is the preferred leader, or the first voter that may lead.
+        """
+        votes = np.nonzero(self.voters[database])[0].tolist()
+        held = np.nonzero(self.replicas[database])[0].tolist()
+        wish = int(self.preferred[database])
+        able = [site for site in votes if may_lead[site]]
+        return Configuration.of((able or votes)[0] if wish == NOBODY else wish, votes, held)
 
     def leading(self, instance: Instance, shares: Mapping[str, float]) -> Deployments:
         """Return the same with a share of the leaders of every database by site name."""

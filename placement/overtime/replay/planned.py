@@ -149,8 +149,7 @@ class _DatabaseReplay:
                 replicas=[names[site] for site in held],
                 voters=[names[site] for site in votes] if tier == 1 else len(votes),
             )
-        able = [site for site in votes if problem.rules.may_lead[site]]
-        start = Configuration.of((able or votes)[0] if wish == NOBODY else wish, votes, held)
+        start = deployments.start(database, problem.rules.may_lead)
         shares = deployments.leader_shares
         known = shares is not None and bool(shares[database].any())
         given = shares[database] if shares is not None and known else None

@@ -25,6 +25,7 @@ from placement.cli.percentile_options import add_percentile, apply_percentile
 from placement.cli.plan_output import print_json, print_notes
 from placement.cli.table_output import check_table_targets, csv_text, records
 from placement.errors import InputError
+from placement.overtime.move_options import add_moves, read_moves
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,6 +81,7 @@ def add_parser(verbs: Subparsers) -> None:
     )
     add_constraints(parser)
     add_percentile(parser)
+    add_moves(parser, "moves (of the strategy 'optimized', from interval to interval)")
     group = parser.add_argument_group("replay")
     group.add_argument(
         "--deployments",
@@ -98,9 +100,9 @@ def add_parser(verbs: Subparsers) -> None:
     group.add_argument(
         "--tiers",
         type=types.names,
-        default="1,2",
         metavar="LIST",
-        help="tiers: 1, 2, 3 (default 1,2)",
+        help="tiers: 1, 2, 3 (default 1,2; with prices or limits of moves 3, the only one that "
+        "takes them)",
     )
     group.add_argument(
         "--strategies", type=types.names, metavar="LIST", help="strategies (default: all)"
@@ -143,7 +145,8 @@ def run(args: argparse.Namespace) -> int:
     from placement.overtime.replay import STRATEGIES, replay
 
     _check_targets(args)
-    tiers = _tiers(args.tiers)
+    moves = read_moves(args)
+    tiers = _tiers(("1,2" if moves is None else "3") if args.tiers is None else args.tiers)
     names = STRATEGIES if args.strategies is None else tuple(_parts(args.strategies))
     instance = instance_from(args)
     args.decay = _decay(args)
@@ -155,8 +158,11 @@ def run(args: argparse.Namespace) -> int:
     wanted = _database(args, trace)
     with _Line(args) as line:
         held = _deployments(args, problem, trace, wishes, line)
+        asked = problem
+        if moves is not None:  # each database starts from its own; a question has one
+            asked = problem.replace(current=held.start(0, problem.rules.may_lead), moves=moves)
         result = replay(
-            problem,
+            asked,
             trace,
             held,
             tiers=tiers,
@@ -341,7 +347,9 @@ def _show(
         save_figure(plot_overheads(result, shown), args.plot, force=args.force)
         written.append(f"Drawn in {args.plot}")
     if args.json:
-        print_json(_document(problem, result, strategies, moving, wanted, ranking))
+        moves = read_moves(args)
+        document = _document(problem, result, strategies, moving, wanted, ranking)
+        print_json({**document, "moves": None if moves is None else moves.given})
     else:
         print_page(_text(args, problem, trace, result, strategies, moving, wanted, tier, ranking))
         if written:
@@ -429,6 +437,10 @@ def _text(
             f"replayed, {escape(result.intervals[0])} to {escape(result.intervals[-1])}."
         )
     ]
+    moves = read_moves(args)
+    if moves is not None:
+        given = ", ".join(f"{name} {value}" for name, value in moves.given.items())
+        sections.append(wrap(f"'optimized' weighs moves from interval to interval: {given}."))
     if not result.complete:
         sections.append(
             f"Stopped: the first {count:,} of {len(trace):,} databases are done, and shown."
@@ -436,7 +448,8 @@ def _text(
     if tier is not None:
         sections.append(_ranking(args, wanted, tier, ranking))
     sections.append("Strategies, per cent above the oracle of the same tier\n" + _table(strategies))
-    sections.append("What choosing a leader is worth, per cent\n" + _gains(moving))
+    if len(moving):
+        sections.append("What choosing a leader is worth, per cent\n" + _gains(moving))
     if result.method:
         sections.append(
             wrap(

@@ -239,3 +239,26 @@ def test_replay_says_what_it_did_with_the_intervals(run, towns, tmp_path):
     assert mixed.document == ordered.document
     assert mixed.err.strip().endswith("mixed.csv: sorted 3 intervals by time")
     assert ordered.err == ""
+
+
+def test_prices_and_limits_of_moves_are_weighed_in_tier_3(run, towns):
+    asked = ("replay", towns, "--replicas", "2", "--voters", "1", "--strategies", "optimized")
+
+    def moved(*options: str) -> tuple[float, float]:
+        document = run(*asked, *options, "--json").document
+        assert {row["tier"] for row in document["strategies"]} == {3}
+        (row,) = (row for row in document["strategies"] if row["strategy"] == "optimized")
+        return row["moves"], row["copies"]
+
+    free = moved("--tiers", "3")
+    assert sum(free) > 0
+    assert moved("--move-price", "0") == free
+    assert moved("--move-price", "1e6") == (0, 0)
+    assert moved("--move-price", "1e6", "--move-horizon", "1e9") == free
+    assert moved("--max-moves", "0") == (0, 0)
+    text = run(*asked, "--move-price", "add=20", "--max-moves", "1")
+    assert "weighs moves from interval to interval: add 20.0, at_most 1" in text.out
+    assert run(*asked, "--move-price", "add=20", "--json").document["moves"] == {"add": 20.0}
+    bad = run(*asked, "--tiers", "1,3", "--max-moves", "1")
+    assert bad.code == 1
+    assert "tier 3 only" in bad.err
