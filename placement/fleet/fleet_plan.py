@@ -132,6 +132,17 @@ class FleetPlan:
         return total
 
     @cached_property
+    def load_today(self) -> FloatArray | None:
+        """Use of each shared limit by what runs today, shape (rows,); None: nothing is known."""
+        if not any(member.present is not None for member in self.fleet.members):
+            return None
+        total = np.zeros(len(self.rows.capacity))
+        for member in self.fleet.members:
+            if member.present is not None:
+                total += member.copies * self.rows.use(member, member.present)
+        return total
+
+    @cached_property
     def overloads(self) -> tuple[tuple[str, float, float], ...]:
         """(name, load, limit) of the shared limits that the plan breaks."""
         limit = self.rows.capacity

@@ -17,6 +17,7 @@ from placement.fleet.fleet_plan import FleetPlan
 from placement.fleet.fleet_problem import SITE_LIMITS
 from placement.io.formats.document import read_text
 from placement.io.formats.tables import (
+    PARQUET,
     Table,
     is_blank,
     name_cell,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "FLEET_FORMAT",
     "MemberRow",
     "fleet_about",
     "fleet_document",
@@ -38,8 +40,17 @@ __all__ = [
     "read_site_limits",
 ]
 
+FLEET_FORMAT = "fleet/1"
+"""Format of a plan of a fleet, in its JSON."""
+
 _ABOUT = "replica-placement.fleet"
 """Key of the part of a plan that is not in its table, in a Parquet file."""
+
+_PLAN = (
+    "database", "copies", "leader", "voters", "replicas", "mean_ms", "alone_ms", "paid",
+    "new_replicas",
+)  # fmt: skip
+"""Columns of the table of plans."""
 
 _AMOUNT = "a finite number >= 0"
 
@@ -180,6 +191,11 @@ def fleet_frame(plan: FleetPlan) -> pd.DataFrame:
     """
     import pandas as pd
 
+    return pd.DataFrame(_plan_rows(plan), columns=list(_PLAN))
+
+
+def _plan_rows(plan: FleetPlan) -> list[dict[str, Any]]:
+    """Return a row for each database and configuration, with the columns of `_PLAN`."""
     sites = plan.fleet.sites
     alone = dict(zip((m.name for m in plan.fleet.members), plan.alone, strict=True))
     rows = []
@@ -201,15 +217,20 @@ def fleet_frame(plan: FleetPlan) -> pd.DataFrame:
                 "new_replicas": len(set(chosen.replicas) - set(here)),
             }
         )
-    return pd.DataFrame(rows)
+    return rows
 
 
 def fleet_document(plan: FleetPlan) -> dict[str, object]:
-    """Return a plan as JSON values: value, bound, prices and loads of the limits, databases."""
+    """Return a plan as JSON values: value, bound, prices and loads of the limits, databases.
+
+    Loads of today are null where nothing is known of what runs today.
+    """
     rows = plan.rows
     prices = np.zeros(len(rows.capacity)) if plan.prices is None else plan.prices
+    today = plan.load_today
+    before = [None] * len(rows.names) if today is None else today.tolist()
     return {
-        "format": "fleet/1",
+        "format": FLEET_FORMAT,
         "databases": plan.fleet.databases,
         "value": plan.value,
         "bound": plan.bound,
@@ -221,20 +242,19 @@ def fleet_document(plan: FleetPlan) -> dict[str, object]:
         "stopped": str(plan.termination),
         "rounds": [{"bound": bound, "relaxation": value} for bound, value in plan.rounds],
         "limits": [
-            {"name": name, "limit": limit, "load": load, "price": price}
-            for name, limit, load, price in zip(
-                rows.names, rows.capacity.tolist(), plan.load.tolist(), prices.tolist(), strict=True
+            {"name": name, "limit": limit, "load": load, "today": now, "price": price}
+            for name, limit, load, now, price in zip(
+                rows.names,
+                rows.capacity.tolist(),
+                plan.load.tolist(),
+                before,
+                prices.tolist(),
+                strict=True,
             )
         ],
         "plans": [
-            {
-                "database": member.name,
-                "copies": each.copies,
-                "leader": plan.fleet.sites[each.configuration.leader],
-                "voters": [plan.fleet.sites[site] for site in each.configuration.voters],
-                "replicas": [plan.fleet.sites[site] for site in each.configuration.replicas],
-            }
-            for member, each in plan
+            {key: list(cell) if isinstance(cell, tuple) else cell for key, cell in row.items()}
+            for row in _plan_rows(plan)
         ],
     }
 
@@ -254,20 +274,19 @@ def read_fleet_document(path: str | os.PathLike[str]) -> dict[str, Any]:
     MissingDependencyError
         For Parquet without pyarrow.
     """
-    parquet = Path(path).suffix.lower() in (".parquet", ".pq")
+    parquet = Path(path).suffix.lower() in PARQUET
     written = parquet_about(path, _ABOUT) if parquet else read_text(path)
     try:
         document = json.loads(written)
     except ValueError as error:
         raise _no_plan(path, str(error)) from None
-    if not isinstance(document, dict) or document.get("format") != "fleet/1":
-        raise _no_plan(path, "no format fleet/1")
+    if not isinstance(document, dict) or document.get("format") != FLEET_FORMAT:
+        raise _no_plan(path, f"no format {FLEET_FORMAT}")
     if parquet:
         table = read_table(path)
-        chosen = ("database", "copies", "leader", "voters", "replicas")
-        places = [table.column(name) for name in chosen]
+        places = [table.column(name) for name in _PLAN]
         document["plans"] = [
-            dict(zip(chosen, (cells[place] for place in places), strict=True))
+            dict(zip(_PLAN, (cells[place] for place in places), strict=True))
             for cells in table.rows
         ]
     return document

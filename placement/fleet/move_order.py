@@ -54,8 +54,8 @@ __all__ = ["DatabaseMove", "MoveOrder", "order_moves"]
 _TOLERANCE = 1e-9
 """Part of a capacity by which a sum of doubles may be beyond it: rounding, not a broken limit."""
 
-_MOST_REPLACED = 2
-"""Sites of a plan that staging replaces at most: the candidates are their combinations."""
+_MOST_EXCHANGED = 2
+"""Sites of a plan that staging exchanges at most: the candidates are their combinations."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,11 +227,11 @@ class _Schedule:
             for other in self.waiting:
                 if other is not lot or lot.copies > 1:
                     wanted |= self._short(other)
-            for stop in self._stops(lot):
+            for stop in self._stops(lot, wanted):
                 first = self._with_steps(replace(lot, after=stop))
                 extra = self._extra(lot, stop)
                 copies = min(self._fitting(first), self._affordable(extra))
-                if copies and (first.final[wanted] < 0).any():
+                if copies:
                     self._take(first, copies, staging=True)
                     self.spare = self.spare - copies * extra
                     rest = replace(lot, before=stop, copies=copies, staged=True)
@@ -256,27 +256,28 @@ class _Schedule:
         added = len(ends[1] - ends[0]) + len(ends[2] - ends[1]) - len(ends[2] - ends[0])
         return added * self.rows.of_new_replica(lot.member)[~self.standing]
 
-    def _stops(self, lot: _Lot) -> Iterator[Configuration]:
-        """Yield configurations near the plan that have room, the best first."""
+    def _stops(self, lot: _Lot, wanted: BoolArray) -> Iterator[Configuration]:
+        """Yield configurations near the plan that have room and free a wanted limit, best first.
+
+        Fewer exchanged sites come first. Whether the steps to a configuration have room is not
+        known yet: the search for them costs more than all that is asked here.
+        """
         assert lot.before is not None
         problem, after = lot.member.problem, lot.after
         others = [s for s in range(len(self.rows.fleet.sites)) if s not in after.replicas]
-        found: dict[Configuration, float] = {}
-        for count in range(_MOST_REPLACED + 1):
+        now = self._use(lot.member, lot.before)
+        room = self.capacity + self.tolerance - self.load
+        for count in range(_MOST_EXCHANGED + 1):
+            found: dict[Configuration, float] = {}
             for gone in itertools.combinations(after.replicas, count):
                 for new in itertools.combinations(others, count):
                     for stop in _exchanged(after, gone, new):
-                        if stop not in found and not violations(problem, stop):
+                        change = self._use(lot.member, stop) - now
+                        if ((change > 0) & (change > room)).any():
+                            continue
+                        if (change[wanted] < 0).any() and not violations(problem, stop):
                             found[stop] = problem.objective.value(problem, stop)
-            fitting = [
-                stop
-                for stop in sorted(found, key=lambda stop: found[stop])
-                if not _alike(stop, lot.before)
-                and not self._short(self._with_steps(replace(lot, after=stop))).any()
-            ]
-            if fitting:
-                yield from fitting
-                return
+            yield from sorted(found, key=lambda stop: found[stop])
 
 
 def _exchanged(

@@ -17,6 +17,7 @@ from placement.plan import Plan
 from placement.quorumstore.plan import QuorumPlan
 from placement.report.charts.markup import Child, Markup, json_script, tag
 from placement.report.charts.palette import LATENCY, LATENCY_DARK, METHODS, ROLES, ROLES_DARK
+from placement.report.fleet_page import FleetDocument, fleet_sections
 from placement.report.result_file import Results, looks_like_results, read_results
 
 _QUICK_WORK = 10_000_000
@@ -37,12 +38,12 @@ class PlanTable:
     columns: Mapping[str, str] = field(default_factory=dict)
 
 
-Source: TypeAlias = Plan | QuorumPlan | Results | PlanTable
+Source: TypeAlias = Plan | QuorumPlan | Results | PlanTable | FleetDocument
 """Content of a file that a report can show."""
 
 
 def page_of(source: Source, today: Configuration | None = None) -> str:
-    """Return the page of a plan, of benchmark results, or of a comparison or sweep.
+    """Return the page of a plan, of a fleet, of benchmark results, or of a comparison or sweep.
 
     Raises
     ------
@@ -59,6 +60,8 @@ def page_of(source: Source, today: Configuration | None = None) -> str:
         from placement.report.quorum_page import quorum_sections
 
         return page(f"Quorum store: {source.problem.name}", quorum_sections(source))
+    if isinstance(source, FleetDocument):
+        return page("Fleet", fleet_sections(source), data=source.content)
     return results_page(source) if isinstance(source, Results) else table_page(source)
 
 
@@ -113,7 +116,7 @@ def _checked_if_quick(plan: Plan) -> Plan:
 
 
 def load_source(path: str | os.PathLike[str]) -> Source:
-    """Read a file: a plan, benchmark results, or a comparison or sweep as JSON.
+    """Read a file: a plan, of a fleet too, benchmark results, or a comparison or sweep as JSON.
 
     A plan comes as checked where its certificate holds within a few seconds of work.
 
@@ -122,16 +125,22 @@ def load_source(path: str | os.PathLike[str]) -> Source:
     InputError
         When the file is none of these, naming what was expected.
     """
+    from placement.fleet.fleet_tables import FLEET_FORMAT, read_fleet_document
     from placement.io.formats.document import read_json
+    from placement.io.formats.tables import PARQUET
     from placement.io.plan_file import FORMAT, load_any_plan
 
     source = Path(path)
+    if source.suffix.lower() in PARQUET:
+        return FleetDocument(read_fleet_document(source))
     if source.is_file() and (source.stat().st_size == 0 or looks_like_results(source)):
         return read_results(source)
     value = read_json(source)
     if isinstance(value, dict) and value.get("format") == FORMAT:
         plan = load_any_plan(source)
         return _checked_if_quick(plan) if isinstance(plan, Plan) else plan
+    if isinstance(value, dict) and value.get("format") == FLEET_FORMAT:
+        return FleetDocument(read_fleet_document(source))
     about, columns = "", {}
     rows: object = value
     if isinstance(value, dict):
@@ -151,7 +160,7 @@ def load_source(path: str | os.PathLike[str]) -> Source:
             "nothing to report on",
             source=os.fspath(path),
             expected="a plan (placement solve -o), benchmark results (.jsonl), or the JSON of "
-            "placement compare, placement sweep, placement pareto or placement online",
+            "placement compare, sweep, pareto, fleet or online",
         )
     if rows and not ({"method", "voters"} & set(rows[0])):
         raise InputError(

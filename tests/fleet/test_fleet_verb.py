@@ -183,3 +183,24 @@ def test_moves_need_what_runs_today(placement: Run, folder: Path) -> None:
     out = placement(*call(folder, "--deployments", folder / "today.csv", "--moves", "moves.txt"))
     assert out.code == 1
     assert "--moves: unknown table format" in out.err
+
+
+@pytest.mark.parametrize("suffix", ["json", "parquet"])
+def test_the_page_shows_limits_and_databases(placement: Run, folder: Path, suffix: str) -> None:
+    (folder / "few.csv").write_text("site,storage_gb\nOslo,30\nRome,22\n")
+    question = call(
+        folder, "--limits", folder / "few.csv", "--deployments", folder / "today.csv", "-o"
+    )
+    plan, page = folder / f"plan.{suffix}", folder / "page.html"
+    assert placement(*question, plan).code == 0
+    out = placement("report", plan, "-o", page)
+    assert out.code == 0, out.err
+    text = page.read_text(encoding="utf-8")
+    document = read_fleet_document(plan)
+    for limit in document["limits"]:
+        assert limit["name"] in text
+        assert f"{limit['load']:,.0f}" in text
+    assert document["limits"][0]["today"] is not None
+    assert "Databases that pay most for sharing" in text
+    assert "Gap of the whole fleet" in text
+    assert "<script src" not in text

@@ -65,11 +65,7 @@ def limits_of(sites: int, rows: FloatArray) -> SharedLimits:
 
 
 def use_today(plan: FleetPlan) -> FloatArray:
-    found = np.zeros(len(plan.rows.capacity))
-    for member in plan.fleet.members:
-        if member.present is not None:
-            found += member.copies * plan.rows.use(member, member.present)
-    return found
+    return np.zeros(len(plan.rows.capacity)) if plan.load_today is None else plan.load_today
 
 
 def replay(plan: FleetPlan, order: MoveOrder) -> int:

@@ -257,3 +257,17 @@ def test_it_prints(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "page.pdf"
     browser.print(path)
     assert path.read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_a_fleet_opens(browser: Browser, tmp_path: Path, width: int) -> None:
+    """The page of a fleet with hostile names: no error, and nothing runs over the side."""
+    browser.resize(width)
+    opened(browser, report_html(worlds.hostile_fleet()), tmp_path)
+    over = browser.run("return document.documentElement.scrollWidth - window.innerWidth")
+    assert over <= 0
+    assert browser.run("return document.querySelectorAll('script').length") == 2
+    headings = browser.run("return Array.from(document.querySelectorAll('h2'), h => h.textContent)")
+    assert headings == [
+        "The fleet", "Shared limits", "Databases that pay most for sharing", "Gap by round",
+    ]  # fmt: skip

@@ -9,6 +9,7 @@ import numpy as np
 from placement import Configuration, Instance, Problem
 from placement.contingency.objective import Contingency
 from placement.plan import Plan, evaluate
+from placement.report.fleet_page import FleetDocument
 from placement.status import Termination
 
 __all__ = ["HOSTILE", "hostile_plan", "infeasible_plan", "one_site_plan", "plan_of_size"]
@@ -139,3 +140,30 @@ def empty_results(folder: Path) -> Path:
     path = folder / "empty.jsonl"
     path.write_bytes(b"")
     return path
+
+
+def hostile_fleet() -> FleetDocument:
+    """Plan of a fleet whose databases and sites have hostile names."""
+    names = tuple(name.encode("utf-8", "replace").decode() for name in HOSTILE)
+    limits = [
+        {"name": f"storage GB at {names[0]}", "limit": 10.0, "load": 10.0,
+         "today": 14.0, "price": 2.5},
+        {"name": "new replicas", "limit": 0.0, "load": 0.0, "today": None, "price": 0.0},
+    ]  # fmt: skip
+    plans = [
+        {
+            "database": f"{names[number % len(names)]} {number}", "copies": 1 + number,
+            "leader": names[0],
+            "voters": [names[0]], "replicas": [names[0], "b" * 300], "mean_ms": 10.0 + number,
+            "alone_ms": 9.0, "paid": 5.0 * number, "new_replicas": 1,
+        }
+        for number in range(30)
+    ]  # fmt: skip
+    return FleetDocument(
+        {
+            "format": "fleet/1", "databases": 30, "value": 1000.0, "bound": 990.0, "gap": 0.01,
+            "alone": 900.0, "mean_latency_ms": 12.5, "method": "column-generation",
+            "seconds": 1.5, "stopped": "finished", "limits": limits, "plans": plans,
+            "rounds": [{"bound": b, "relaxation": 1000.0} for b in (500.0, 900.0, 850.0, 990.0)],
+        }
+    )  # fmt: skip

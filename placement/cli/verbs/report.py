@@ -18,8 +18,8 @@ def add_parser(verbs: Subparsers) -> None:
         "report",
         help="make one self-contained HTML page from a plan or from results",
         description="Make one self-contained HTML page (map, charts, tables; nothing is fetched) "
-        "from a plan that solve wrote, from benchmark results (.jsonl), or from the JSON of "
-        "compare or sweep.",
+        "from a plan that solve or fleet wrote, from benchmark results (.jsonl), or from the JSON "
+        "of compare or sweep.",
     )
     parser.add_argument(
         "source", metavar="PLAN-OR-RESULTS", help="a plan, results or a table in a file"

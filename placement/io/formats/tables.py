@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "PARQUET",
     "Cell",
     "Table",
     "check_row_length",
@@ -42,6 +43,9 @@ __all__ = [
     "quantity_cell",
     "read_table",
 ]
+
+PARQUET = (".parquet", ".pq")
+"""Ends of the names of Parquet files, in lower case."""
 
 Cell = object
 """Text from CSV; text, a number, a time or None from Parquet."""
@@ -108,7 +112,7 @@ def read_table(path: str | os.PathLike[str], *, delimiter: str | None = None) ->
         For Parquet without pyarrow.
     """
     suffix = Path(path).suffix.lower()
-    if suffix in (".parquet", ".pq"):
+    if suffix in PARQUET:
         return _read_parquet(path)
     if delimiter is None:
         delimiter = "\t" if suffix == ".tsv" else ","
