@@ -275,6 +275,86 @@ def test_azure_price_list(tmp_path: Path) -> None:
         with_prices(instance(), PriceInput(sites=read_cloud_sites(path)))
 
 
+BANDWIDTH = [
+    ("Rtn Preference: MGN", "Standard Data Transfer Out", 0.0, 0.0),
+    ("Rtn Preference: MGN", "Standard Data Transfer Out", 100.0, 0.12),
+    ("Rtn Preference: MGN", "Standard Data Transfer In", 0.0, 0.0),
+    ("Rtn Preference: MGN", "Standard Data Transfer In - from China", 0.0, 0.3),
+    ("Rtn Preference: MGN", "Standard Inter-Region Data Transfer", 0.0, 0.08),
+    ("Rtn Preference: MGN", "Standard Inter-Availability Zone Data Transfer In", 0.0, 0.01),
+    ("Rtn Preference: MGN", "Standard Inter-Availability Zone Data Transfer Out", 0.0, 0.01),
+    ("Bandwidth - Routing Preference: Internet", "Standard Data Transfer Out", 0.0, 0.11),
+    ("Bandwidth Peering Service", "Data Transfer Out", 0.0, 0.7),
+    ("Bandwidth Inter-Region", "Inter-Continent Data Transfer Out - ASIA To Any", 0.0, 0.09),
+]
+"""Product, meter, tier and price: the names that the API has for one region (2026)."""
+
+
+def bandwidth_of_a_region() -> dict[str, Any]:
+    """Return a page of the API with the names of its meters, and made-up prices."""
+    rows = [
+        {
+            "currencyCode": "USD",
+            "tierMinimumUnits": tier,
+            "retailPrice": price,
+            "unitPrice": price,
+            "armRegionName": "koreacentral",
+            "location": "KR Central",
+            "effectiveStartDate": "2024-05-01T00:00:00Z",
+            "meterId": f"meter-{number}",
+            "meterName": meter,
+            "productName": product,
+            "skuName": "Standard",
+            "serviceName": "Bandwidth",
+            "serviceFamily": "Networking",
+            "unitOfMeasure": "1 GB",
+            "type": "Consumption",
+            "isPrimaryMeterRegion": True,
+        }
+        for number, (product, meter, tier, price) in enumerate(BANDWIDTH)
+    ]
+    return {
+        "BillingCurrency": "USD",
+        "CustomerEntityId": "Default",
+        "CustomerEntityType": "Retail",
+        "Items": rows,
+        "NextPageLink": None,
+        "Count": len(rows),
+    }
+
+
+def test_azure_meters_of_one_region(tmp_path: Path) -> None:
+    """Zones, peering, incoming traffic and the other routing are left out."""
+    path = write(tmp_path / "azure.json", json.dumps(bandwidth_of_a_region()))
+    table = read_cloud_transfer(path)
+    here = "koreacentral"
+    assert table.prices == {(here, "same continent"): 0.08, (here, "other continent"): 0.09}
+    assert table.tiers == {(here, "internet"): ((100.0, 0.0), (math.inf, 0.12))}
+
+
+def test_one_page_of_several_is_refused(tmp_path: Path) -> None:
+    """A tier on the next page would be missing, and the first one would be the price."""
+    page = bandwidth_of_a_region() | {"NextPageLink": "https://prices.example/?$skip=1000"}
+    path = write(tmp_path / "azure.json", json.dumps(page))
+    for read in (read_cloud_transfer, read_cloud_sites):
+        with pytest.raises(InputError, match=r"NextPageLink: one page of several"):
+            read(path)
+
+
+def test_zones_of_aws_are_no_regions(tmp_path: Path) -> None:
+    """A local zone has the region code of its region, and another price."""
+    out = "InterRegion Outbound"
+    document = aws(("A", out, "a", "b", [("0", "0.02")]), ("Z", out, "a", "b", [("0", "0.05")]))
+    kinds = {"A": "AWS Region", "Z": "AWS Local Zone"}
+    for sku, kind in kinds.items():
+        document["products"][sku]["attributes"] |= {
+            "fromLocationType": kind,
+            "toLocationType": "AWS Region",
+        }
+    table = read_cloud_transfer(write(tmp_path / "aws.json", json.dumps(document)))
+    assert table.prices == {("a", "b"): 0.02}
+
+
 @pytest.mark.parametrize(
     ("document", "message"),
     [

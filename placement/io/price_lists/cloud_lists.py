@@ -4,9 +4,10 @@ AWS: a file of the *AWS Price List Bulk API* (``index.json`` of an offer such as
 ``AWSDataTransfer``): ``products`` by SKU with their attributes, and ``terms.OnDemand`` with the
 price of each SKU.
 
-Azure: an answer of the *Azure Retail Prices API*: ``Items``, each with region, meter and price.
-Its meters of traffic between regions tell the sender, and whether the receiver is on the same
-continent.
+Azure: an answer of the *Azure Retail Prices API*: ``Items``, each with region, product, meter and
+price. Its meters of traffic between regions tell the sender, and whether the receiver is on the
+same continent. Traffic to the internet has two products; the prices are those of Microsoft's own
+network, the default.
 
 Neither API grants the right to pass its prices on: users download them themselves.
 """
@@ -43,6 +44,19 @@ _UNITS = {
 """Unit of a price -> price per month of a site, and the factor."""
 
 _GB = ("gb", "1gb")
+
+_OTHER_PRODUCTS = ("Routing Preference: Internet", "Peering", "Alliance")
+"""Parts of the names of Azure's products of traffic that a service has to choose."""
+
+_OTHER_METERS = ("availability zone", "china", "data transfer in", "peering")
+"""Parts of the names of Azure's meters of other traffic: within a region, inwards, peering."""
+
+_BETWEEN_REGIONS = {
+    "inter continent": OTHER_CONTINENT,
+    "intra continent": SAME_CONTINENT,
+    "inter region": SAME_CONTINENT,
+}
+"""Parts of the names of Azure's meters -> receiver; hyphens are blanks."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +135,10 @@ def read_cloud_sites(path: str | os.PathLike[str]) -> SitePrices:
 
 def _read(path: str | os.PathLike[str]) -> Document:
     document = read_document(path)
+    if document.values.get("NextPageLink"):
+        raise document.refuse(
+            "NextPageLink", "one page of several", "the items of all pages in one list, and null"
+        )
     if not (document.has("products") or document.has("Items")):
         raise InputError(
             "no price list of a known kind",
@@ -143,6 +161,9 @@ def _aws(document: Document) -> Iterator[_Rate]:
             "operation", ""
         ):
             continue  # other directions; prices of single services
+        ends = [product.text(f"{end}LocationType", "") for end in ("from", "to")]
+        if any("Zone" in end for end in ends):
+            continue  # local and wavelength zones, which are no regions
         receiver = ""
         if kind:
             receiver = product.text("toRegionCode", "") or product.text("toLocation", "")
@@ -170,11 +191,15 @@ def _azure(document: Document) -> Iterator[_Rate]:
         meter = one.text("meterName", "")
         receiver = ""
         if one.text("serviceName", "") == "Bandwidth":
-            if "Data Transfer Out" not in meter:
+            product, words = one.text("productName", ""), meter.lower().replace("-", " ")
+            if any(other in product for other in _OTHER_PRODUCTS):
                 continue
-            receiver = INTERNET
-            for word, place in (("Inter Cont", OTHER_CONTINENT), ("Intra Cont", SAME_CONTINENT)):
-                receiver = place if word in meter else receiver
+            found = [place for part, place in _BETWEEN_REGIONS.items() if part in words]
+            if any(other in words for other in _OTHER_METERS):
+                continue
+            if not found and "data transfer out" not in words:
+                continue
+            receiver = found[0] if found else INTERNET
         sender = one.text("armRegionName", "")
         if not sender or one.text("type", "Consumption") != "Consumption":
             continue
