@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from placement.cli import argument_types as types
@@ -13,7 +13,7 @@ from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import add_constraints, add_instance, instance_from, problem_from
 from placement.cli.page import print_page
-from placement.cli.plan_output import print_json, print_notes
+from placement.cli.plan_output import print_json
 from placement.cli.table_output import (
     add_table_output,
     check_table,
@@ -27,11 +27,11 @@ from placement.errors import CertificateError, InputError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from placement.checks import FloatArray
     from placement.fleet import FleetPlan, FleetProblem, NoFleetPlan
     from placement.model.configuration import Configuration
     from placement.model.instance import Instance
     from placement.overtime.replay.deployments import Deployments
-    from placement.overtime.replay.trace import Trace
 
 __all__ = ["add_parser", "run"]
 
@@ -60,7 +60,7 @@ def add_parser(verbs: Subparsers) -> None:
         "--demand",
         metavar="FILE",
         help="a table: database, client, and operation and count, or a column per operation; "
-        "counts of several intervals are added (.csv, .tsv, .parquet)",
+        "counts of several rows are added (.csv, .tsv, .parquet, or a folder of Parquet files)",
     )
     source.add_argument("--fleet", type=types.whole(1), metavar="N", help="generate N databases")
     group.add_argument("--fleet-seed", type=types.seed, default=0, metavar="N", help="default 0")
@@ -213,20 +213,24 @@ def _listener(args: argparse.Namespace) -> Callable[[int, float, float, float], 
 
 def _fleet(args: argparse.Namespace) -> FleetProblem:
     """Put the fleet together from the instance, the tables and the options."""
+    import numpy as np
+
     from placement.fleet import FleetMember, FleetProblem, SharedLimits
     from placement.fleet.fleet_tables import MemberRow, read_members, read_site_limits
 
     instance = instance_from(args)
-    trace = _trace(args, instance)
-    counts = trace.counts.sum(axis=1)
-    asked = problem_from(args, instance.replace(counts=counts.sum(axis=0), intervals=()))
+    counts = _demand(args, instance)
+    together = np.zeros((len(instance.clients), len(instance.operations)))
+    for issued in counts.values():
+        together += issued
+    asked = problem_from(args, instance.replace(counts=together, intervals=()))
     rows: dict[str, MemberRow] = {}
     if args.databases is not None:
-        rows = read_members(args.databases, trace.databases)
-    present = _present(args, instance, trace)
+        rows = read_members(args.databases, tuple(counts))
+    present = _present(args, instance, tuple(counts))
     members = []
-    for number, name in enumerate(trace.databases):
-        own = instance.replace(counts=counts[number], intervals=())
+    for number, (name, issued) in enumerate(counts.items()):
+        own = instance.replace(counts=issued, intervals=())
         row = rows.get(name, MemberRow())
         try:
             problem = asked.replace(instance=own)
@@ -256,12 +260,8 @@ def _fleet(args: argparse.Namespace) -> FleetProblem:
     )
 
 
-def _trace(args: argparse.Namespace, instance: Instance) -> Trace:
-    """Return the demand of each database, read or generated."""
-    import numpy as np
-
-    from placement.overtime.replay.trace import Trace
-
+def _demand(args: argparse.Namespace, instance: Instance) -> dict[str, FloatArray]:
+    """Return the operations of each database, read or generated, each (clients, operations)."""
     if args.demand is None:
         from datetime import date
 
@@ -270,37 +270,29 @@ def _trace(args: argparse.Namespace, instance: Instance) -> Trace:
 
         # one day in six intervals: the sum is what counts here
         timeline = Timeline.of_day(date(2026, 3, 18), 6, 240)
-        return fleet_trace(instance, args.fleet, timeline, seed=args.fleet_seed)[0]
-    from placement.io.demand_tables import read_demand
+        trace = fleet_trace(instance, args.fleet, timeline, seed=args.fleet_seed)[0]
+        return dict(zip(trace.databases, trace.counts.sum(axis=1), strict=True))
+    from placement.io.demand_tables import read_database_demand
 
-    found = read_demand(
+    counts = read_database_demand(
         args.demand,
         clients=instance.clients,
         operations=[operation.name for operation in instance.operations],
     )
-    print_notes(found.source, found.notes)
-    if not found.databases:
-        raise InputError(
-            "no such column",
-            source=found.source,
-            field="database",
-            expected="a column that names the database of each row",
-        )
-    counts = found.counts.sum(axis=1, keepdims=True)
-    idle = np.flatnonzero(~counts.any(axis=(1, 2, 3)))
-    if len(idle):
+    idle = next((name for name, issued in counts.items() if not issued.any()), None)
+    if idle is not None:
         raise InputError(
             "a database without operations",
-            source=found.source,
+            source=args.demand,
             field="database",
-            value=found.databases[int(idle[0])],
+            value=idle,
             expected="at least one operation of each database",
         )
-    return Trace(found.databases, ("all",), counts)
+    return counts
 
 
 def _present(
-    args: argparse.Namespace, instance: Instance, trace: Trace
+    args: argparse.Namespace, instance: Instance, databases: Sequence[str]
 ) -> list[Configuration] | None:
     """Return what each database runs on today; None: nothing is known."""
     if args.deployments is None:
@@ -311,9 +303,9 @@ def _present(
     from placement.overtime.replay.deployments import NOBODY
     from placement.overtime.replay.read_tables import read_deployments
 
-    today: Deployments = read_deployments(args.deployments, instance, trace.databases)
+    today: Deployments = read_deployments(args.deployments, instance, databases)
     found = []
-    for number in range(len(trace.databases)):
+    for number in range(len(databases)):
         voters = np.flatnonzero(today.voters[number]).tolist()
         wish = int(today.preferred[number])
         leader = voters[0] if wish == NOBODY else wish

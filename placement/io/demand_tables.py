@@ -14,10 +14,10 @@ import numpy as np
 
 from placement.checks import FloatArray, IntArray
 from placement.errors import InputError
-from placement.io.formats.column_reader import ColumnTable, read_frame
+from placement.io.formats.column_reader import ColumnTable, read_frame, read_frames
 from placement.io.interval_order import order_intervals
 
-__all__ = ["DemandTable", "demand_of", "read_demand"]
+__all__ = ["DemandTable", "demand_of", "read_database_demand", "read_demand"]
 
 COUNT = "a finite number of operations >= 0"
 
@@ -97,6 +97,67 @@ def read_demand(
     O(rows + databases · intervals · clients · operations).
     """
     return demand_of(read_frame(path), clients=clients, operations=operations, intervals=intervals)
+
+
+def read_database_demand(
+    path: str | os.PathLike[str], *, clients: Sequence[str], operations: Sequence[str]
+) -> dict[str, FloatArray]:
+    """Read what each database issues, added up over all rows; a large table part by part.
+
+    Parameters
+    ----------
+    path
+        As :func:`read_demand`, with a column ``database``; or a folder of Parquet files. Rows of
+        the same database, client and operation (of several intervals) are added up.
+    clients, operations
+        Names in the order wanted; a table that names others is refused.
+
+    Returns
+    -------
+    dict
+        Counts by database, in the order of first rows, each of shape (clients, operations).
+
+    Raises
+    ------
+    InputError
+        Naming file, row and column: for a missing column, an unknown name, a count that is missing,
+        negative or not finite.
+    MissingDependencyError
+        For Parquet without pyarrow.
+
+    Notes
+    -----
+    O(rows); memory for the counts and for one part of a Parquet file.
+    """
+    counts: dict[str, FloatArray] = {}
+    for frame in read_frames(path):
+        if "database" not in frame.columns:
+            raise InputError(
+                "no such column",
+                source=frame.source,
+                field="database",
+                expected="a column that names the database of each row",
+            )
+        databases, of_database = frame.found("database")
+        long = "operation" in frame.columns or "count" in frame.columns
+        key = _client_column(frame, operations, long=long)
+        of_client = frame.names(key, clients, "client of the instance")[:, np.newaxis]
+        if long:
+            of_operation = frame.names("operation", operations, "operation of the instance")
+            which = of_operation[:, np.newaxis]
+            values = frame.quantities("count", COUNT)[:, np.newaxis]
+        else:
+            given = [n for n in _operation_columns(frame, key, operations) if n in frame.columns]
+            columns = np.array([operations.index(name) for name in given], dtype=np.intp)
+            which = np.broadcast_to(columns, (frame.rows, len(given)))
+            values = frame.matrix(given, COUNT)
+        order = np.argsort(of_database, kind="stable")
+        ends = np.searchsorted(of_database[order], np.arange(1, len(databases)))
+        for name, rows in zip(databases, np.split(order, ends), strict=True):
+            if name not in counts:
+                counts[name] = np.zeros((len(clients), len(operations)))
+            np.add.at(counts[name], (of_client[rows], which[rows]), values[rows])
+    return counts
 
 
 def demand_of(

@@ -204,3 +204,33 @@ def test_the_page_shows_limits_and_databases(placement: Run, folder: Path, suffi
     assert "Databases that pay most for sharing" in text
     assert "Gap of the whole fleet" in text
     assert "<script src" not in text
+
+
+def test_demand_in_parts(placement: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of Parquet files, read two rows at a time, is the table in one file."""
+    from placement.io.formats import column_reader
+
+    whole = placement(*call(folder, "--csv"))
+    rows = pd.read_csv(folder / "demand.csv")
+    parts = folder / "parts"
+    parts.mkdir()
+    more = pd.concat([rows, rows.assign(count=0)]).sample(frac=1, random_state=1)
+    wide = rows.pivot(index=["database", "client"], columns="operation", values="count").fillna(0)
+    monkeypatch.setattr(column_reader, "_BATCH", 2)
+    for name, table in (("long", more), ("wide", wide.reset_index())):
+        for file in parts.iterdir():
+            file.unlink()
+        table.iloc[:2].to_parquet(parts / "a.parquet")
+        table.iloc[2:].to_parquet(parts / "b.parquet")
+        question = call(folder, "--csv")
+        question[question.index("--demand") + 1] = parts
+        found = placement(*question)
+        assert found.code == 0, found.err
+        assert sorted(found.out.split("\n")) == sorted(whole.out.split("\n")), name
+    rows.assign(client=["Oslo", "Lagos", "Bern", "Nowhere"]).to_parquet(parts / "b.parquet")
+    refused = placement(*question)
+    assert refused.code == 1
+    assert "b.parquet, row 4: client: no client of the instance: got 'Nowhere'" in refused.err
+    for file in parts.iterdir():
+        file.unlink()
+    assert "no Parquet files" in placement(*question).err

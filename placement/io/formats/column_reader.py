@@ -13,22 +13,31 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from placement.checks import LARGEST, FloatArray, IntArray
 from placement.errors import InputError, MissingDependencyError
 from placement.io.formats.input_files import check_input, read_input
-from placement.io.formats.tables import Cell, Table, is_blank, name_cell, quantity_cell, read_table
+from placement.io.formats.tables import (
+    PARQUET,
+    Cell,
+    Table,
+    is_blank,
+    name_cell,
+    quantity_cell,
+    read_table,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ColumnTable", "key_columns", "read_frame", "text_numbers"]
+__all__ = ["ColumnTable", "key_columns", "read_frame", "read_frames", "text_numbers"]
 
 _NAMES = ("database", "interval", "client", "operation")
 
@@ -38,6 +47,9 @@ _SMALL = 2**16
 _WIDE = 32
 """Columns from which on the names of a CSV are converted cell by cell: where the type of any column
 is given, pandas makes a series of each column, 15 µs."""
+
+_BATCH = 2**16
+"""Rows of a Parquet file that are read at a time where a table is too large for the memory."""
 
 _MEDIUM = 2**21
 """Bytes of a CSV from which on it pays to import pandas for it, some 0.4 s."""
@@ -64,6 +76,7 @@ class ColumnTable:
     rows: int
     fast: pd.DataFrame | None = None
     _careful: Table | None = field(default=None, repr=False)
+    _read: Callable[[], Table] | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, table: Table) -> ColumnTable:
@@ -74,7 +87,7 @@ class ColumnTable:
     def table(self) -> Table:
         """Return the table with its cells and row numbers, read for messages."""
         if self._careful is None:
-            self._careful = read_table(self.source)
+            self._careful = read_table(self.source) if self._read is None else self._read()
         return self._careful
 
     def number(self, row: int) -> int:
@@ -245,7 +258,7 @@ def read_frame(path: str | os.PathLike[str], names: Names = key_columns) -> Colu
     """
     source = os.fspath(path)
     suffix = Path(path).suffix.lower()
-    if suffix in (".parquet", ".pq"):
+    if suffix in PARQUET:
         check_input(path)
         fast = _fast_parquet(source, names)
     else:
@@ -302,7 +315,67 @@ def _fast_csv(content: bytes, suffix: str, names: Names) -> pd.DataFrame | None:
     return None if frame[named].isna().any(axis=None) else frame
 
 
-def _fast_parquet(source: str, names: Names) -> pd.DataFrame | None:
+def read_frames(path: str | os.PathLike[str], names: Names = key_columns) -> Iterator[ColumnTable]:
+    """Read a table part by part: Parquet files by some ten thousand rows, other files whole.
+
+    Parameters
+    ----------
+    path
+        CSV, TSV or Parquet, or a folder of Parquet files, which are read in the order of their
+        names.
+    names
+        As :func:`read_frame`.
+
+    Raises
+    ------
+    InputError
+        As :func:`read_frame`, and for a folder without Parquet files.
+    MissingDependencyError
+        For Parquet without pyarrow.
+    """
+    where = Path(path)
+    files = [where]
+    if where.is_dir():
+        files = sorted(each for each in where.iterdir() if each.suffix.lower() in PARQUET)
+        if not files:
+            raise InputError("no Parquet files", source=str(where), expected="files *.parquet")
+    rows = 0
+    for file in files:
+        if file.suffix.lower() not in PARQUET:
+            yield read_frame(file, names)
+            return
+        for part in _parquet_parts(file, names):
+            rows += part.rows
+            yield part
+    if not rows:
+        raise InputError("no rows", source=str(where), expected="a row per count")
+
+
+def _parquet_parts(file: Path, names: Names) -> Iterator[ColumnTable]:
+    pa, pq = _pyarrow()
+    check_input(file)
+    try:
+        content = pq.ParquetFile(os.fspath(file))
+        first = 1
+        for batch in content.iter_batches(_BATCH):
+            table = pa.Table.from_batches([batch])
+            columns = tuple(map(str, table.column_names))
+            part = partial(_cells, table, str(file), columns, first)
+            fast = _numbers_and_names(table, names)
+            yield ColumnTable(str(file), columns, batch.num_rows, fast, None, part)
+            first += batch.num_rows
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"not a Parquet file ({error})", source=str(file)) from None
+
+
+def _cells(table: Any, source: str, columns: tuple[str, ...], first: int) -> Table:
+    """Return a part of a Parquet file, whose first row has the number `first`."""
+    cells = [column.to_pylist() for column in table.columns]
+    numbers = tuple(range(first, first + table.num_rows))
+    return Table(source, columns, tuple(zip(*cells, strict=True)), numbers)
+
+
+def _pyarrow() -> tuple[Any, Any]:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -310,10 +383,22 @@ def _fast_parquet(source: str, names: Names) -> pd.DataFrame | None:
         raise MissingDependencyError(
             f"Parquet needs pyarrow: pip install 'replica-placement[parquet]' ({error})"
         ) from error
+    return pa, pq
+
+
+def _fast_parquet(source: str, names: Names) -> pd.DataFrame | None:
+    pa, pq = _pyarrow()
     try:
         table = pq.ParquetFile(source).read()
     except (pa.ArrowException, OSError):
         return None
+    return _numbers_and_names(table, names)
+
+
+def _numbers_and_names(table: Any, names: Names) -> pd.DataFrame | None:
+    """Return a table of pyarrow as a frame; None where a column is neither numbers nor names."""
+    import pyarrow as pa
+
     keys = set(names(tuple(table.column_names)))
     numeric = [
         field.name not in keys
