@@ -25,7 +25,7 @@ from formulations.fleet.column_pool import ColumnPool, MasterResult
 from formulations.fleet.pricing import PricedMember, Pricer, lagrangean_bound
 from formulations.fleet.rounding import round_master
 from placement.checks import FloatArray
-from placement.fleet.fleet_plan import FleetPlan, NoFleetPlan, worst_value
+from placement.fleet.fleet_plan import FleetPlan, NoFleetPlan, Shortage, worst_value
 from placement.fleet.fleet_problem import FleetMember, FleetProblem
 from placement.fleet.shared_rows import SharedRows
 from placement.status import Termination, relative_gap
@@ -126,12 +126,17 @@ class _Generation:
         """Generate columns until the gap is small, then round."""
         alone = self.price(self.prices)
         misfits = [
-            self.misfit(member)
+            member
             for member, each in zip(self.fleet.members, alone, strict=True)
             if each.configuration is None
         ]
         if misfits:
-            return NoFleetPlan(self.fleet, True, tuple(misfits))
+            return NoFleetPlan(
+                self.fleet,
+                True,
+                tuple(map(self.misfit, misfits)),
+                oversize=tuple(member.name for member in misfits),
+            )
         self.alone = tuple(each.least for each in alone)
         self.unit = max(self.bound / self.fleet.databases, 1e-12)
         self.penalty = 0.3 * max(self.bound, 1e-12) / np.maximum(self.rows.capacity, 1.0)
@@ -214,10 +219,10 @@ class _Generation:
         if self.master is None:
             self.master = self.pool.solve(self.penalty, self.unit)
         if self.bound > worst_value(self.fleet):
-            return NoFleetPlan(self.fleet, True, self.short(), self.prices, termination)
+            return self.no_plan(True, termination)
         placed = round_master(self.pool, self.master, self.bound, self.settings, self.unit)
         if placed is None:
-            return NoFleetPlan(self.fleet, False, self.short(), None, termination)
+            return self.no_plan(False, termination)
         return FleetPlan(
             self.fleet,
             placed,
@@ -230,12 +235,27 @@ class _Generation:
             rounds=tuple(self.rounds),
         )
 
-    def short(self) -> tuple[str, ...]:
-        """Return the limits that are short in the last master, and by how much."""
+    def no_plan(self, proven: bool, termination: Termination) -> NoFleetPlan:
+        """Name the limits that are short in the last master, and by how much."""
         assert self.master is not None
-        found = [
-            f"{self.rows.names[row]}: short by {self.master.overload[row]:.6g} "
-            f"of {self.rows.capacity[row]:.6g}"
-            for row in np.flatnonzero(self.master.overload > 1e-9)
-        ]
-        return tuple(found) or ("no whole configurations within the limits were found",)
+        limit, over = self.rows.capacity, self.master.overload
+        parts = over / np.maximum(limit, 1e-300)
+        short = tuple(
+            Shortage(
+                self.rows.names[row],
+                float(over[row]),
+                float(limit[row]),
+                float(self.prices[row]) if proven else 0.0,
+            )
+            for row in np.argsort(-parts, kind="stable").tolist()
+            if over[row] > 1e-9
+        )
+        reasons = tuple(f"{e.name}: short by {e.short_by:.6g} of {e.limit:.6g}" for e in short)
+        return NoFleetPlan(
+            self.fleet,
+            proven,
+            reasons or ("no whole configurations within the limits were found",),
+            self.prices if proven else None,
+            termination,
+            short=short,
+        )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import multiprocessing
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Self
@@ -26,7 +26,7 @@ from placement.fleet.shared_rows import SharedRows
 from placement.model.configuration import Configuration
 from placement.status import Termination
 
-__all__ = ["PricedMember", "Pricer", "lagrangean_bound", "price_member"]
+__all__ = ["PricedMember", "Pricer", "certify_priced", "lagrangean_bound", "price_member"]
 
 _BATCH = 250
 """Databases that a process prices at a time: some tenths of a second."""
@@ -143,3 +143,23 @@ def lagrangean_bound(rows: SharedRows, prices: FloatArray, priced: Sequence[Pric
     # products, prices of replicas and ways with prices have a few roundings, the sum has one
     error = 64 * np.finfo(np.float64).eps * math.fsum(map(abs, terms))
     return math.fsum(terms) - float(error)
+
+
+def certify_priced(question: PricedQuestion) -> Mapping[str, object]:
+    """Return a certificate of the least objective plus price of one database.
+
+    The certifier ``exact`` of :data:`placement.proof.fleet_proof.CERTIFIERS`.
+
+    Raises
+    ------
+    SolverError
+        When the search ends without a certificate, which it does not without limits.
+    """
+    found = search(ReducedProblem(question.demand, question.rules, question.price))
+    if found.termination is Termination.INTERRUPTED:
+        raise KeyboardInterrupt
+    if found.none is not None:
+        return found.none.to_json()
+    if found.certified is None:
+        raise SolverError(f"pricing ended with {found.termination.value!r} and no certificate")
+    return found.certified().to_json()

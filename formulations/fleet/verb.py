@@ -160,9 +160,9 @@ def run(args: argparse.Namespace) -> int:
     found = solve_fleet(fleet, search)
     if isinstance(found, NoFleetPlan):
         return _none(found, args)
-    from placement.fleet.fleet_tables import fleet_about, fleet_document, fleet_frame
+    from placement.fleet.fleet_tables import fleet_document, fleet_frame
 
-    frame, document, text = fleet_frame(found), fleet_document(found), ""
+    frame, document, text = fleet_frame(found), _whole(fleet_document(found), fleet, args), ""
     if args.moves is not None:
         text = _write_moves(found, args)
     show_table(
@@ -170,9 +170,31 @@ def run(args: argparse.Namespace) -> int:
         args,
         document=document,
         text="\n\n".join(filter(None, [_text(found, frame), text])),
-        about=fleet_about(document),
+        parquet=_parquet(frame, document, args),
     )
     return exits.FOUND
+
+
+def _whole(
+    document: dict[str, object], fleet: FleetProblem, args: argparse.Namespace
+) -> dict[str, object]:
+    """Return a document with its question, where one is written."""
+    from placement.io.fleet_plan_file import with_question
+
+    as_table = args.output is None or args.output.lower().endswith(".csv")
+    return document if as_table and not args.json else with_question(document, fleet)
+
+
+def _parquet(
+    frame: pd.DataFrame, document: dict[str, object], args: argparse.Namespace
+) -> tuple[pd.DataFrame, dict[str, str]] | None:
+    """Return the table of a Parquet file, and what it keeps beside it."""
+    if args.output is None or not args.output.lower().endswith(".parquet"):
+        return None
+    from placement.fleet.fleet_tables import fleet_about
+    from placement.io.fleet_plan_file import wide_frame
+
+    return wide_frame(frame, document), fleet_about(document)
 
 
 def _write_moves(plan: FleetPlan, args: argparse.Namespace) -> str:
@@ -366,18 +388,27 @@ def _check(fleet: FleetProblem, args: argparse.Namespace) -> int:
 
 
 def _none(found: NoFleetPlan, args: argparse.Namespace) -> int:
-    """Say why there is no plan."""
-    if args.json:
-        print_json({"status": "infeasible" if found.proven else "unknown",
-                    "reasons": list(found.reasons)})  # fmt: skip
-    else:
-        from placement.text.text_tables import sentences
+    """Say why there is no plan, and write the prices that prove it where a file is asked for."""
+    import pandas as pd
 
-        proof = "infeasible, proven" if found.proven else "nothing found, and nothing proven"
-        reasons = list(found.reasons[:_SHOWN])
-        if len(found.reasons) > _SHOWN:
-            reasons.append(f"… and {len(found.reasons) - _SHOWN} more")
-        print_page("\n\n".join([f"Answer       {proof}", *sentences("Why", reasons)]))
+    from placement.fleet.fleet_tables import no_plan_document
+    from placement.text.text_tables import sentences
+
+    document = _whole(no_plan_document(found), found.fleet, args)
+    proof = "infeasible, proven" if found.proven else "nothing found, and nothing proven"
+    reasons = list(found.reasons[:_SHOWN])
+    if len(found.reasons) > _SHOWN:
+        reasons.append(f"… and {len(found.reasons) - _SHOWN} more")
+    rows = [(each.name, each.short_by, each.limit, each.price) for each in found.short]
+    members = [(member.name, member.copies) for member in found.fleet.members]
+    plans = pd.DataFrame(members, columns=["database", "copies"])
+    show_table(
+        pd.DataFrame(rows, columns=["limit", "short_by", "of", "price"]),
+        args,
+        document=document,
+        text="\n\n".join([f"Answer       {proof}", *sentences("Why", reasons)]),
+        parquet=_parquet(plans, document, args),
+    )
     return exits.INFEASIBLE if found.proven else exits.NOTHING
 
 

@@ -7,7 +7,6 @@ import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from placement.cli import exit_codes as exits
@@ -88,9 +87,13 @@ def write_table(
     document: Mapping[str, object],
     *,
     force: bool,
-    about: Mapping[str, str] = MappingProxyType({}),
+    parquet: tuple[pd.DataFrame, Mapping[str, str]] | None = None,
 ) -> None:
-    """Write a table as its name says: JSON (the document), Parquet (`about` beside it) or CSV."""
+    """Write a table as its name says: JSON (the document), Parquet or CSV.
+
+    `parquet` is the table of a Parquet file, with the texts that it keeps beside it, where they are
+    not the table alone.
+    """
     from placement.io.formats.document import encode_json
     from placement.io.formats.files import write_file
     from placement.io.formats.tables import frame_parquet
@@ -99,7 +102,7 @@ def write_table(
     if suffix == ".json":
         data = encode_json(dict(document))
     elif suffix == ".parquet":
-        data = frame_parquet(table, about)
+        data = frame_parquet(*(parquet or (table, {})))
     else:
         data = csv_text(table).encode("utf-8")
     write_file(path, data, force=force)
@@ -154,15 +157,15 @@ def show_table(
     *,
     document: Mapping[str, object],
     text: str,
-    about: Mapping[str, str] = MappingProxyType({}),
+    parquet: tuple[pd.DataFrame, Mapping[str, str]] | None = None,
 ) -> None:
     """Print the table the way that was asked for, and write it where it was asked for.
 
-    `about` are the texts that a Parquet file keeps beside the table.
+    `parquet` is as in :func:`write_table`.
     """
     written: list[str] = []
     if args.output is not None:
-        write_table(args.output, table, document, force=args.force, about=about)
+        write_table(args.output, table, document, force=args.force, parquet=parquet)
         written.append(f"Written to {args.output}")
     if args.json:
         print_json(dict(document))

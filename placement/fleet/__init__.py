@@ -6,7 +6,7 @@ databases that must not meet at a site. :mod:`placement.fleet.fleet_plan` is the
 plans; ``formulations.fleet`` finds plans with a proven gap, ``heuristics.fleet`` fast ones.
 """
 
-from placement.fleet.fleet_plan import FleetPlan, NoFleetPlan, Placed
+from placement.fleet.fleet_plan import FleetPlan, NoFleetPlan, Placed, Shortage
 from placement.fleet.fleet_problem import FleetMember, FleetProblem, SharedLimits
 from placement.fleet.shared_rows import SharedRows
 from placement.fleet.synthetic_fleet import synthetic_fleet
@@ -19,5 +19,6 @@ __all__ = [
     "Placed",
     "SharedLimits",
     "SharedRows",
+    "Shortage",
     "synthetic_fleet",
 ]

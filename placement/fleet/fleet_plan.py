@@ -17,7 +17,7 @@ from placement.fleet.shared_rows import SharedRows
 from placement.model.configuration import Configuration
 from placement.status import Termination, relative_gap
 
-__all__ = ["FleetPlan", "NoFleetPlan", "Placed", "worst_value"]
+__all__ = ["FleetPlan", "NoFleetPlan", "Placed", "Shortage", "worst_value"]
 
 _TOLERANCE = 1e-9
 """Part of a capacity by which a sum of doubles may be beyond it: rounding, not a broken limit."""
@@ -169,6 +169,28 @@ class FleetPlan:
         return relative_gap(self.value, self.bound)
 
 
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """A shared limit that is short.
+
+    Attributes
+    ----------
+    name
+        Of the limit, such as "storage GB at eu-west-1".
+    short_by
+        By how much the best plan in parts of databases is beyond it.
+    limit
+        The limit.
+    price
+        Weight of the limit in the sum that proves that there is no plan; 0: it takes no part.
+    """
+
+    name: str
+    short_by: float
+    limit: float
+    price: float
+
+
 @dataclass(frozen=True, eq=False)
 class NoFleetPlan:
     """The end of a search that found no plan.
@@ -186,6 +208,10 @@ class NoFleetPlan:
         reason alone is enough.
     termination
         Why the search stopped.
+    short
+        The limits that are short, largest part first.
+    oversize
+        Names of the databases that fit no sites, even alone.
     """
 
     fleet: FleetProblem
@@ -193,6 +219,8 @@ class NoFleetPlan:
     reasons: tuple[str, ...]
     prices: FloatArray | None = None
     termination: Termination = Termination.FINISHED
+    short: tuple[Shortage, ...] = ()
+    oversize: tuple[str, ...] = ()
 
 
 def worst_value(fleet: FleetProblem) -> float:

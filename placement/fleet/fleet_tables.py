@@ -13,9 +13,10 @@ import numpy as np
 
 from placement.checks import FloatArray
 from placement.errors import InputError
-from placement.fleet.fleet_plan import FleetPlan
+from placement.fleet.fleet_plan import FleetPlan, NoFleetPlan
 from placement.fleet.fleet_problem import SITE_LIMITS
-from placement.io.formats.document import read_text
+from placement.fleet.shared_rows import SharedRows
+from placement.io.formats.document import read_json, read_text
 from placement.io.formats.tables import (
     PARQUET,
     Table,
@@ -35,9 +36,12 @@ __all__ = [
     "fleet_about",
     "fleet_document",
     "fleet_frame",
+    "is_fleet_file",
+    "no_plan_document",
     "read_fleet_document",
     "read_members",
     "read_site_limits",
+    "read_whole_document",
 ]
 
 FLEET_FORMAT = "fleet/1"
@@ -231,6 +235,7 @@ def fleet_document(plan: FleetPlan) -> dict[str, object]:
     before = [None] * len(rows.names) if today is None else today.tolist()
     return {
         "format": FLEET_FORMAT,
+        "status": "feasible",
         "databases": plan.fleet.databases,
         "value": plan.value,
         "bound": plan.bound,
@@ -259,18 +264,58 @@ def fleet_document(plan: FleetPlan) -> dict[str, object]:
     }
 
 
+def no_plan_document(found: NoFleetPlan) -> dict[str, object]:
+    """Return why there is no plan as JSON values, with the prices that prove it."""
+    rows = SharedRows(found.fleet)
+    prices = np.zeros(len(rows.capacity)) if found.prices is None else found.prices
+    return {
+        "format": FLEET_FORMAT,
+        "status": "infeasible" if found.proven else "unknown",
+        "databases": found.fleet.databases,
+        "reasons": list(found.reasons),
+        "oversize": list(found.oversize),
+        "short": [
+            {"name": each.name, "short_by": each.short_by, "limit": each.limit, "price": each.price}
+            for each in found.short
+        ],
+        "limits": [
+            {"name": name, "limit": limit, "price": price}
+            for name, limit, price in zip(
+                rows.names, rows.capacity.tolist(), prices.tolist(), strict=True
+            )
+        ],
+        "plans": [
+            {"database": member.name, "copies": member.copies} for member in found.fleet.members
+        ],
+    }
+
+
 def fleet_about(document: Mapping[str, object]) -> dict[str, str]:
     """Return the part of a document that a Parquet file keeps beside the table of plans."""
     return {_ABOUT: json.dumps({k: v for k, v in document.items() if k != "plans"})}
 
 
-def read_fleet_document(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a plan of a fleet: JSON, or Parquet with its table of plans.
+def is_fleet_file(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file is a plan of a fleet by its name or its format.
+
+    Parquet files are none of the other plans. False for a file that cannot be read.
+    """
+    if Path(path).suffix.lower() in PARQUET:
+        return True
+    try:
+        document = read_json(path)
+    except InputError:
+        return False
+    return isinstance(document, dict) and document.get("format") == FLEET_FORMAT
+
+
+def read_whole_document(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read a plan of a fleet with its question: JSON, or what stands beside a Parquet table.
 
     Raises
     ------
     InputError
-        For a file that :func:`fleet_document` or :func:`fleet_frame` did not make.
+        For a file that ``placement fleet`` did not write.
     MissingDependencyError
         For Parquet without pyarrow.
     """
@@ -282,13 +327,27 @@ def read_fleet_document(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise _no_plan(path, str(error)) from None
     if not isinstance(document, dict) or document.get("format") != FLEET_FORMAT:
         raise _no_plan(path, f"no format {FLEET_FORMAT}")
-    if parquet:
+    return document
+
+
+def read_fleet_document(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read a plan of a fleet without its question: JSON, or Parquet with its table of plans.
+
+    Raises
+    ------
+    InputError, MissingDependencyError
+        As :func:`read_whole_document`.
+    """
+    document = read_whole_document(path)
+    document.pop("question", None)
+    if Path(path).suffix.lower() in PARQUET:
         table = read_table(path)
-        places = [table.column(name) for name in _PLAN]
-        document["plans"] = [
-            dict(zip(_PLAN, (cells[place] for place in places), strict=True))
-            for cells in table.rows
-        ]
+        planned = document.get("status", "feasible") == "feasible"
+        places = [(name, table.column(name)) for name in (_PLAN if planned else _PLAN[:2])]
+        document["plans"] = [{name: cells[at] for name, at in places} for cells in table.rows]
+    elif isinstance(plans := document.get("plans"), list):
+        rows = [row for row in plans if isinstance(row, dict)]
+        document["plans"] = [{name: row[name] for name in _PLAN if name in row} for row in rows]
     return document
 
 

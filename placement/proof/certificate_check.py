@@ -34,7 +34,7 @@ from placement.feasibility.feasible_plans import violations
 from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
-from placement.proof.claim import Claim
+from placement.proof.claim import Claim, MeanQuestion
 from placement.proof.enumeration_check import FORMAT as ENUMERATION
 from placement.proof.enumeration_check import check_enumeration, steps_of_enumeration
 from placement.proof.event_tree import Work
@@ -51,7 +51,7 @@ from placement.proof.sets.set_check import FORMAT as SETS
 from placement.proof.sets.set_check import check_sets
 from placement.status import Status, status_of
 
-__all__ = ["FORMAT", "WORK", "CheckResult", "check_certificate"]
+__all__ = ["FORMAT", "MALFORMED", "WORK", "CheckResult", "check_certificate", "check_mean"]
 
 FORMAT = "replica-placement/bound/1"
 
@@ -61,7 +61,7 @@ WORK = 1_000_000_000
 _FORMATS = (FORMAT, LOSSES, PERCENTILE, LIMITS, SETS, ENUMERATION)
 _FEW_STEPS = 100_000_000  # of an enumeration that runs without being asked for
 _SCORE_TOLERANCE = 1e-9
-_MALFORMED = (
+MALFORMED = (
     KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError,
 )  # fmt: skip
 _PARTS = 10**12  # 1 / placement.evaluation.score.TIE
@@ -125,7 +125,7 @@ def check_certificate(plan: Plan, *, work: int = WORK) -> CheckResult:
         if certificate is None or (infeasible and certificate["format"] == NO_PLAN):
             return _check_no_plan(plan, certificate, Work(work))
         return _check(plan, problem, certificate, Work(work))
-    except _MALFORMED as error:
+    except MALFORMED as error:
         raise CertificateError(f"the certificate is malformed: {error!r:.200}") from error
 
 
@@ -201,7 +201,7 @@ def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: W
         raise CertificateError("certificates of this format prove mean latency only")
     # what no plan undercuts without limits and prices of moves, none does with them
     free = problem.replace(current=None, moves=None)
-    return CheckResult(bound, score, *_check_mean(free, bound, certificate, work))
+    return CheckResult(bound, score, *check_mean(free, bound, certificate, work))
 
 
 def _check_limits(
@@ -231,7 +231,7 @@ def _check_ties(
         return bound, *check_percentile(problem, bound, ties, work, value=plan.objective)[1:]
     if ties["format"] != FORMAT:
         raise CertificateError(f"unknown format {ties['format']!r} of the second claim")
-    return bound, *_check_mean(_survivors(problem), bound, ties, work)[1:]
+    return bound, *check_mean(_survivors(problem), bound, ties, work)[1:]
 
 
 def _claimed(plan: Plan, problem: Problem, certificate: Mapping[str, Any]) -> tuple[float, float]:
@@ -261,10 +261,18 @@ def _claimed(plan: Plan, problem: Problem, certificate: Mapping[str, Any]) -> tu
     return score, bound
 
 
-def _check_mean(
-    problem: Problem, bound: float, certificate: Mapping[str, Any], work: Work
+def check_mean(
+    problem: MeanQuestion, bound: float, certificate: Mapping[str, Any], work: Work
 ) -> tuple[int, int, int]:
-    """Prove a bound on the mean; return how many leaders, events and bounds there were."""
+    """Prove a bound on the mean; return how many leaders, events and bounds there were.
+
+    Raises
+    ------
+    CertificateError
+        When a step of the proof does not hold.
+    LimitError
+        When it takes more than `work` steps.
+    """
     rules = problem.rules
     try:
         claim = Claim(problem, bound, float(certificate["granularity"]))

@@ -6,20 +6,23 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from placement.checks import FloatArray, IntArray
+from placement.evaluation.cost_model import LinearCost
 from placement.evaluation.wait_cases import WaitCases, case_rounds, case_wait, no_cases
 from placement.evaluation.wait_floors import wait_order
-from placement.problem import Problem
+from placement.model.constraints import Rules
+from placement.model.demand import Demand
 
 __all__ = [
     "Claim",
     "ExactGrid",
     "Integers",
+    "MeanQuestion",
     "RoundedGrid",
     "Scale",
     "finest_bit",
@@ -126,6 +129,21 @@ class RoundedGrid(Scale):
     quorum: FloatArray
 
 
+class MeanQuestion(Protocol):
+    """What a proof of the mean reads of a question: a problem, or one with other prices."""
+
+    @property
+    def demand(self) -> Demand:
+        """RTTs and weights of Eq. 1."""
+
+    @property
+    def rules(self) -> Rules:
+        """Who may and must hold, vote and lead."""
+
+    def added_cost(self, leader: int) -> LinearCost | None:
+        """Return what the objective adds to the score under a leader; None: nothing."""
+
+
 _OF_RTTS = ("rank", "exact", "rounded")
 """Cached properties of a claim that depend on the RTTs of its clients."""
 
@@ -175,7 +193,7 @@ class Claim:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: MeanQuestion,
         bound: float,
         granularity: float,
         others: Sequence[FloatArray] = (),
@@ -221,7 +239,7 @@ class Claim:
             or any((row != self._prices[0]).any() for row in self._prices)
         )
 
-    def _nearest_price(self, problem: Problem) -> FloatArray | None:
+    def _nearest_price(self, problem: MeanQuestion) -> FloatArray | None:
         added = problem.added_cost(0)
         if added is None or added.nearest is None:
             return None
@@ -363,13 +381,13 @@ class Claim:
         return integers(rtt, self._rtt_bits)
 
 
-def _prices(problem: Problem) -> list[FloatArray]:
+def _prices(problem: MeanQuestion) -> list[FloatArray]:
     """Return the price of a replica at each site under each leader in the objective, signed.
 
     In the doubles that make the objective. The leader's entry has what is paid under it anyway,
     with its vote; where all replicas vote, every entry has the vote.
     """
-    rules, sites = problem.rules, len(problem.instance.sites)
+    rules, sites = problem.rules, problem.demand.site_rtt.shape[-1]
     rows = []
     for leader in range(sites):
         added = problem.added_cost(leader)

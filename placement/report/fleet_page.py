@@ -32,6 +32,8 @@ def fleet_sections(document: FleetDocument) -> list[Markup]:
     All figures are those of the file; the page says how to prove the bound again.
     """
     content = document.content
+    if content.get("status", "feasible") != "feasible":
+        return [_no_plan(content)]
     limits: Sequence[Mapping[str, Any]] = content.get("limits", ())
     plans: Sequence[Mapping[str, Any]] = content.get("plans", ())
     found = [_answer(content, plans)]
@@ -44,6 +46,30 @@ def fleet_sections(document: FleetDocument) -> list[Markup]:
     if len(rounds) > 1:
         found.append(_rounds(rounds, float(content["value"])))
     return found
+
+
+def _no_plan(content: Mapping[str, Any]) -> Markup:
+    """Return the section of a fleet without a plan: the limits that are short, and by how much."""
+    proven = content["status"] == "infeasible"
+    short: Sequence[Mapping[str, Any]] = content.get("short", ())
+    return section(
+        "answer",
+        "No plan of the fleet",
+        facts(
+            [
+                ("Status", str(content["status"]), "proven" if proven else "nothing is proven"),
+                ("Databases", f"{int(content['databases']):,}", ""),
+            ]
+        ),
+        reasons("Why", [str(each) for each in content.get("reasons", ())][:_SHOWN]),
+        data_table(
+            "Limits that are short",
+            [Column("Limit"), Column("Short by", True), Column("Limit value", True)],
+            [[str(e["name"]), float(e["short_by"]), float(e["limit"])] for e in short],
+        )
+        if short
+        else None,
+    )
 
 
 def _answer(content: Mapping[str, Any], plans: Sequence[Mapping[str, Any]]) -> Markup:
@@ -68,8 +94,8 @@ def _answer(content: Mapping[str, Any], plans: Sequence[Mapping[str, Any]]) -> M
         tag(
             "p",
             {"class": "note"},
-            "The figures are those of the file. placement fleet … --check FILE proves the bound "
-            "again: it prices every database at the prices of the limits.",
+            "The figures are those of the file. placement check FILE proves the bound again: it "
+            "prices every database at the prices of the limits.",
         ),
     )  # fmt: skip
 

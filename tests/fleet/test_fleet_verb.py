@@ -86,6 +86,53 @@ def test_no_moves_keep_what_runs_today(placement: Run, folder: Path) -> None:
         assert each["replicas"] == ["Oslo", "Rome"]
 
 
+def test_check_and_report_know_a_plan_of_a_fleet(placement: Run, folder: Path) -> None:
+    limits = ("--limits", folder / "limits.csv", "--headroom")
+    (folder / "databases.csv").write_text("database,storage_gb,copies\na,10,\nb,20,1\n")
+    (folder / "limits.csv").write_text("site,storage_gb,reads_served\nOslo,30,8\nRome,,\n")
+    for name in ("plan.json", "plan.parquet"):
+        out = placement(*call(folder, *limits, "-o", folder / name))
+        assert out.code == 0, out.err
+        out = placement("check", folder / name)
+        assert out.code == 0, out.err
+        assert out.out.startswith("proved: no plan of the fleet is below")
+        out = placement("check", folder / name, "--json")
+        assert json.loads(out.out)["limits"] == 4  # two of them after a loss
+        out = placement("report", folder / name, "-o", folder / f"{name}.html")
+        assert out.code == 0, out.err
+        assert '"constraints"' not in (folder / f"{name}.html").read_text()
+    document = json.loads((folder / "plan.json").read_text())
+    document["bound"] = document["value"] * 1.01
+    document["gap"] = 0.0
+    (folder / "plan.json").write_text(json.dumps(document))
+    out = placement("check", folder / "plan.json")
+    assert out.code == 2
+    assert out.out.startswith("refused: the prices prove")
+    (folder / "plan.parquet").write_bytes((folder / "plan.parquet").read_bytes()[:-9])
+    out = placement("check", folder / "plan.parquet")
+    assert out.code == 1
+    assert "not a Parquet file" in out.err
+
+
+@pytest.mark.parametrize("suffix", ["json", "parquet", "csv"])
+def test_files_say_which_limits_are_short(suffix: str, placement: Run, folder: Path) -> None:
+    (folder / "limits.csv").write_text('site,storage_gb\nOslo,20\nRome,25\n"Washington, DC",20\n')
+    (folder / "databases.csv").write_text("database,storage_gb,copies\na,10,3\nb,20,1\nc,5,\n")
+    file = folder / f"none.{suffix}"
+    out = placement(*call(folder, "--limits", folder / "limits.csv", "-o", file))
+    assert out.code == 2
+    assert "short by" in out.out
+    if suffix == "csv":
+        assert file.read_text().startswith("limit,short_by,of,price\nstorage GB at")
+        return
+    proved = placement("check", file)
+    assert proved.code == 0, proved.err
+    assert proved.out.startswith("proved: no plan of the fleet is within all limits")
+    out = placement("report", file, "-o", folder / "none.html")
+    assert out.code == 0, out.err
+    assert "Limits that are short" in (folder / "none.html").read_text()
+
+
 def test_databases_apart_need_sites_of_their_own(placement: Run, folder: Path) -> None:
     out = placement(*call(folder, "--apart", "a,b"))
     assert out.code in (2, 3)  # two databases of two replicas each do not fit three sites apart

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from typing import TYPE_CHECKING
 
 from placement.cli import argument_types as types
@@ -29,11 +30,14 @@ def add_parser(verbs: Subparsers) -> None:
         description="Prove from the certificate that solve wrote into a plan that no configuration "
         "is better, or that there is none, in exact integer arithmetic and apart from the search. "
         "A plan of a quorum store without a certificate is proved by the evaluation of all replica "
-        "sets. "
+        "sets. A plan of a fleet (JSON or Parquet) is proved by its prices and one pass over its "
+        "databases. "
         "All other numbers and names of the file are recomputed, and a file that says otherwise is "
         "bad input. Exit code 0: proved; 1: bad input; 2: refused, with the first flaw.",
     )
-    parser.add_argument("plan", help="a plan file that solve or contingency wrote (-o, --json)")
+    parser.add_argument(
+        "plan", help="a plan file that solve, contingency or fleet wrote (-o, --json)"
+    )
     parser.add_argument(
         "--work",
         type=types.whole(1, 10**15),
@@ -48,6 +52,7 @@ def add_parser(verbs: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Check the certificate and print the proven statement."""
     from placement.errors import CertificateError
+    from placement.fleet.fleet_tables import is_fleet_file
     from placement.io.plan_file import load_any_plan
     from placement.plan import Plan
     from placement.proof.certificate_check import WORK, check_certificate
@@ -56,6 +61,8 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(
             "out of range", field="--work", value=args.work, expected="a whole number >= 0"
         )
+    if is_fleet_file(args.plan):
+        return _fleet(args)
     plan = load_any_plan(args.plan)
     if not isinstance(plan, Plan):
         return _quorum_plan(plan, args)
@@ -69,6 +76,49 @@ def run(args: argparse.Namespace) -> int:
     if not plan.found:
         return _none(plan, checked, args)
     _proved(plan, checked, args)
+    return exits.FOUND
+
+
+def _fleet(args: argparse.Namespace) -> int:
+    """Prove the bound of a fleet again, and every limit of its plan."""
+    from placement.errors import CertificateError
+    from placement.io.fleet_check import check_fleet_file
+    from placement.proof.certificate_check import WORK
+
+    try:
+        checked = check_fleet_file(args.plan, work=WORK if args.work is None else args.work)
+    except CertificateError as flaw:
+        return _refused(str(flaw), args)
+    found = math.isfinite(checked.bound)
+    if args.json:
+        print_json(
+            {
+                "proved": True,
+                "status": "feasible" if found else "infeasible",
+                "bound": checked.bound if found else None,
+                "value": checked.value if found else None,
+                "gap": checked.gap if found else None,
+                "databases": checked.databases,
+                "limits": checked.rows,
+                "events": checked.events,
+                "bounds": checked.bounds,
+                "oversize": list(checked.unplaced),
+            }
+        )
+        return exits.FOUND
+    what = "no plan of the fleet is within all limits"
+    if checked.unplaced:
+        what = f"{checked.unplaced[0]} fits no sites, even alone"
+    if found:
+        what = (
+            f"no plan of the fleet is below {checked.bound:,.6g} ms·operations; this plan has "
+            f"{checked.value:,.6g}, a gap of {100 * checked.gap:.3g} %"
+        )
+    print_page(
+        f"proved: {what}\n        ({checked.databases:,} databases and {checked.rows:,} shared "
+        f"limits; {checked.events:,} steps and {checked.bounds:,} bounds computed again in exact "
+        "integers)"
+    )
     return exits.FOUND
 
 
@@ -130,8 +180,6 @@ def _none(plan: Plan, checked: CheckResult, args: argparse.Namespace) -> int:
 
 def _quorum_plan(plan: QuorumPlan, args: argparse.Namespace) -> int:
     """Account for every replica set of a quorum store, by its certificate or the evaluator."""
-    import math
-
     from placement.errors import CertificateError, LimitError
     from placement.quorumstore.enumerated_proof import prove_bound
     from placement.quorumstore.refutation_tree import replay

@@ -12,7 +12,7 @@ import datetime
 import io
 import math
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +24,9 @@ from placement.io.formats.input_files import check_input
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_ROW_GROUP = 10_000
+"""Rows of a Parquet file that a reader must have in memory at a time."""
 
 __all__ = [
     "PARQUET",
@@ -39,6 +42,7 @@ __all__ = [
     "number_cell",
     "parquet_about",
     "parquet_bytes",
+    "parquet_rows",
     "parse_csv",
     "quantity_cell",
     "read_table",
@@ -342,8 +346,33 @@ def frame_parquet(frame: pd.DataFrame, about: Mapping[str, str]) -> bytes:
         raise _pyarrow_missing(error) from error
     table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(dict(about))
     sink = io.BytesIO()
-    pq.write_table(table, sink)
+    pq.write_table(table, sink, row_group_size=_ROW_GROUP)
     return sink.getvalue()
+
+
+def parquet_rows(path: str | os.PathLike[str], batch: int) -> Iterator[dict[str, object]]:
+    """Yield the rows of a Parquet file by column, reading a batch of rows at a time.
+
+    Raises
+    ------
+    InputError
+        For a file that is no Parquet file, or breaks off.
+    MissingDependencyError
+        Without pyarrow.
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise _pyarrow_missing(error) from error
+    source = os.fspath(path)
+    check_input(path)
+    try:
+        with pq.ParquetFile(source) as file:
+            for rows in file.iter_batches(batch_size=batch):
+                yield from rows.to_pylist()
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"not a Parquet file ({error})", source=source) from None
 
 
 def parquet_about(path: str | os.PathLike[str], key: str) -> str:

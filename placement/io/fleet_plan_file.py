@@ -1,0 +1,369 @@
+"""Files of plans of fleets that hold their question: JSON, and Parquet read in batches.
+
+Each row is a database in one configuration, with the numbers of its question: what it stores and
+writes, what runs today, its demand. What all rows share stands beside them: the instance, the
+constraints, the limits with their prices, the bound. A reader needs no other file.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from placement.errors import InputError
+from placement.fleet.fleet_plan import FleetPlan, Placed
+from placement.fleet.fleet_problem import SITE_LIMITS, FleetMember, FleetProblem, SharedLimits
+from placement.fleet.fleet_tables import read_whole_document
+from placement.io.embedded_instance import instance_document, instance_from_document
+from placement.io.formats.document import Document
+from placement.io.formats.tables import parquet_rows
+from placement.io.prices_document import prices_embedded
+from placement.io.problem_document import problem_document, problem_from
+from placement.model.configuration import Configuration
+from placement.model.instance import Instance
+from placement.problem import Problem
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["FleetFile", "question_document", "read_fleet_file", "wide_frame", "with_question"]
+
+_BATCH = 1000
+"""Databases that are in memory at a time."""
+
+
+def question_document(fleet: FleetProblem) -> dict[str, object]:
+    """Return what the databases of a fleet share, as JSON values.
+
+    Raises
+    ------
+    InputError
+        When the instances of two databases differ in more than their counts.
+    """
+    first = fleet.members[0].problem.instance
+    for member in fleet.members[1:]:
+        own = member.problem.instance
+        if not _alike(own, first):
+            raise InputError(
+                "a file holds one instance for all databases",
+                field=f"{member.name}: instance",
+                value=own.name,
+                expected="clients, operations, RTTs and prices of the other databases",
+            )
+    limits = fleet.limits
+    return {
+        "instance": instance_document(first),
+        "constraints": [json.loads(each) for each in _constraints(fleet)],
+        "limits": {
+            **{field: _finite(getattr(limits, field)) for field in SITE_LIMITS},
+            "most_moves": limits.most_moves,
+            "most_moved_gb": limits.most_moved_gb,
+            "apart": [list(group) for group in limits.apart],
+            "headroom": limits.headroom,
+        },
+    }
+
+
+def _alike(one: Instance, other: Instance) -> bool:
+    """Return whether two instances have everything but counts in common."""
+    return (
+        one.clients == other.clients
+        and one.operations == other.operations
+        and one.intervals == other.intervals
+        and one.domains == other.domains
+        and _prices_of(one) == _prices_of(other)
+        and (one.client_rtt is other.client_rtt or np.array_equal(one.client_rtt, other.client_rtt))
+        and (one.site_rtt is other.site_rtt or np.array_equal(one.site_rtt, other.site_rtt))
+    )
+
+
+def _prices_of(instance: Instance) -> object:
+    return None if instance.prices is None else prices_embedded(instance.prices)
+
+
+def _constraint(problem: Problem) -> str:
+    return json.dumps(problem_document(problem), sort_keys=True)
+
+
+def _constraints(fleet: FleetProblem) -> dict[str, int]:
+    """Return the different constraints of the databases, and the number of each."""
+    found: dict[str, int] = {}
+    for member in fleet.members:
+        found.setdefault(_constraint(member.problem), len(found))
+    return found
+
+
+def _finite(limit: object) -> list[float | None] | None:
+    """Return limits of sites with null where there is none."""
+    if limit is None:
+        return None
+    return [x if math.isfinite(x) else None for x in np.asarray(limit).tolist()]
+
+
+def with_question(document: Mapping[str, object], fleet: FleetProblem) -> dict[str, object]:
+    """Return the document of a plan, or of none, with its question: the file needs no other.
+
+    Parameters
+    ----------
+    document
+        From :func:`placement.fleet.fleet_tables.fleet_document` or ``no_plan_document``.
+    fleet
+        The question. Each row of the document gets the cells of its database.
+
+    Raises
+    ------
+    InputError
+        When the instances of two databases differ in more than their counts.
+    """
+    cells = _member_cells(fleet)
+    plans = document["plans"]
+    assert isinstance(plans, list)
+    return {
+        **document,
+        "question": question_document(fleet),
+        "plans": [{**row, **cells[row["database"]]} for row in plans],
+    }
+
+
+def wide_frame(frame: pd.DataFrame, document: Mapping[str, object]) -> pd.DataFrame:
+    """Return a table of plans with the cells of their questions, for a Parquet file.
+
+    `document` is that of :func:`with_question`; its rows are those of the table.
+    """
+    plans = document["plans"]
+    assert isinstance(plans, list)
+    return frame.assign(**{key: [row[key] for row in plans] for key in _QUESTION})
+
+
+def _member_cells(fleet: FleetProblem) -> dict[str, dict[str, object]]:
+    """Return the cells of each database that say its question, by name."""
+    number, sites = _constraints(fleet), fleet.sites
+    found: dict[str, dict[str, object]] = {}
+    for member in fleet.members:
+        here = member.present
+        found[member.name] = {
+            "storage_gb": float(member.storage_gb),
+            "written_gb": float(member.written_gb),
+            "leader_operations": (
+                None if member.leader_operations is None else float(member.leader_operations)
+            ),
+            "present_leader": None if here is None else sites[here.leader],
+            "present_voters": None if here is None else [sites[site] for site in here.voters],
+            "present_replicas": None if here is None else [sites[site] for site in here.replicas],
+            "constraints": number[_constraint(member.problem)],
+            "counts": member.problem.instance.counts.ravel().tolist(),
+        }
+    return found
+
+
+class FleetFile:
+    """A file of a plan of a fleet.
+
+    Parameters
+    ----------
+    path
+        The file.
+    document
+        What it says beside its rows.
+
+    Attributes
+    ----------
+    source
+        The path, for messages.
+    about
+        The document, to be read by key.
+    limits
+        What the databases share.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], document: Mapping[str, Any]) -> None:
+        self.source = os.fspath(path)
+        self.about = Document(self.source, "", document)
+        question = self.about.table("question")
+        if not question.values:
+            raise InputError(
+                "the file does not hold its question",
+                source=self.source,
+                field="question",
+                expected="a file that placement fleet wrote with -o",
+            )
+        self._instance = instance_from_document(question.table("instance"))
+        self._problems = [problem_from(each, self._instance) for each in
+                          question.tables("constraints")]  # fmt: skip
+        self._site = {name: number for number, name in enumerate(self._instance.sites)}
+        self.limits = self._read_limits(question.table("limits"))
+
+    @property
+    def infeasible(self) -> bool:
+        """Whether the file says that there is no plan."""
+        return self.about.text("status", "feasible") == "infeasible"
+
+    def _read_limits(self, given: Document) -> SharedLimits:
+        sites: dict[str, np.ndarray[Any, Any] | None] = {}
+        for field in SITE_LIMITS:
+            values = given.values.get(field)
+            if values is None:
+                sites[field] = None
+                continue
+            if not isinstance(values, list) or len(values) != len(self._site):
+                raise given.refuse(field, "not a limit for each site", "a number or null per site")
+            try:
+                numbers = [math.inf if each is None else float(each) for each in values]
+            except (TypeError, ValueError):
+                raise given.refuse(field, "not a number", "a number or null per site") from None
+            sites[field] = np.array(numbers)
+        groups = given.values.get("apart") or []
+        if not isinstance(groups, list) or not all(isinstance(each, list) for each in groups):
+            raise given.refuse("apart", "not groups of names", "lists of names")
+        try:
+            return SharedLimits(
+                **sites,
+                most_moves=given.number("most_moves") if given.has("most_moves") else None,
+                most_moved_gb=given.number("most_moved_gb") if given.has("most_moved_gb") else None,
+                apart=groups,
+                headroom=given.plain("headroom"),  # type: ignore[arg-type]  # checked there
+            )
+        except InputError as error:
+            raise error if error.source else error.at(f"{self.source}, question.limits") from None
+
+    def parts(self) -> Iterator[FleetPlan | FleetProblem]:
+        """Yield the databases, some at a time, with the limits of all.
+
+        Those of a file that says that there is no plan come without configurations. Groups that
+        must not share a site have the databases of the part alone.
+
+        Raises
+        ------
+        InputError
+            Naming file, row and field: for a value of another type, an unknown site, a database
+            that stands in two places, one without copies, a group with an unknown database.
+        """
+        seen: set[str] = set()
+        grouped = itertools.groupby(self._rows(), key=lambda row: row.text("database"))
+        databases = (self._database(name, list(rows), seen) for name, rows in grouped)
+        while batch := list(itertools.islice(databases, _BATCH)):
+            members = [member for member, _ in batch]
+            here = {member.name for member in members}
+            apart = [[name for name in group if name in here] for group in self.limits.apart]
+            limits = dataclasses.replace(self.limits, apart=apart)
+            fleet = FleetProblem(members, limits)
+            yield fleet if self.infeasible else FleetPlan(fleet, [placed for _, placed in batch])
+        unknown = [name for group in self.limits.apart for name in group if name not in seen]
+        if unknown or not seen:
+            raise InputError(
+                "unknown database" if unknown else "no databases",
+                source=self.source,
+                field="question.limits.apart" if unknown else "plans",
+                value=unknown[0] if unknown else None,
+                expected="a database of the file" if unknown else "at least one",
+            )
+
+    def _rows(self) -> Iterator[Document]:
+        given = self.about.values.get("plans")
+        if given is not None and not isinstance(given, list):
+            raise self.about.refuse("plans", "not a list", "a row for each database")
+        rows: Iterable[object] = parquet_rows(self.source, _BATCH) if given is None else given
+        for number, row in enumerate(rows, 1):
+            if not isinstance(row, dict):
+                raise InputError("not a row", source=f"{self.source}, plan {number}")
+            yield Document(f"{self.source}, plan {number}", "", row)
+
+    def _database(
+        self, name: str, rows: list[Document], seen: set[str]
+    ) -> tuple[FleetMember, tuple[Placed, ...]]:
+        first = rows[0]
+        if name in seen:
+            raise first.refuse("database", "database given twice", "its rows one after another")
+        seen.add(name)
+        copies = [row.whole("copies") for row in rows]
+        if min(copies) < 1:
+            raise rows[copies.index(min(copies))].refuse("copies", "too few", "at least 1")
+        for row in rows[1:]:
+            if {key: row.values.get(key) for key in _QUESTION} != {
+                key: first.values.get(key) for key in _QUESTION
+            }:
+                raise row.refuse("database", "two questions of one database", "the same in each")
+        present = None
+        if first.has("present_leader"):
+            present = self._configuration(first, "present_")
+        try:
+            member = FleetMember(
+                name,
+                self._problem(first),
+                storage_gb=first.number("storage_gb"),
+                written_gb=first.number("written_gb"),
+                leader_operations=(
+                    first.number("leader_operations") if first.has("leader_operations") else None
+                ),
+                present=present,
+                copies=sum(copies),
+            )
+        except InputError as error:
+            raise error if error.source else error.at(first.source) from None
+        if self.infeasible:
+            return member, ()
+        chosen = (self._configuration(row, "") for row in rows)
+        return member, tuple(map(Placed, chosen, copies))
+
+    def _problem(self, row: Document) -> Problem:
+        which = row.whole("constraints")
+        if not 0 <= which < len(self._problems):
+            raise row.refuse("constraints", "unknown", f"0 to {len(self._problems) - 1}")
+        shape = self._instance.counts.shape
+        counts = row.values.get("counts")
+        if not isinstance(counts, list) or len(counts) != math.prod(shape):
+            raise row.refuse("counts", "wrong number of counts", f"{math.prod(shape)} numbers")
+        try:
+            table = np.array(counts, dtype=np.float64).reshape(shape)
+        except (TypeError, ValueError):
+            raise row.refuse("counts", "not numbers", f"{math.prod(shape)} numbers") from None
+        return self._problems[which].replace(instance=self._instance.replace(counts=table))
+
+    def _configuration(self, row: Document, which: str) -> Configuration:
+        def number(name: str, key: str) -> int:
+            if name not in self._site:
+                raise row.refuse(key, "unknown site", "a site of the instance")
+            return self._site[name]
+
+        key = f"{which}leader"
+        voters, replicas = (
+            [number(name, f"{which}{part}") for name in row.names(f"{which}{part}")]
+            for part in ("voters", "replicas")
+        )
+        try:
+            return Configuration.of(number(row.text(key), key), voters, replicas)
+        except InputError as error:
+            raise error if error.source else error.at(row.source) from None
+
+
+_QUESTION = (
+    "storage_gb",
+    "written_gb",
+    "leader_operations",
+    "present_leader",
+    "present_voters",
+    "present_replicas",
+    "constraints",
+    "counts",
+)
+"""Keys of a row that say the question of its database."""
+
+
+def read_fleet_file(path: str | os.PathLike[str]) -> FleetFile:
+    """Read what a file says of a fleet beside its rows.
+
+    Raises
+    ------
+    InputError
+        For a file that ``placement fleet`` did not write, or one without its question.
+    MissingDependencyError
+        For Parquet without pyarrow.
+    """
+    return FleetFile(path, read_whole_document(path))
