@@ -65,6 +65,13 @@ def add_parser(verbs: Subparsers) -> None:
     source.add_argument("--fleet", type=types.whole(1), metavar="N", help="generate N databases")
     group.add_argument("--fleet-seed", type=types.seed, default=0, metavar="N", help="default 0")
     group.add_argument(
+        "--fleet-hour",
+        type=types.whole(0, 23),
+        metavar="H",
+        help="with --fleet: the demand of this hour (UTC) of a working day, by the clock of each "
+        "client's time zone (default: that of the whole day)",
+    )
+    group.add_argument(
         "--databases",
         metavar="FILE",
         help="a table: database, and any of storage_gb, written_gb (to each other replica), "
@@ -249,6 +256,11 @@ def _fleet(args: argparse.Namespace) -> FleetProblem:
     rows: dict[str, MemberRow] = {}
     if args.databases is not None:
         rows = read_members(args.databases, tuple(counts))
+    elif args.fleet is not None:
+        from placement.workloads import database_sizes
+
+        sizes = database_sizes(len(counts), seed=args.fleet_seed).tolist()
+        rows = {name: MemberRow(gb) for name, gb in zip(counts, sizes, strict=True)}
     present = _present(args, instance, tuple(counts))
     members = []
     for number, (name, issued) in enumerate(counts.items()):
@@ -284,6 +296,8 @@ def _fleet(args: argparse.Namespace) -> FleetProblem:
 
 def _demand(args: argparse.Namespace, instance: Instance) -> dict[str, FloatArray]:
     """Return the operations of each database, read or generated, each (clients, operations)."""
+    if args.fleet_hour is not None:
+        return _hour_demand(args, instance)
     if args.demand is None:
         from datetime import date
 
@@ -311,6 +325,28 @@ def _demand(args: argparse.Namespace, instance: Instance) -> dict[str, FloatArra
             expected="at least one operation of each database",
         )
     return counts
+
+
+def _hour_demand(args: argparse.Namespace, instance: Instance) -> dict[str, FloatArray]:
+    """Return the operations that generated databases expect in one hour of a working day."""
+    from datetime import UTC, datetime
+
+    import numpy as np
+
+    from placement.overtime.replay.generated_fleets import client_ground
+    from placement.workloads import Timeline, expected_demand, fleet
+
+    if args.fleet is None:
+        raise InputError("the demand of a table has no hour", field="--fleet-hour",
+                         value=args.fleet_hour, expected="--fleet N beside it")  # fmt: skip
+    ground = client_ground(instance)
+    hour = Timeline(datetime(2026, 3, 18, args.fleet_hour, tzinfo=UTC), 1, 60)
+    drawn = fleet(ground.clients, args.fleet, seed=args.fleet_seed)
+    issued = np.zeros((len(drawn), len(instance.clients), len(instance.operations)))
+    demand = expected_demand(drawn, ground.clients, hour)
+    for city, client in enumerate(ground.owner.tolist()):
+        issued[:, client] += demand[:, city]
+    return {one.name: counts for one, counts in zip(drawn, issued, strict=True)}
 
 
 def _present(

@@ -10,14 +10,19 @@ from placement.fleet.fleet_problem import FleetMember, FleetProblem, SharedLimit
 from placement.model.instance import Instance
 from placement.model.operations import STANDARD_OPERATIONS
 from placement.problem import Problem
-from placement.workloads import Clients, fleet
+from placement.workloads import (
+    Clients,
+    Timeline,
+    apart_groups,
+    database_sizes,
+    expected_demand,
+    fleet,
+)
 
 __all__ = ["synthetic_fleet"]
 
 _LARGEST = 50.0
 """Largest size and rate of a database, in multiples of the median: larger ones need a site each."""
-
-_MEDIAN_GB = 10.0
 
 
 def synthetic_fleet(
@@ -31,6 +36,8 @@ def synthetic_fleet(
     replicas: int = 3,
     voters: int = 3,
     slack: float = 1.3,
+    timeline: Timeline | None = None,
+    apart: int = 0,
 ) -> FleetProblem:
     """Draw a fleet on the sites of an instance, with limits on storage and leader load.
 
@@ -55,6 +62,11 @@ def synthetic_fleet(
     slack
         Capacity of all sites together over the least use of all databases together, >= 1. Every
         site has between half and one and a half of an equal share.
+    timeline
+        Intervals whose mean is the demand, by the clock of each client's time zone: an hour of
+        one's own makes the databases of one continent busy together. None: the mean of a week.
+    apart
+        Groups of three databases that must not share a site.
 
     Raises
     ------
@@ -84,20 +96,31 @@ def synthetic_fleet(
     rng = np.random.default_rng(np.random.SeedSequence(whole(seed, "seed"), spawn_key=(2,)))
     groups = databases if groups is None else whole(groups, "groups", minimum=1, maximum=databases)
     drawn = fleet(clients, groups, seed=seed)
-    rates = np.array([one.rate for one in drawn])
-    rates = np.minimum(rates, _LARGEST * float(np.median(rates)))
-    sizes = np.minimum(np.exp(rng.standard_normal(groups)), _LARGEST) * _MEDIAN_GB
+    demand = expected_demand(drawn, clients, timeline)
+    rates = demand.sum(axis=(1, 2))
+    capped = np.minimum(rates, _LARGEST * float(np.median(rates)))
+    demand *= np.divide(capped, rates, out=np.zeros_like(rates), where=rates > 0)[:, None, None]
+    rates = capped
+    sizes = database_sizes(groups, seed=seed, largest=_LARGEST)
+    rng.standard_normal(groups)  # those of the sizes: the limits come after them
     copies = np.diff(np.linspace(0, databases, len(drawn) + 1).round().astype(int)).tolist()
     members = []
-    for one, rate, gb, count in zip(drawn, rates.tolist(), sizes.tolist(), copies, strict=True):
-        weights = np.bincount(mine, one.weights, len(instance.clients))
-        counts = (rate * np.outer(weights, one.mix))[np.newaxis]
+    for number_, one in enumerate(drawn):
+        counts = np.zeros((1, len(instance.clients), len(names)))
+        np.add.at(counts[0], mine, demand[number_])
         problem = Problem(
             instance.replace(counts=counts, intervals=("all",)), replicas=replicas, voters=voters
         )
         members.append(
-            FleetMember(one.name, problem, storage_gb=gb, leader_operations=rate, copies=count)
+            FleetMember(
+                one.name,
+                problem,
+                storage_gb=float(sizes[number_]),
+                leader_operations=float(rates[number_]),
+                copies=copies[number_],
+            )
         )
+    single = [member.name for member in members if member.copies == 1]
     share = rng.uniform(0.5, 1.5, (2, len(instance.sites)))
     share /= share.sum(axis=1, keepdims=True)
     stored = replicas * float(sizes @ copies)
@@ -106,5 +129,6 @@ def synthetic_fleet(
         SharedLimits(
             storage_gb=np.maximum(slack * stored * share[0], sizes.max()),
             leader_operations=np.maximum(slack * float(rates @ copies) * share[1], rates.max()),
+            apart=apart_groups(single, apart, seed=seed),
         ),
     )

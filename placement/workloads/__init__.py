@@ -36,6 +36,7 @@ from placement.workloads.generate_counts import Block, Law, generate
 from placement.workloads.mixes import CONCENTRATION, MIXES, mix_shares, sample_mix
 from placement.workloads.noise import AR1, autoregress
 from placement.workloads.parquet import write_parquet
+from placement.workloads.shared_capacity import apart_groups, database_sizes, expected_demand
 
 __all__ = [
     "AR1",
@@ -63,8 +64,11 @@ __all__ = [
     "Outage",
     "Scene",
     "Timeline",
+    "apart_groups",
     "autoregress",
+    "database_sizes",
     "everywhere",
+    "expected_demand",
     "fleet",
     "generate",
     "home_and_tail",

@@ -13,11 +13,15 @@ import numpy as np
 import pytest
 
 from formulations.fleet import FleetSearch, solve_fleet
+from formulations.fleet.pricing import certify_priced
 from placement.errors import CertificateError, InputError
 from placement.fleet import FleetPlan, FleetProblem, NoFleetPlan, SharedLimits
 from placement.fleet.fleet_tables import fleet_document, no_plan_document
+from placement.fleet.priced_question import PricedQuestion
 from placement.io.fleet_check import check_fleet_file
 from placement.io.fleet_plan_file import read_fleet_file, with_question
+from placement.proof.certificate_check import WORK
+from placement.proof.fleet_proof import prove_fleet
 from tests.effort import examples
 from tests.fleet.test_fleet_search import drawn_fleet, optimum, pair
 
@@ -157,7 +161,35 @@ def test_changed_files_are_refused(change: Change, plan: FleetPlan, tmp_path: Pa
 def test_a_thousand_changed_files_are_refused(
     change: Change, plan: FleetPlan, tmp_path: Path
 ) -> None:
-    refuses(change, 1000, plan, tmp_path)
+    of_certificate = change in (raise_bound, change_price, negative_price)
+    refuses(change, 1000 if of_certificate else 100, plan, tmp_path)
+
+
+def lies(plan: FleetPlan, times: int) -> None:
+    """Prove the bound with a search whose certificates claim too much."""
+    assert plan.prices is not None
+    honest = prove_fleet([plan], plan.prices, certify_priced, WORK)
+    assert honest.bound is not None
+    for seed in range(times):
+        rng = np.random.default_rng(seed)
+
+        def lie(question: PricedQuestion, rng: np.random.Generator = rng) -> dict[str, Any]:
+            certificate: dict[str, Any] = dict(certify_priced(question))
+            certificate["bound"] *= 1 + 10.0 ** rng.uniform(-8, 1)
+            certificate["granularity"] = 0.0
+            return certificate
+
+        with pytest.raises(CertificateError):
+            prove_fleet([plan], plan.prices, lie, WORK)
+
+
+def test_certificates_of_a_search_that_claims_too_much_are_refused(plan: FleetPlan) -> None:
+    lies(plan, examples(12))
+
+
+@pytest.mark.slow
+def test_a_thousand_claims_that_are_too_high_are_refused(plan: FleetPlan) -> None:
+    lies(plan, 1000)
 
 
 @pytest.mark.parametrize(

@@ -281,3 +281,21 @@ def test_demand_in_parts(placement: Run, folder: Path, monkeypatch: pytest.Monke
     for file in parts.iterdir():
         file.unlink()
     assert "no Parquet files" in placement(*question).err
+
+
+def test_generated_fleets_have_sizes_and_hours(placement: Run, tmp_path: Path) -> None:
+    asked = ("fleet", "world27", "--fleet", 6, *QUESTION)
+    plans = {}
+    for hour in (None, 2, 14):
+        more = () if hour is None else ("--fleet-hour", hour)
+        out = placement(*asked, *more, "-o", tmp_path / f"{hour}.json")
+        assert out.code == 0, out.err
+        plans[hour] = json.loads((tmp_path / f"{hour}.json").read_text())["plans"]
+    sizes = [[one["storage_gb"] for one in rows] for rows in plans.values()]
+    assert sizes[0] == sizes[1] == sizes[2]
+    assert len(set(sizes[0])) == 6
+    early, late = ([one["counts"] for one in plans[hour]] for hour in (2, 14))
+    assert early != late
+    out = placement("fleet", "world27", "--demand", "none.csv", "--fleet-hour", 3, *QUESTION)
+    assert out.code == 1
+    assert "--fleet-hour" in out.err
