@@ -20,10 +20,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from formulations.exact.threshold_search import Scenario
-from formulations.tail.late_voters import LateHeirs, LateVoters, VoterOrder
+from formulations.tail.late_voters import LateHeirs, LateIntervals, VotersByInterval
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.contingency.objective import Contingency
-from placement.tail.late_operations import LateOperations
 from placement.tail.percentile_bound import SLACK
 
 __all__ = ["LateLosses", "LossesOfSet"]
@@ -43,7 +42,7 @@ class _Hit:
     """
 
     lost: frozenset[int]
-    leaders: dict[int, tuple[float, LateVoters]]
+    leaders: dict[int, tuple[float, VotersByInterval]]
 
     def kept(self, voters: tuple[int, ...], quorum: int, may_lead: list[bool]) -> bool:
         """Return whether few enough operations are late after the loss."""
@@ -93,18 +92,17 @@ class LateLosses:
     late
         Shares of late operations.
     rank
-        Place of each site in the order of each client, shape (sites, clients).
+        Place of each site in the order of each row of clients, shape (sites, rows).
     allowed
         Share of operations that may be late.
     """
 
     goal: Contingency
-    late: LateOperations
+    late: LateIntervals
     rank: IntArray
     allowed: float
     _lost: tuple[BoolArray, ...] = field(init=False)
-    _orders: dict[int, VoterOrder] = field(init=False, default_factory=dict)
-    _voters: dict[tuple[int, int], LateVoters] = field(init=False, default_factory=dict)
+    _voters: dict[tuple[int, int], VotersByInterval] = field(init=False, default_factory=dict)
     # of the last deadline
     _deadline: int = field(init=False, default=-1)
     _tables: FloatArray = field(init=False, repr=False)
@@ -120,12 +118,12 @@ class LateLosses:
     @property
     def ceiling(self) -> float:
         """Largest deadline in bins that a percentile after a loss may keep; infinite: no limit."""
-        distributions, flows = self.late.distributions, self.late.flows
+        distributions = self.late.distributions
         most = self.goal.ceiling(self.late.problem) / distributions.width
         if math.isinf(most):
             return most
-        end = max((flow.hops for flow in flows), default=0) * (distributions.bins - 1)
-        if distributions.overflow > SLACK:  # beyond the horizon every percentile is infinite
+        end = self.late.hops * (distributions.bins - 1)
+        if self.late.overflow > SLACK:  # beyond the horizon every percentile is infinite
             end = min(end, distributions.bins - 1)
         return min(math.floor(most * (1 + 1e-12)), end)
 
@@ -135,7 +133,7 @@ class LateLosses:
         may_hold = self.late.problem.rules.may_hold
         return tuple(2 + n for n, lost in enumerate(self._lost) if (lost & may_hold).any())
 
-    def scenarios(self, voters: LateVoters, normal: Scenario) -> list[Scenario]:
+    def scenarios(self, voters: VotersByInterval, normal: Scenario) -> list[Scenario]:
         """Return the scenarios of the losses that a plan may have.
 
         Parameters
@@ -229,29 +227,21 @@ class LateLosses:
         usable = self.late.problem.rules.may_hold[:, np.newaxis] & (self.rank <= self.rank[leader])
         return float(np.where(usable, self._tables[leader], math.inf).min(axis=0).sum())
 
-    def _voters_of(self, heir: int, lost: BoolArray, leader: int) -> LateVoters:
+    def _voters_of(self, heir: int, lost: BoolArray, leader: int) -> VotersByInterval:
         """Return the voters' part of someone who leads after a loss."""
         rules = self.late.problem.rules
         taken = int(leader >= 0 and bool(lost[leader]))  # the leader voted
         gone = min(int((lost & rules.may_vote).sum()), rules.voters - rules.quorum)
         key = (heir, 2 * gone + taken)
         if key not in self._voters:
-            if heir not in self._orders:
-                self._orders[heir] = VoterOrder.of(self.late, heir)
             most = rules.voters - 1 - taken
-            self._voters[key] = LateVoters(
-                self.late,
-                heir,
-                self._deadline,
-                self._orders[heir],
-                most=most,
-                fewest=min(most, rules.voters - 1 - gone),
-            )
+            fewest = min(most, rules.voters - 1 - gone)
+            self._voters[key] = self.late.voters(heir, self._deadline, most, fewest)
         return self._voters[key]
 
     def _costs_of(self, heirs: tuple[int, ...]) -> FloatArray:
         """Shares of late operations by site and client under the best of some leaders."""
-        if not any(flow.relay for flow in self.late.nearby):
+        if not self.late.relays:
             heirs = heirs[:1]  # the same under every leader
         if heirs not in self._costs:
             table = self._tables[list(heirs)]

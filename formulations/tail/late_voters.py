@@ -8,6 +8,8 @@ them, and so does the chance that the sum is in time. So for V out of sites A:
 * else sort A by mean RTT and let E_i(τ) be the highest P(d(ℓ, x) <= τ) of the places i and beyond.
   The i-th of V stands at place i or beyond, so that voters with E_1 … E_{v−1} bound d from below.
 
+Where RTTs vary by interval, the bounds of the intervals are added up.
+
 After a loss fewer voters may be left. Those that are lost never answer, and the bound holds.
 
 Ours; Sharov et al. (PVLDB 8(12), 2015) choose voters by mean RTT.
@@ -29,8 +31,11 @@ from placement.tail.late_operations import LateOperations
 
 if TYPE_CHECKING:
     from formulations.exact._scenarios import _LateVoters
+    from placement.problem import Problem
+    from placement.tail.objective import Percentile
+    from placement.tail.rtt_distributions import Distributions
 
-__all__ = ["LateHeirs", "LateVoters", "VoterOrder"]
+__all__ = ["LateHeirs", "LateIntervals", "LateVoters", "VoterOrder", "VotersByInterval"]
 
 _KNOWN = 20_000
 """Sets of sites whose bound is remembered."""
@@ -59,7 +64,7 @@ class VoterOrder:
         """Order the sites around a leader."""
         able = np.nonzero(late.problem.rules.may_vote)[0]
         able = able[able != leader]
-        sites = able[closest_first(late.problem.demand.site_rtt[0][leader, able])]
+        sites = able[closest_first(late.problem.demand.site_rtt[late.scenario][leader, able])]
         answered = late.answered[leader, sites]
         return cls(sites, bool((answered[1:] - answered[:-1] <= _ALIKE).all()))
 
@@ -110,11 +115,6 @@ class LateVoters:
     def others(self) -> int:
         """Voters beside the leader, at most."""
         return self.late.problem.rules.voters - 1 if self.most is None else self.most
-
-    @property
-    def handle(self) -> list[_LateVoters]:
-        """The same as the compiled search takes it: of every leader, which is this one."""
-        return [self.compiled]
 
     @cached_property
     def compiled(self) -> _LateVoters:
@@ -205,9 +205,111 @@ class LateHeirs:
         Of everyone who may lead then: the least of them counts.
     """
 
-    each: tuple[LateVoters, ...]
+    each: tuple[VotersByInterval, ...]
 
     @property
-    def handle(self) -> list[_LateVoters]:
+    def handle(self) -> list[tuple[_LateVoters, ...]]:
         """The same as the compiled search takes it: of every leader."""
-        return [one.compiled for one in self.each]
+        return [part for one in self.each for part in one.handle]
+
+
+@dataclass(frozen=True, eq=False)
+class LateIntervals:
+    """Late operations of every interval whose RTTs differ: rows of clients, interval by interval.
+
+    Attributes
+    ----------
+    each
+        Of each scenario of the demand; one where RTTs do not vary.
+    """
+
+    each: tuple[LateOperations, ...]
+    _orders: dict[int, tuple[VoterOrder, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, problem: Problem, goal: Percentile) -> LateIntervals:
+        """Collect the intervals of a question."""
+        scenarios = enumerate(goal.by_scenario(problem))
+        return cls(tuple(LateOperations(problem, one, scenario) for scenario, one in scenarios))
+
+    @property
+    def problem(self) -> Problem:
+        """The question."""
+        return self.each[0].problem
+
+    @property
+    def distributions(self) -> Distributions:
+        """Distributions of the first interval: those of all are on one grid."""
+        return self.each[0].distributions
+
+    @property
+    def overflow(self) -> float:
+        """Largest mass of a pair beyond the horizon that there is in every interval."""
+        return min(one.distributions.overflow for one in self.each)
+
+    @property
+    def hops(self) -> int:
+        """Most round trips of an operation."""
+        return max((flow.hops for one in self.each for flow in one.flows), default=0)
+
+    @property
+    def relays(self) -> bool:
+        """Return whether what is asked nearby may depend on the leader."""
+        return any(flow.relay for one in self.each for flow in one.nearby)
+
+    def summands(self, leaders: IntArray, deadline: int) -> FloatArray:
+        """s_ℓ(c, r) of all rows for some leaders, shape (leaders, sites + 1, rows)."""
+        return np.concatenate([one.summands(leaders, deadline) for one in self.each], axis=2)
+
+    def voters(
+        self, leader: int, deadline: int, most: int | None = None, fewest: int | None = None
+    ) -> VotersByInterval:
+        """Return the voters' part of a leader; parameters as of :class:`LateVoters`."""
+        if leader not in self._orders:
+            self._orders[leader] = tuple(VoterOrder.of(one, leader) for one in self.each)
+        parts = zip(self.each, self._orders[leader], strict=True)
+        return VotersByInterval(
+            tuple(LateVoters(one, leader, deadline, order, most, fewest) for one, order in parts)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class VotersByInterval:
+    """The voters' part of a leader and a deadline, added up over the intervals.
+
+    Attributes
+    ----------
+    parts
+        Of each interval. The sum of their bounds is a bound, and is reached by one set of voters
+        only where there is one interval.
+    """
+
+    parts: tuple[LateVoters, ...]
+
+    @property
+    def leader(self) -> int:
+        """Site index."""
+        return self.parts[0].leader
+
+    @property
+    def deadline(self) -> int:
+        """t, in bins."""
+        return self.parts[0].deadline
+
+    @property
+    def ordered(self) -> bool:
+        """Return whether the closest voters are the best."""
+        return len(self.parts) == 1 and self.parts[0].order.ordered
+
+    @property
+    def handle(self) -> list[tuple[_LateVoters, ...]]:
+        """The same as the compiled search takes it: of every leader, which is this one."""
+        return [tuple(part.compiled for part in self.parts)]
+
+    def least(self, inside: BoolArray, free: BoolArray, room: int) -> float:
+        """Return a lower bound; parameters as of :meth:`LateVoters.least`."""
+        return sum(part.least(inside, free, room) for part in self.parts)
+
+    def of(self, voters: tuple[int, ...]) -> float:
+        """Share that is late for a set of voters, the leader among them."""
+        return sum(part.of(voters) for part in self.parts)

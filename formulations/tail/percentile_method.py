@@ -35,8 +35,8 @@ def solve(problem: Problem, options: Options) -> Plan:
     """Search, and return the best plan with what is proven of it.
 
     Problems that the search cannot take are enumerated: operations that ask a replica nearby and a
-    quorum besides, budgets, and RTTs that vary by interval. Without a compiled search those of few
-    replica sets are, and others go to the local search and its bound, which knows no losses.
+    quorum besides, and budgets. Without a compiled search those of few replica sets are, and others
+    go to the local search and its bound, which knows no losses and no RTTs that vary.
     """
     goal, losses = problem.objective, isinstance(problem.objective, Contingency)
     percentile = goal.percentile if isinstance(goal, Contingency) else goal
@@ -47,7 +47,7 @@ def solve(problem: Problem, options: Options) -> Plan:
         return _answered_by("exhaustive", problem, options, reason)
     reason = missing(options)
     if reason is not None:
-        few = losses or count_sets(problem) <= _FEW_SETS
+        few = losses or bool(percentile.by_interval) or count_sets(problem) <= _FEW_SETS
         reason = f"the search for percentiles was not used: {reason}"
         return _answered_by("exhaustive" if few else "local-search", problem, options, reason)
     search = PercentileProof(problem, options)

@@ -49,19 +49,19 @@ from formulations.tail.late_certificate import (
     rounding_of_shares,
 )
 from formulations.tail.late_losses import LateLosses
-from formulations.tail.late_voters import LateVoters, VoterOrder
+from formulations.tail.late_voters import LateIntervals, VotersByInterval
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.contingency.objective import Contingency
 from placement.evaluation.objective import MEAN_LATENCY, score_of
 from placement.evaluation.score import TIE, closest_first
 from placement.evaluation.voter_choice import best_voters
+from placement.evaluation.wait_floors import wait_floors
 from placement.feasibility.feasible_plans import violations
 from placement.methods import Options, Progress, run
 from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
 from placement.status import Status, Termination, end_early
-from placement.tail.late_operations import LateOperations
 from placement.tail.objective import Percentile
 from placement.tail.percentile_bound import SLACK
 
@@ -89,13 +89,12 @@ class PercentileProof:
     goal: Percentile = field(init=False)
     losses: LateLosses | None = field(init=False, default=None)
     plain: Problem = field(init=False)
-    late: LateOperations = field(init=False)
+    late: LateIntervals = field(init=False)
     orders: IntArray = field(init=False)
     rank: IntArray = field(init=False)
     started: float = field(default_factory=time.perf_counter)
     end: float = math.inf
     least: dict[int, int] = field(init=False)
-    voter_orders: dict[int, VoterOrder] = field(default_factory=dict)
     value: float = math.inf
     mean: float = math.inf
     best: Configuration | None = None
@@ -118,8 +117,9 @@ class PercentileProof:
         self.plain = self.problem.replace(
             objective=MEAN_LATENCY, diversity=(*self.problem.diversity, *more)
         )
-        self.late = LateOperations(self.problem, self.goal.distributions)
-        self.orders = closest_first(self.problem.demand.client_rtt[0]).astype(np.int32)
+        self.late = LateIntervals.of(self.problem, self.goal)
+        rtt = self.problem.demand.client_rtt  # where it varies, a row for each interval
+        self.orders = closest_first(rtt.reshape(-1, rtt.shape[2])).astype(np.int32)
         self.rank = np.ascontiguousarray(np.argsort(self.orders, axis=1, kind="stable").T)
         if isinstance(objective, Contingency):
             self.losses = LateLosses(objective, self.late, self.rank, self.allowed)
@@ -133,8 +133,7 @@ class PercentileProof:
     @property
     def late_slack(self) -> float:
         """Share by which the search asks for more late operations than a checker."""
-        hops = max((flow.hops for flow in self.late.flows), default=0)
-        last = hops * (self.goal.distributions.bins - 1)
+        last = self.late.hops * (self.goal.distributions.bins - 1)
         return SLACK - rounding_of_shares(last, len(self.orders))
 
     @property
@@ -147,8 +146,7 @@ class PercentileProof:
         """Deadline that the best plan keeps; with none, the first that says nothing any more."""
         if math.isfinite(self.value):
             return round(self.value / self.goal.distributions.width)
-        most = max((flow.hops for flow in self.late.flows), default=0)
-        end = most * (self.goal.distributions.bins - 1)
+        end = self.late.hops * (self.goal.distributions.bins - 1)
         return 1 + (end if self.losses is None else int(min(end, self.losses.ceiling)))
 
     @property
@@ -214,7 +212,7 @@ class PercentileProof:
         self.deadlines += 1
         waiting = [ell for ell, least in self.least.items() if least <= deadline]
         # Leaders whose direct operations and votes alone are late need no tables.
-        voters = {ell: self._voters(ell, deadline) for ell in waiting}
+        voters = {ell: self.late.voters(ell, deadline) for ell in waiting}
         led = {ell: self._least_led(voters[ell]) for ell in waiting}
         waiting.sort(key=lambda ell: (ell != first, led[ell]))
         size = _BLOCK
@@ -248,12 +246,7 @@ class PercentileProof:
                 self.least[ell] = deadline + 1
         return None
 
-    def _voters(self, leader: int, deadline: int) -> LateVoters:
-        if leader not in self.voter_orders:
-            self.voter_orders[leader] = VoterOrder.of(self.late, leader)
-        return LateVoters(self.late, leader, deadline, self.voter_orders[leader])
-
-    def _least_led(self, voters: LateVoters) -> float:
+    def _least_led(self, voters: VotersByInterval) -> float:
         return voters.least(*self._root(voters.leader))
 
     def _root(self, leader: int) -> tuple[BoolArray, BoolArray, int]:
@@ -267,7 +260,7 @@ class PercentileProof:
         usable = self.problem.rules.may_hold[:, np.newaxis] & (self.rank <= self.rank[leader])
         return float(np.where(usable, table[:-1], math.inf).min(axis=0).sum())
 
-    def _tree(self, voters: LateVoters, table: FloatArray) -> Configuration | None:
+    def _tree(self, voters: VotersByInterval, table: FloatArray) -> Configuration | None:
         scale = max(self.allowed, 1e-6)
         scenarios = [Scenario(table[:-1], 0.0, voters, self.allowed, scale)]
         if self.losses is not None:
@@ -296,8 +289,7 @@ class PercentileProof:
 
     def _says_nothing(self, deadline: int) -> bool:
         """Return whether percentiles behind a deadline are infinite for any late operations."""
-        distributions = self.goal.distributions
-        return distributions.overflow > SLACK and deadline >= distributions.bins
+        return self.late.overflow > SLACK and deadline >= self.goal.distributions.bins
 
     def _close_alone(self, leader: int, deadline: int) -> None:
         """Note that a checker sees by itself that a deadline is out of reach."""
@@ -305,7 +297,7 @@ class PercentileProof:
             self.records.close(leader, None)
 
     def _keeper(
-        self, records: LateRecords, voters: LateVoters, scenarios: list[Scenario]
+        self, records: LateRecords, voters: VotersByInterval, scenarios: list[Scenario]
     ) -> Callable[[FloatArray | None], None] | None:
         """Return what keeps the record of a tree; None: nothing is recorded."""
         if not records.complete or self._says_nothing(voters.deadline):
@@ -332,7 +324,7 @@ class PercentileProof:
         return (bins + 0.5) * self.goal.distributions.width
 
     def _kept(
-        self, voters: LateVoters, table: FloatArray, replicas: list[int]
+        self, voters: VotersByInterval, table: FloatArray, replicas: list[int]
     ) -> Iterator[tuple[Configuration, float]]:
         """Yield the configurations of a set in which few enough operations are late, and how many.
 
@@ -351,10 +343,12 @@ class PercentileProof:
             if losses is None or losses.keeps(chosen):
                 yield Configuration.of(voters.leader, chosen, replicas), late
 
-    def _voter_sets(self, voters: LateVoters, replicas: list[int]) -> Iterator[tuple[int, ...]]:
+    def _voter_sets(
+        self, voters: VotersByInterval, replicas: list[int]
+    ) -> Iterator[tuple[int, ...]]:
         """Yield the voter sets of a replica set that may be best."""
         rules, leader = self.problem.rules, voters.leader
-        if voters.order.ordered and rules.nested_voter_caps and self.losses is None:
+        if voters.ordered and rules.nested_voter_caps and self.losses is None:
             best = best_voters(self.problem.demand, rules, leader, replicas)
             if best is not None:
                 yield best
@@ -375,18 +369,18 @@ class PercentileProof:
         if self.tie_proven:
             return
         deadline, demand = self.bins, self.problem.demand
-        near, relay = demand.near[0], demand.relay[0]
-        rtt, between, weight = demand.client_rtt[0], demand.site_rtt[0], float(demand.quorum[0])
+        near, relay, asked = (x.reshape(-1) for x in (demand.near, demand.relay, demand.direct))
+        rtt, clients = demand.client_rtt.reshape(len(near), -1), demand.client_rtt.shape[1]
         for leader, least in self.least.items():
             if least > deadline:
                 continue
             self._in_time()
-            voters = self._voters(leader, deadline)
+            voters = self.late.voters(leader, deadline)
             if self._least_led(voters) > self.allowed:
                 continue
-            waits = QuorumWait.of(self.problem.rules, between[leader], weight)
-            costs = near * rtt.T + relay * between[:, leader, np.newaxis]
-            direct = float(demand.direct[0] @ rtt[:, leader])
+            waits = self._waits(leader)
+            costs = near * rtt.T + relay * np.repeat(demand.site_rtt[:, :, leader], clients, 0).T
+            direct = float(asked @ rtt[:, leader])
             if direct + waits.least(*self._root(leader)) + self._static_mean(leader, costs) >= (
                 self.mean * (1 - _MEAN_SLACK)
             ):
@@ -397,13 +391,20 @@ class PercentileProof:
             self._tie_tree(voters, table, costs, direct, waits)
         self.tie_proven = True
 
+    def _waits(self, leader: int) -> QuorumWait:
+        """Return the wait of a leader; where RTTs vary, its floor."""
+        rules, demand = self.problem.rules, self.problem.demand
+        if demand.scenarios == 1:
+            return QuorumWait.of(rules, demand.site_rtt[0, leader], float(demand.quorum[0]))
+        return QuorumWait.of(rules, wait_floors(demand.site_rtt[:, leader], demand.quorum), 1.0)
+
     def _static_mean(self, leader: int, costs: FloatArray) -> float:
         usable = self.problem.rules.may_hold[:, np.newaxis] & (self.rank <= self.rank[leader])
         return float(np.where(usable, costs, math.inf).min(axis=0).sum())
 
     def _tie_tree(
         self,
-        voters: LateVoters,
+        voters: VotersByInterval,
         table: FloatArray,
         costs: FloatArray,
         direct: float,
@@ -454,7 +455,7 @@ class PercentileProof:
             score=self.value,
             bound=self.bound,
             deadline=min(self.bins, self._horizon) - 1,
-            clients=np.nonzero((demand.near[0] > 0) | (demand.relay[0] > 0))[0],
+            clients=np.nonzero((demand.near > 0).reshape(-1) | (demand.relay > 0).reshape(-1))[0],
             recorded=len(self.orders),
             replicas=self.problem.rules.replicas_max,
             late_slack=self.late_slack,

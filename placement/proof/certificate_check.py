@@ -178,7 +178,7 @@ def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: W
         score, bound = _claimed(plan, problem, certificate)
         leaders, events, normal = check_enumeration(plan, bound, work)
         return CheckResult(bound, score, leaders, events, 0, normal)
-    if problem.demand.scenarios != 1 and kind not in (FORMAT, LOSSES):
+    if problem.demand.scenarios != 1 and kind not in (FORMAT, LOSSES, PERCENTILE):
         raise CertificateError("certificates of this format prove questions of one RTT matrix only")
     if problem.limits and not problem.objective.minimises_mean:
         raise CertificateError("certificates prove limits only where the mean is minimised")

@@ -52,10 +52,14 @@ class LateOperations:
         The question.
     distributions
         Of its objective.
+    scenario
+        Of the demand: 0, or one of those of RTTs that vary by interval. Shares are of the
+        operations of all scenarios.
     """
 
     problem: Problem
     distributions: Distributions
+    scenario: int = 0
     _waits: dict[tuple[int, ...], list[FloatArray]] = field(default_factory=dict)
     # Of the last deadline: blocks of leaders ask for the same.
     _alone: tuple[int, FloatArray] | None = None
@@ -63,8 +67,12 @@ class LateOperations:
     @cached_property
     def flows(self) -> tuple[Flow, ...]:
         """Ways that operations go, weighted with their share of all."""
-        found = flows(self.problem)
-        total = sum(float(flow.weight.sum()) for flow in found)
+        found = flows(self.problem, self.scenario)
+        scenarios = range(self.problem.demand.scenarios)
+        every = (
+            found if len(scenarios) == 1 else [f for k in scenarios for f in flows(self.problem, k)]
+        )
+        total = sum(float(flow.weight.sum()) for flow in every)
         return tuple(Flow(f.near, f.relay, f.direct, f.quorum, f.weight / total) for f in found)
 
     @cached_property
@@ -235,12 +243,11 @@ def why_no_sum(problem: Problem, goal: Percentile) -> str | None:
         The percentile that it asks for.
     """
     rules = problem.rules
-    if goal.by_interval:
-        return "RTTs vary by interval"
     if rules.budget is not None:
         return "there is a budget"
     if len(site_families(rules, "replicas")) > MOST_FAMILIES:
         return "the rules for replicas are on too many crossing levels"
-    if not LateOperations(problem, goal.distributions).exact:
+    scenarios = enumerate(goal.by_scenario(problem))
+    if not all(LateOperations(problem, one, scenario).exact for scenario, one in scenarios):
         return "an operation asks a replica nearby and the leader or a quorum besides"
     return None

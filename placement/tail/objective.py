@@ -140,7 +140,7 @@ class Percentile:
         quorum
             Votes that a commit waits for; None: those of the configuration.
         """
-        parts = self._of_scenarios(problem)
+        parts = self.by_scenario(problem)
         counts = problem.demand.counts
         whole = float(counts.sum())
         return weighted_sum(
@@ -153,8 +153,8 @@ class Percentile:
             ]
         )
 
-    def _of_scenarios(self, problem: Problem) -> tuple[Distributions, ...]:
-        """Distributions of every scenario of the demand: of the intervals with any weight."""
+    def by_scenario(self, problem: Problem) -> tuple[Distributions, ...]:
+        """Return the distributions of every scenario of the demand: of intervals with a weight."""
         if not self.by_interval:
             return (self.distributions,)
         counts = problem.instance.counts

@@ -23,6 +23,8 @@ QUESTIONS = {
     "nothing lost": question,
     "losses": test_losses.question,
     "rules": functools.partial(test_losses.question, rules=True),
+    "intervals": functools.partial(question, intervals=2),
+    "losses, intervals": functools.partial(test_losses.question, intervals=2),
 }
 ASKED = pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
 

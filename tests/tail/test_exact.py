@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import placement
 from formulations.exact.scenario_kernel import missing
+from formulations.tail import percentile_search
 from formulations.tail.late_voters import LateVoters, VoterOrder
 from formulations.tail.percentile_method import solve
 from placement import Problem, Status
@@ -21,9 +22,9 @@ from placement.tail import Distributions, Percentile
 from placement.tail.histograms import of_family
 from placement.tail.late_operations import LateOperations
 from placement.testing import random_instance
-from tests.effort import examples
+from tests.effort import examples, seeds
 from tests.strategies import ALL, problems
-from tests.tail.worlds import drawn
+from tests.tail.worlds import drawn, drawn_by_interval
 
 KINDS = ALL - {"varying_rtt", "cost_weight"}
 PERCENTS = st.sampled_from([50, 90, 95, 99, 99.9])
@@ -43,13 +44,24 @@ def agree(problem, plan):
     assert plan.mean_latency == pytest.approx(best.mean_latency, rel=2e-9)
 
 
-def question(seed):
+def question(seed, intervals=1):
     """Small worlds: ordered spreads, one per pair, and ones that have nothing to do with RTTs."""
     rng = np.random.default_rng(seed)
-    sites, voters = int(rng.integers(5, 9)), int(rng.integers(1, 6))
+    sites = int(rng.integers(5, 6 if intervals > 1 else 9))
+    voters = int(rng.integers(1, 5 if intervals > 1 else 6))
     replicas = int(rng.integers(voters, min(sites, voters + 2) + 1))
-    instance = random_instance(seed, sites=sites, clients=int(rng.integers(3, 12)))
-    if seed % 3 == 0:
+    instance = random_instance(
+        seed,
+        sites=sites,
+        clients=int(rng.integers(3, 12)),
+        intervals=intervals,
+        varying=intervals > 1,
+    )
+    each, percents = [], [50, 90, 95, 99, 99.9]
+    if intervals > 1:
+        each = drawn_by_interval(instance, seed, bins=30)
+        spread, percents = each[0], [30, 50, 70, 90]  # few are beyond the horizon
+    elif seed % 3 == 0:
         spread = Distributions.parametric(instance, variation=0.2, width=4, bins=250)
     elif seed % 3 == 1:
         spread = Distributions.build(
@@ -65,7 +77,7 @@ def question(seed):
         instance,
         replicas=replicas if rng.random() < 0.7 else (voters, replicas),
         voters=voters,
-        objective=Percentile(float(rng.choice([50, 90, 95, 99, 99.9])), spread),
+        objective=Percentile(float(rng.choice(percents)), spread, each),
     )
 
 
@@ -80,6 +92,19 @@ def test_every_rule_and_operation(problem, seed, percent):
 def test_equal_to_enumeration(seed, kernel):
     problem = question(seed)
     agree(problem, run(EXACT, problem, Options(settings={"kernel": kernel})))
+
+
+@pytest.mark.parametrize("block", seeds(1, 40))
+def test_rtts_that_vary_by_interval(block, monkeypatch):
+    """Five questions in every run; half of them without a start."""
+    for seed in range(5 * block, 5 * block + 5):
+        problem = question(seed, intervals=2 + seed // 2 % 2)
+        with monkeypatch.context() as patched:
+            if seed % 2:
+                patched.setattr(percentile_search.PercentileProof, "_start", lambda self: None)
+            plan = run(EXACT, problem, Options())
+        agree(problem, plan)
+        assert not plan.notes or not COMPILED
 
 
 @pytest.mark.slow

@@ -25,18 +25,23 @@ from placement.tail import Distributions, Percentile
 from placement.testing import every_configuration, random_instance
 from tests.contingency.test_threshold_search import some_rules
 from tests.effort import seeds
-from tests.tail.worlds import drawn
+from tests.tail.worlds import drawn, drawn_by_interval
 
 COMPILED = missing(Options(settings={"kernel": "auto"})) is None
 EXACT, EXHAUSTIVE = load_method("exact"), load_method("exhaustive")
 
 
-def question(seed, rules=False):
+def question(seed, rules=False, intervals=1):
     """Small worlds: asymmetric RTTs, ties, zero weights, caps, pins, domains, both goals."""
     rng = np.random.default_rng(seed)
     sites = int(rng.integers(4, 7))
     instance = random_instance(
-        seed, sites=sites, clients=int(rng.integers(1, 8)), ties=bool(rng.random() < 0.5)
+        seed,
+        sites=sites,
+        clients=int(rng.integers(1, 8)),
+        ties=bool(rng.random() < 0.5),
+        intervals=intervals,
+        varying=intervals > 1,
     )
     if rng.random() < 0.3:
         counts = np.array(instance.counts)
@@ -44,7 +49,7 @@ def question(seed, rules=False):
         counts[0, 0, 0] += 1
         instance = instance.replace(counts=counts)
     spread = drawn(instance, seed, bins=30)
-    if rng.random() < 0.4:
+    if rng.random() < 0.4 and intervals == 1:
         spread = Distributions.parametric(instance, variation=0.2, width=20, bins=60)
     voters = int(rng.choice([2, 3, 3, 3, 4, 5]))
     voters = min(voters, sites)
@@ -61,6 +66,9 @@ def question(seed, rules=False):
     if rng.random() < 0.2:
         extra["leaders"] = tuple(instance.sites[i] for i in (1, 2))
     percentile = Percentile(float(rng.choice([50, 80, 90, 99])), spread)
+    if intervals > 1:
+        each = drawn_by_interval(instance, seed, bins=30)
+        percentile = Percentile.varying(percentile.percent, each)
     goal, limit = "worst", None
     if rng.random() < 0.4:
         goal, limit = "bounded", float(rng.integers(5, 60)) * percentile.distributions.width
@@ -137,24 +145,30 @@ def test_value_and_enumeration_by_hand(seed):
         assert truth.score == pytest.approx(best[1], rel=1e-9)
 
 
-@pytest.mark.parametrize("block", seeds(1, 125))
-def test_equal_to_enumeration(block, monkeypatch):
+def agree_on_block(block, size, monkeypatch, **asked):
     """In every other question nothing is known at first: a start hides what is closed wrongly."""
-    for seed in range(8 * block, 8 * block + 8):
+    for seed in range(size * block, size * block + size):
         with monkeypatch.context() as patched:
             if seed % 2:
                 patched.setattr(percentile_search.PercentileProof, "_start", lambda self: None)
-            agree(question(seed), seed)
+            agree(question(seed, **asked), seed)
+
+
+@pytest.mark.parametrize("block", seeds(1, 125))
+def test_equal_to_enumeration(block, monkeypatch):
+    agree_on_block(block, 8, monkeypatch)
+
+
+@pytest.mark.parametrize("block", seeds(1, 40))
+def test_rtts_that_vary_by_interval(block, monkeypatch):
+    """A row of each client, and voters' terms, for every interval."""
+    agree_on_block(block, 4, monkeypatch, intervals=2 + block % 2)
 
 
 @pytest.mark.parametrize("block", seeds(1, 60))
 def test_rules_beyond_nested_caps(block, monkeypatch):
-    """Minimum numbers of domains, named ones and crossing levels; half without a start."""
-    for seed in range(4 * block, 4 * block + 4):
-        with monkeypatch.context() as patched:
-            if seed % 2:
-                patched.setattr(percentile_search.PercentileProof, "_start", lambda self: None)
-            agree(question(seed, rules=True), seed)
+    """Minimum numbers of domains, named ones and crossing levels."""
+    agree_on_block(block, 4, monkeypatch, rules=True)
 
 
 @pytest.mark.skipif(not COMPILED, reason="the compiled search was not built")

@@ -11,7 +11,7 @@ from placement.model.configuration import Configuration
 from placement.tail import Distributions, Percentile
 from placement.testing import every_configuration
 
-__all__ = ["drawn", "least", "sampled", "whole"]
+__all__ = ["drawn", "drawn_by_interval", "least", "sampled", "whole"]
 
 
 def whole(instance: Instance) -> Instance:
@@ -39,6 +39,14 @@ def drawn(instance: Instance, seed: int, *, bins: int = 60) -> Distributions:
     return Distributions(
         table(len(instance.clients)), between, 1.0, instance.sites, instance.clients
     )
+
+
+def drawn_by_interval(instance: Instance, seed: int, *, bins: int = 60) -> list[Distributions]:
+    """Distributions of every interval as :func:`drawn` makes them; some or all have overflow."""
+    return [
+        drawn(instance.at_interval(k), seed + k * (1 + seed % 3 % 2), bins=bins)
+        for k in range(len(instance.intervals))
+    ]
 
 
 def least(problem: Problem) -> float:

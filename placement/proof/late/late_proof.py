@@ -140,7 +140,7 @@ class LateProof(ThresholdProof[LedCosts]):
             if part.scenario == _LATE:
                 cutoff = left
             else:  # `fixed` has the constant
-                waits = form.single(self.leader).radius_costs
+                waits = form.waits(self.leader)
                 near = {s for s, wait in enumerate(waits) if wait < left}
                 if self.leader not in near:
                     return True
@@ -174,8 +174,7 @@ class LateProof(ThresholdProof[LedCosts]):
             voters = frozenset(listed)
             if not all(group.satisfied(listed) for group in groups):
                 continue
-            wait = sorted(costs.radius_costs[v] for v in voters)[rules.quorum - 1]
-            if mean is not None and reads + wait >= mean:
+            if mean is not None and reads + form.wait(self.leader, listed) >= mean:
                 continue
             if voters not in self._led:
                 self._led[voters] = late.of(voters)

@@ -19,6 +19,7 @@ typedef struct {
     unsigned char *lost;       /* sites: 1 where a loss takes it, and the scenario counts where one of them is IN; NULL: none */
     late_voters **late;        /* the voters' part: the least of so many, one for each who may lead; ... */
     int lates;                 /* ... 0: it is the following */
+    int intervals;             /* of each of them so many, one after the other, whose shares are added up */
     int able, place;           /* sites that may vote; m - 1, or all voters beside the leader less 1 */
     int summed;                /* 1: the voters' part is the sum of the waits up to that place, which are prices of votes */
     int *site;                 /* in order of their waits, shape (able) */

@@ -63,10 +63,13 @@ static double voters_part(const late_problem *x, const late_scenario *g, const u
     if (!g->lates)
         least = least_at(g->site, g->wait, g->able, g->place, g->summed, state, room);
     for (int i = 0; i < g->lates; i++) {
-        unsigned char at = state[g->late[i]->leader];
+        late_voters **of = g->late + (size_t)i * (size_t)g->intervals;
+        unsigned char at = state[of[0]->leader];
+        double late = 0.0;
         if (at == OUT || (at == FREE && room < 1))
             continue;
-        double late = least_late(g->late[i], state, room - (at == FREE));
+        for (int k = 0; k < g->intervals && late < least; k++)
+            late += least_late(of[k], state, room - (at == FREE));
         least = late < least ? late : least;
     }
     return least >= BIG ? BIG : votes + least;
@@ -135,12 +138,14 @@ static int matter(void *self, int s, const unsigned char *state, int most, int *
 {
     const late_problem *x = self;
     const late_scenario *g = &x->given[s];
-    const late_voters *v = g->lates ? g->late[0] : NULL;
-    const int *site = v ? v->site : g->site;
-    int count = 0, able = v ? v->others : g->able, needed = v ? v->members : g->place + 1;
+    int count = 0;
     (void)most;
-    if (g->lates < 2)
-        count = add_first(site, able, needed, g->lost, state, sites, count);
+    if (!g->lates)
+        count = add_first(g->site, g->able, g->place + 1, g->lost, state, sites, count);
+    for (int k = 0; g->lates == 1 && k < g->intervals; k++) {
+        const late_voters *v = g->late[k];
+        count = add_first(v->site, v->others, v->members, g->lost, state, sites, count);
+    }
     return add_first(g->paid_site, g->paid, g->votes, g->lost, state, sites, count);
 }
 
@@ -161,7 +166,7 @@ static voters_found fit(void *self, const unsigned char *state, int most, const 
         if (g->lost)
             continue;
         if (g->lates) {
-            v = g->late[0];
+            v = g->intervals == 1 ? g->late[0] : NULL; /* the terms of several intervals are not weighed against each other */
             at = s;
         } else if (slack[s] < BIG) {
             memset(x->near, 0, (size_t)x->sites);

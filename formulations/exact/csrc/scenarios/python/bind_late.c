@@ -116,7 +116,7 @@ static int ask_caller(late_problem *x, const int *replicas, int count)
     return found;
 }
 
-/* Read late voters, one for each who may lead. */
+/* Read late voters, a tuple of those of every interval for each who may lead. */
 static int take_voters(PyObject *list, late_problem *x, late_scenario *g)
 {
     Py_ssize_t count = PyList_Size(list);
@@ -124,12 +124,20 @@ static int take_voters(PyObject *list, late_problem *x, late_scenario *g)
         PyErr_SetString(PyExc_ValueError, "no leader, or more than sites");
         return 0;
     }
-    if (!(g->late = calloc((size_t)count, sizeof *g->late))) {
+    Py_ssize_t intervals = PyTuple_Size(PyList_GetItem(list, 0));
+    if (intervals < 1 || intervals > INT_MAX / count) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_ValueError, "late voters of no interval");
+        return 0;
+    }
+    g->intervals = (int)intervals;
+    if (!(g->late = calloc((size_t)(count * intervals), sizeof *g->late))) {
         PyErr_NoMemory();
         return 0;
     }
-    for (; g->lates < count; g->lates++) {
-        late_voters *v = PyCapsule_GetPointer(PyList_GetItem(list, g->lates), VOTERS);
+    for (Py_ssize_t at = 0; at < count * intervals; at++) {
+        PyObject *one = PyTuple_GetItem(PyList_GetItem(list, at / intervals), at % intervals);
+        late_voters *v = one ? PyCapsule_GetPointer(one, VOTERS) : NULL;
         int known = v && v->leader >= 0 && v->leader < x->sites;
         for (int i = 0; known && i < v->others; i++)
             known = v->site[i] >= 0 && v->site[i] < x->sites;
@@ -137,8 +145,9 @@ static int take_voters(PyObject *list, late_problem *x, late_scenario *g)
             PyErr_SetString(PyExc_ValueError, "a voter that is no site");
         if (!known)
             return 0;
-        g->late[g->lates] = v;
+        g->late[at] = v;
     }
+    g->lates = (int)count;
     return 1;
 }
 
@@ -173,7 +182,7 @@ static int take_votes(PyObject *votes, late_problem *x, late_scenario *g)
 }
 
 /* Read a scenario from (costs by client and site or None, prices or None, constant, threshold, scale, part, lost or None, prices
- * of votes or None); part: a list of late voters, or (sites in order, waits, their number, place, summed). */
+ * of votes or None); part: a list of tuples of late voters, or (sites in order, waits, their number, place, summed). */
 static int take_scenario(PyObject *scenarios, late_problem *x, int s)
 {
     PyObject *costs, *prices, *part, *order, *waits, *lost, *votes;
