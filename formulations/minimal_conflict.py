@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from formulations.cpsat.constraints import budget_terms, diversity
+from formulations.enumeration.exhaustive import count_sets
 from formulations.solvers.cpsat import new_solver
 from placement.errors import LimitError, SolverError
 from placement.evaluation.objective import MEAN_LATENCY
@@ -59,6 +60,9 @@ class Kind(Enum):
     BUDGET = "a budget of"
 
 
+_MOST_SETS = 2_000
+"""Sets of replicas that a search goes through whose cost is known when a set is whole."""
+
 _PER_SITE = (Kind.FORBIDDEN, Kind.NON_VOTER, Kind.PINNED, Kind.PINNED_VOTER)
 
 
@@ -96,6 +100,15 @@ def explain_infeasible(problem: Problem) -> tuple[str, ...]:
     SolverError
         When there is a plan, so that "infeasible" was wrong.
     """
+    if _beyond_search(problem):
+        free = problem.replace(budget=None)
+        if _has_no_plan(free):
+            return explain_infeasible(free)
+        priced = " and ".join(part for part in problem.cost_parts if part != "moves")
+        return (
+            f"no plan keeps the budget of {problem.budget:g} and the other rules together; the "
+            f"prices of {priced} are part of the cost",
+        )
     found, confirmed, plan = minimal_conflict(problem)
     if plan is not None:
         moves = problem.move_costs is not None and problem.move_costs.limits
@@ -117,6 +130,22 @@ def explain_infeasible(problem: Problem) -> tuple[str, ...]:
     if not confirmed:
         sentence += " (by CP-SAT alone: the complete search that should confirm it gave up)"
     return (sentence,)
+
+
+def _has_no_plan(problem: Problem) -> bool:
+    try:
+        return find_feasible(problem) is None
+    except LimitError:
+        return False
+
+
+def _beyond_search(problem: Problem) -> bool:
+    """Return whether the budget has parts that no price of a site holds, over too many sets.
+
+    The complete search finds such a plan too dear only when it is whole, and goes through all.
+    """
+    parts = set(problem.cost_parts) - {"moves"}
+    return problem.budget is not None and bool(parts) and count_sets(problem) > _MOST_SETS
 
 
 def minimal_conflict(problem: Problem) -> tuple[tuple[Constraint, ...], bool, Configuration | None]:

@@ -238,6 +238,16 @@ def test_that_nothing_is_within_a_budget_has_a_certificate() -> None:
     assert checked
 
 
+def test_why_nothing_is_within_a_budget_of_near_reads_is_said_at_once() -> None:
+    """All sets keep the prices of sites, and what clients read is known of whole sets only."""
+    free = Problem(paid_instance(1, sites=14), replicas=(3, 6), voters=2)
+    least = solve(free.replace(cost_weight=1e9)).cost
+    plan = solve(free.replace(budget=least * (1 - 1e-6)))
+    assert plan.status is Status.INFEASIBLE
+    assert "near reads are part of the cost" in plan.reasons[0]
+    check_certificate(plan)
+
+
 def test_the_nearest_replica_serves_and_not_a_cheaper_one() -> None:
     """A weight that makes a farther replica cheaper does not change who serves a client."""
     for seed in range(2):
