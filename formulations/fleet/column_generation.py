@@ -220,7 +220,12 @@ class _Generation:
             self.master = self.pool.solve(self.penalty, self.unit)
         if self.bound > worst_value(self.fleet):
             return self.no_plan(True, termination)
-        placed = round_master(self.pool, self.master, self.bound, self.settings, self.unit)
+        deadline = self.started + self.settings.seconds
+        placed, ended = round_master(
+            self.pool, self.master, self.bound, self.settings, self.unit, deadline
+        )
+        if termination is Termination.FINISHED:
+            termination = ended
         if placed is None:
             return self.no_plan(False, termination)
         return FleetPlan(

@@ -189,7 +189,7 @@ class ColumnPool:
         room
             What is left of each shared limit, shape (rows,).
         penalty
-            Of each unit beyond the room, shape (rows,).
+            Of each unit beyond the room, shape (rows,); +∞: no unit is allowed.
         guard
             Limits of HiGHS.
         unit
@@ -234,6 +234,8 @@ class ColumnPool:
             amount = np.concatenate([amount for _, amount in entries])
             builder.put(index, np.repeat(chosen, sizes), amount / scale[index])
         builder.put(place[np.array(self.owner)[columns]], chosen, 1.0)
-        over = builder.add_columns(penalty * scale, np.inf)
+        soft = np.isfinite(penalty)
+        costs = np.where(soft, penalty, 0.0) * scale
+        over = builder.add_columns(costs, np.where(soft, np.inf, 0.0))
         builder.put(np.arange(shared), over, -1.0)
         return builder.program()
