@@ -35,6 +35,8 @@ def test_solve_lists_the_steps_and_when_they_pay(
     assert "3 changes" in text
     assert "paid back after" in text
     check_certificate(load_plan(plan))
+    assert main(["check", str(plan)]) == exits.FOUND
+    assert "a sum of mean latency and the price of the move below" in capsys.readouterr().out
     assert main([*asked, "--json"]) == exits.FOUND
     move = json.loads(capsys.readouterr().out)["move"]
     assert move["changes"] == 3

@@ -126,6 +126,11 @@ def _proved(plan: Plan, checked: CheckResult, args: argparse.Namespace) -> None:
     """Say what was proved of the plan."""
     problem, objective = plan.problem, plan.problem.objective
     value = objective.headline(problem).lower() or "mean latency"
+    added = ["the weighed cost"] if problem.cost_weight else []
+    if problem.moves is not None and problem.moves.priced:
+        added.append("the price of the move")
+    if added:
+        value = f"sum of {value} and {' and '.join(added)}"
     least = objective.in_ms(problem, checked.bound)
     normal = checked.normal_bound
     if args.json:
