@@ -265,6 +265,7 @@ def test_samples_become_distributions(tmp_path: Path) -> None:
         ('from,to,ms\na,b,"1,5"\nb,a,2.5\n', "row 2: ms: decimal points and decimal commas"),
         ("from,to,ms\na,b,-3\n", "row 2: ms: negative: got '-3'"),
         ("from,to,ms\na,b,oops\n", "row 2: ms: not a number: got 'oops'"),
+        ("a,b,c\nx,y,1\nx,z,2\n", "--columns src=COLUMN,dst=COLUMN,rtt=COLUMN"),
         ("HOST: a Loss% Snt Last Best\n", "row 1: header: no column Avg"),
         ('{"a": 1}', "an unknown format"),
         ('{"report": {"mtr": {}, "hubs": []}}', "report.hubs: not a report of mtr"),

@@ -157,6 +157,15 @@ def _square_table(table: Table, request: FeedRequest) -> RttReading:
     columns = table.columns[1:]
     if not columns or not table.rows:
         return RttReading(square_rtts(table))
+    names = [row[0] for row in table.rows]
+    if len(set(names)) < len(names) and len(set(table.columns) & set(names)) == 0:
+        raise InputError(
+            "neither a square table nor a long one whose columns are known by their names",
+            source=table.source,
+            field="header",
+            value=", ".join(table.columns),
+            expected=f"{_OPTION} src=COLUMN,dst=COLUMN,rtt=COLUMN",
+        )
     done, known, notes = _clean(table, columns, request, header=table.columns[0])
     rtts = square_rtts(done)
     note = f"a square table, {len(rtts.sources)} × {len(rtts.destinations)}; rows wait for columns"
