@@ -154,6 +154,10 @@ class EmulatedWan:
         """Return the IP address of a node."""
         return f"10.77.0.{self._place[name] + 1}"
 
+    def listener(self, name: str) -> str:
+        """Return the IP address at which the servers of a node listen: that of the node."""
+        return self.address(name)
+
     def inside(self, name: str) -> list[str]:
         """Return the words before a command that run it at a node."""
         words = ["nsenter", f"--net=/proc/{self._pid}/fd/{self._spaces[self._place[name]]}"]

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.live.delay_proxy import DelayProxy
 from benchmarks.live.emulated_wan import EmulatedWan
 from benchmarks.live.live_world import client_node
 from benchmarks.live.processes import Processes
@@ -63,7 +64,7 @@ class Clients:
     def __init__(
         self,
         program: Path,
-        wan: EmulatedWan,
+        wan: EmulatedWan | DelayProxy,
         urls: Sequence[str],
         mix: Mapping[str, Sequence[str]],
         folder: Path,

@@ -21,10 +21,20 @@ _SYSTEM = load_system("etcd")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """URLs of a server: for its peers, and for clients."""
+    """URLs of a server: for its peers, and for clients.
+
+    Attributes
+    ----------
+    peer, client
+        Where others reach it.
+    peer_listener, client_listener
+        Where it listens, if that is elsewhere.
+    """
 
     peer: str
     client: str
+    peer_listener: str = ""
+    client_listener: str = ""
 
 
 class EtcdCluster:
@@ -170,11 +180,12 @@ class EtcdCluster:
         old = self._running.pop(name, None)  # a member that was removed stops by itself
         if old is not None:
             old.wait(20)
+        address = self._address[name]
         self._arguments[name] = [
             *arguments,
             f"--data-dir={self.folder}/data{self._starts}",
-            f"--listen-peer-urls={self._address[name].peer}",
-            f"--listen-client-urls={self._address[name].client}",
+            f"--listen-peer-urls={address.peer_listener or address.peer}",
+            f"--listen-client-urls={address.client_listener or address.client}",
             *self.options,
         ]
         self._launch(name)

@@ -155,6 +155,7 @@ def percentiles(quick: bool) -> Iterator[Row]:
     """
     instance = azure_part()
     with EtcdBench(instance, Jitter.gamma(0.1)) as bench:
+        assert isinstance(bench.wan, EmulatedWan)
         samples = _all_samples(instance, bench.wan, 60 if quick else 300)
         known = measured_distributions(instance, samples, width=1.0, bins=1500)
         tried = layouts(instance, quick)[1]

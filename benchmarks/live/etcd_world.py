@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Self
 
 import placement
+from benchmarks.live.delay_proxy import DelayProxy
 from benchmarks.live.emulated_wan import EmulatedWan, Jitter
 from benchmarks.live.etcd_clients import Clients, Measured
 from benchmarks.live.etcd_cluster import Address, EtcdCluster
@@ -22,13 +23,16 @@ from placement import Instance, Problem
 from placement.databases import Deployment, load_system
 from placement.databases.system import write_deployment
 
-__all__ = ["CLIENTS", "SITES", "EtcdBench", "Layout", "azure_part", "drawn", "planned"]
+__all__ = ["CLIENTS", "PORTS", "SITES", "EtcdBench", "Layout", "azure_part", "drawn", "planned"]
 
 SITES = (
     "East US", "West US 2", "North Europe", "Germany West Central", "Brazil South",
     "Southeast Asia", "Japan East", "Australia East", "Central India", "UK South",
 )  # fmt: skip
 CLIENTS = ("Central US", "West Europe", "Brazil South", "Southeast Asia", "Australia East")
+PORTS = (2380, 2379)
+"""Of a server, for its peers and for clients."""
+
 TIMES = ("--heartbeat-interval=300", "--election-timeout=3000")
 """ms; etcd's tuning guide asks for about the largest RTT, and ten times that."""
 
@@ -95,13 +99,29 @@ def drawn(instance: Instance, replicas: int, voters: int, seed: int) -> Layout:
 
 
 class EtcdBench:
-    """The network of an instance with etcd on it, as a context; one cluster at a time."""
+    """The network of an instance with etcd on it, as a context; one cluster at a time.
+
+    Parameters
+    ----------
+    instance
+        Sites, clients and RTTs.
+    jitter
+        How delays vary; by default they do not.
+    times
+        Options of every server, about heartbeats and elections.
+    wan
+        The network; by default namespaces.
+    """
 
     def __init__(
-        self, instance: Instance, jitter: Jitter | None = None, times: Sequence[str] = TIMES
+        self,
+        instance: Instance,
+        jitter: Jitter | None = None,
+        times: Sequence[str] = TIMES,
+        wan: EmulatedWan | DelayProxy | None = None,
     ) -> None:
         self.instance, self.times = instance, times
-        self.wan: EmulatedWan = network(instance, jitter)
+        self.wan = network(instance, jitter) if wan is None else wan
         self.program = go_program(ETCD)
         self.cluster: EtcdCluster | None = None
         self._processes = Processes()
@@ -129,7 +149,11 @@ class EtcdBench:
         folder = Path(tempfile.mkdtemp(dir=self._folder))
         addresses = {
             site: Address(
-                f"http://{self.wan.address(site)}:2380", f"http://{self.wan.address(site)}:2379"
+                *(
+                    f"http://{where(site)}:{port}"
+                    for where in (self.wan.address, self.wan.listener)
+                    for port in PORTS
+                )
             )
             for site in self.instance.sites
         }

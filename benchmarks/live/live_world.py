@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from benchmarks.live.delay_proxy import DelayProxy
 from benchmarks.live.emulated_wan import EmulatedWan, Jitter, RttSample
 from placement import Instance, Operation, Problem
 from placement.checks import FloatArray
@@ -31,6 +32,7 @@ __all__ = [
     "network",
     "predicted",
     "predicted_percentile",
+    "proxied",
 ]
 
 PUT = Operation("put", direct=1, quorum=1, kind="write")
@@ -88,12 +90,21 @@ def client_node(client: str) -> str:
 
 def network(instance: Instance, jitter: Jitter | None = None) -> EmulatedWan:
     """Return the network of an instance: its sites, then its clients."""
+    return EmulatedWan(*_nodes(instance), jitter)
+
+
+def proxied(instance: Instance, ports: Sequence[int]) -> DelayProxy:
+    """Return the network of an instance on the loopback device, for servers at some ports."""
+    return DelayProxy(*_nodes(instance), ports)
+
+
+def _nodes(instance: Instance) -> tuple[list[str], FloatArray]:
     sites, clients = len(instance.sites), len(instance.clients)
     rtt = np.ones((sites + clients, sites + clients))  # no client talks to another
     rtt[:sites, :sites] = instance.site_rtt
     rtt[sites:, :sites] = instance.client_rtt
     rtt[:sites, sites:] = instance.client_rtt.T
-    return EmulatedWan([*instance.sites, *map(client_node, instance.clients)], rtt, jitter)
+    return [*instance.sites, *map(client_node, instance.clients)], rtt
 
 
 def configured(
