@@ -32,7 +32,7 @@ def tables(document: Mapping[str, Any]) -> dict[str, str]:
         "network": _network,
         "latency": _latency,
         "percentiles": lambda rows: _percentiles(rows, document),
-        "losses": _losses,
+        "losses": lambda rows: _losses(rows, document),
         "load": _load,
         "day": lambda rows: _day(_with_software(rows, document)),
     }
@@ -74,10 +74,7 @@ def _latency(rows: Sequence[Row]) -> dict[str, str]:
 
 
 def _percentiles(rows: Sequence[Row], document: Mapping[str, Any]) -> dict[str, str]:
-    known = "latency" in document
-    share = (
-        software_share(document["latency"]["rows"], NAMES) if known else dict.fromkeys(NAMES, 0.0)
-    )
+    share = _share(document)
     lines = []
     for key, group in itertools.groupby(
         sorted(rows, key=lambda r: (r["layout"], r["leader"], r["operation"])),
@@ -97,19 +94,30 @@ def _percentiles(rows: Sequence[Row], document: Mapping[str, Any]) -> dict[str, 
     return {"percentiles": markdown_table(heads, lines)}
 
 
-def _losses(rows: Sequence[Row]) -> dict[str, str]:
-    lines = [
-        (
+def _share(document: Mapping[str, Any]) -> dict[str, float]:
+    """Return the software's ms of each operation, 0 where they were not measured."""
+    if "latency" not in document:
+        return dict.fromkeys(NAMES, 0.0)
+    return software_share(document["latency"]["rows"], NAMES)
+
+
+def _losses(rows: Sequence[Row], document: Mapping[str, Any]) -> dict[str, str]:
+    software = _share(document)["put"]
+    lines = []
+    for row in rows:
+        model, real = np.array(list(row["clients"].values())).T
+        model += software
+        error = real / model - 1
+        lines.append((
             row["layout"], row["loss"], row["site"], f"{row['before']} → {row['after']}",
             f"{row['best']} ({row['best ms']:.0f}) … {row['worst']} ({row['worst ms']:.0f})",
-            f"{row['gap']:.1f}", f"{row['predicted']:.1f}", f"{row['measured']:.1f}",
-            f"{100 * (row['measured'] / row['predicted'] - 1):+.1f} %",
-            f"{row['again']} / {row['failed']}",
-        )
-        for row in rows
-    ]  # fmt: skip
+            f"{row['gap']:.1f}", f"{model.mean():.1f}", f"{real.mean():.1f}",
+            f"{100 * (real.mean() / model.mean() - 1):+.1f} %",
+            f"{100 * error[np.argmax(abs(error))]:+.1f} %", f"{row['again']} / {row['failed']}",
+        ))  # fmt: skip
     heads = ("layout", "loss", "of", "leader", "leaders by the model, ms", "without service, s",
-             "predicted after, ms", "measured after, ms", "error", "retried / lost")  # fmt: skip
+             "predicted after, ms", "measured after, ms", "error", "worst client",
+             "retried / lost")  # fmt: skip
     return {"losses": markdown_table(heads, lines)}
 
 

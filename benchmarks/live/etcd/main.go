@@ -23,6 +23,8 @@ import (
 	"go.etcd.io/etcd/etcdctl/v3/ctlv3"
 	"go.etcd.io/etcd/server/v3/etcdmain"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 )
 
 func main() {
@@ -39,6 +41,16 @@ func main() {
 	default:
 		etcdmain.Main(os.Args)
 	}
+}
+
+// reconnect bounds the time between two attempts to reach a member. By default gRPC waits up to two
+// minutes. A member that comes back after a minute of absence, and leads, would be out of reach of
+// the clients that knew it before, while Status, which dials anew, says that it leads.
+var reconnect = grpc.ConnectParams{
+	Backoff: backoff.Config{
+		BaseDelay: 200 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second,
+	},
+	MinConnectTimeout: 5 * time.Second,
 }
 
 // members keeps a connection to each member, and knows which of them leads and which answers first.
@@ -58,6 +70,7 @@ func (all *members) at(url string) *clientv3.Client {
 	made, err := clientv3.New(clientv3.Config{
 		Endpoints: []string{url}, DialTimeout: 5 * time.Second, Logger: zap.NewNop(),
 		DialKeepAliveTime: 2 * time.Second, DialKeepAliveTimeout: 2 * time.Second,
+		DialOptions: []grpc.DialOption{grpc.WithConnectParams(reconnect)},
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
