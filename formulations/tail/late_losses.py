@@ -15,6 +15,7 @@ Those who are late with every client at its best site and with the best voters a
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,6 +27,9 @@ from placement.contingency.objective import Contingency
 from placement.tail.percentile_bound import SLACK
 
 __all__ = ["LateLosses", "LossesOfSet"]
+
+_BLOCK = 16
+"""Leaders that get their tables at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,12 +99,15 @@ class LateLosses:
         Place of each site in the order of each row of clients, shape (sites, rows).
     allowed
         Share of operations that may be late.
+    in_time
+        Raises TimeoutError at the time limit; called now and then.
     """
 
     goal: Contingency
     late: LateIntervals
     rank: IntArray
     allowed: float
+    in_time: Callable[[], None]
     _lost: tuple[BoolArray, ...] = field(init=False)
     _voters: dict[tuple[int, int], VotersByInterval] = field(init=False, default_factory=dict)
     # of the last deadline
@@ -210,17 +217,20 @@ class LateLosses:
         able = np.nonzero(rules.may_vote)[0]
         sites = len(rules.may_vote)
         self._tables = np.zeros((sites, sites, self.rank.shape[1]))
-        self._tables[able] = self.late.summands(able, deadline)[:, :-1]
+        for first in range(0, len(able), _BLOCK):
+            self.in_time()
+            some = able[first : first + _BLOCK]
+            self._tables[some] = self.late.summands(some, deadline)[:, :-1]
         self._voters.clear()
         self._costs.clear()
         self._nearby.clear()
-        nobody = np.zeros(sites, dtype=bool)
-        self._heirs = tuple(
-            h
-            for h in able.tolist()
-            if self._static(h) + self._voters_of(h, nobody, -1).least(nobody, rules.may_hold, sites)
-            <= self.allowed
-        )
+        nobody, heirs = np.zeros(sites, dtype=bool), []
+        for h in able.tolist():
+            self.in_time()
+            voters = self._voters_of(h, nobody, -1)
+            if self._static(h) + voters.least(nobody, rules.may_hold, sites) <= self.allowed:
+                heirs.append(h)
+        self._heirs = tuple(heirs)
 
     def _static(self, leader: int) -> float:
         """Every client at its best site up to the leader."""

@@ -122,7 +122,7 @@ class PercentileProof:
         self.orders = closest_first(rtt.reshape(-1, rtt.shape[2])).astype(np.int32)
         self.rank = np.ascontiguousarray(np.argsort(self.orders, axis=1, kind="stable").T)
         if isinstance(objective, Contingency):
-            self.losses = LateLosses(objective, self.late, self.rank, self.allowed)
+            self.losses = LateLosses(objective, self.late, self.rank, self.allowed, self._in_time)
         self.least = dict.fromkeys(np.nonzero(self.problem.rules.may_lead)[0].tolist(), 0)
         if self.options.time_limit is not None:
             self.end = self.started + self.options.time_limit
@@ -212,8 +212,11 @@ class PercentileProof:
         self.deadlines += 1
         waiting = [ell for ell, least in self.least.items() if least <= deadline]
         # Leaders whose direct operations and votes alone are late need no tables.
-        voters = {ell: self.late.voters(ell, deadline) for ell in waiting}
-        led = {ell: self._least_led(voters[ell]) for ell in waiting}
+        voters, led = {}, {}
+        for ell in waiting:
+            self._in_time()
+            voters[ell] = self.late.voters(ell, deadline)
+            led[ell] = self._least_led(voters[ell])
         waiting.sort(key=lambda ell: (ell != first, led[ell]))
         size = _BLOCK
         while waiting:

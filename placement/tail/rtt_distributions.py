@@ -11,6 +11,7 @@ import hashlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -128,7 +129,7 @@ class Distributions:
         """Number of bins; the horizon is bins · width."""
         return int(self.client_site.shape[-1])
 
-    @property
+    @cached_property  # a pass over both tables, which searches ask for under every leader
     def overflow(self) -> float:
         """Largest mass of any pair beyond the horizon."""
         least = min(self.client_site.sum(axis=-1).min(), self.site_site.sum(axis=-1).min())

@@ -288,3 +288,27 @@ def test_command_line(capsys):
     assert compared["methods"][0]["objective"] == document["headline"]["ms"]
     assert main(["contingency", "leader", *args, "--weighted", "0.01"]) == 1
     assert "percentiles are not weighted" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not COMPILED, reason="the compiled search was not built")
+def test_the_time_limit_is_heard_between_any_two_leaders(monkeypatch):
+    """Tables of everyone who may take over are worked out, and voters bounded, leader by leader."""
+    search = percentile_search.PercentileProof
+    seen, led = [], search._least_led
+
+    def count(self, voters):
+        seen.append(voters.leader)
+        if len(seen) == 3:
+            monkeypatch.setattr(search, "_in_time", late)
+        return led(self, voters)
+
+    def late(self):
+        raise TimeoutError
+
+    monkeypatch.setattr(search, "_least_led", count)
+    _, percentile, problem = small()
+    plan = run(EXACT, problem.replace(objective=Contingency(percentile=percentile)), Options())
+    assert plan.found
+    assert plan.status is Status.FEASIBLE
+    assert len(seen) == 3
+    assert "overflow" in vars(percentile.distributions)  # one pass over the tables, not many
