@@ -33,7 +33,7 @@ __all__ = ["DelayProxy"]
 
 _VARIABLE = "PLACEMENT_LIVE_NODE"
 _CHUNK = 65536
-_SOCK_DIAG, _BY_FAMILY = 4, 20  # of linux/netlink.h and linux/sock_diag.h
+_SOCK_DIAG, _BY_FAMILY = 4, 20  # of the headers of Linux: NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY
 
 
 class DelayProxy:
