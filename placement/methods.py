@@ -29,10 +29,10 @@ from dataclasses import dataclass
 from placement.checks import instance_of, text, whole
 from placement.entry_points import Group
 from placement.errors import SolverError, UnsupportedError
+from placement.evaluation.wait_checks import wait_notes
 from placement.feasibility.feasible_plans import reasons_infeasible, repaired, violations
 from placement.method_options import Options, Progress, Setting, all_settings
 from placement.model.configuration import Configuration
-from placement.model.protocols import Protocol
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.status import Status
@@ -291,9 +291,8 @@ def run(method: Method, problem: Problem, options: Options) -> Plan:
         plan = _call_for(method, problem)(problem, options)
         if note:
             plan = plan.replace(notes=(*plan.notes, note))
-    if isinstance(problem.protocol, Protocol):
-        said = problem.protocol.notes(problem.instance.operations, problem.rules.replicas_max)
-        plan = plan.replace(notes=(*plan.notes, *said)) if said else plan
+    said = wait_notes(problem)
+    plan = plan.replace(notes=(*plan.notes, *said)) if said else plan
     seconds = time.perf_counter() - started
     if plan.configuration is not None:
         broken = violations(problem, plan.configuration)

@@ -1,4 +1,4 @@
-"""Questions about waits that contradict themselves, refused with the field and the way out."""
+"""Questions about waits that contradict themselves, refused, and unusual ones, named in notes."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import itertools
 from typing import TYPE_CHECKING
 
 from placement.errors import InputError, UnsupportedError
+from placement.model.constraints import majority
 from placement.model.protocols import Protocol
-from placement.model.waits import Clause
+from placement.model.waits import Clause, Wait
 
 if TYPE_CHECKING:
     from placement.problem import Problem
 
-__all__ = ["check_waits", "refuse_waits"]
+__all__ = ["check_waits", "refuse_waits", "wait_notes"]
 
 
 def refuse_waits(problem: Problem, what: str) -> None:
@@ -155,3 +156,92 @@ def _check_groups(problem: Problem, protocol: Protocol) -> None:
                 expected=f"{protocol.name}:multi=2 (commits one after another), another mix "
                 "(--mix ycsb-a), or waits of the operation by hand",
             )
+
+
+def wait_notes(problem: Problem) -> tuple[str, ...]:
+    """Return what a reader of an answer should know of the protocol and of the waits by hand.
+
+    Parameters
+    ----------
+    problem
+        The question; one without a protocol and without waits has no notes.
+
+    Returns
+    -------
+    tuple of str
+        Sentences: those of :meth:`.Protocol.notes`; quorums of at most half of the voters, with
+        the votes that an election then needs; clauses that never decide how long their wait lasts.
+
+    Examples
+    --------
+    >>> import placement
+    >>> asked = placement.with_waits(
+    ...     placement.load("world27"), {"single_group": ["leader: 2 of voters + 3 of voters"]}
+    ... )
+    >>> print(*wait_notes(placement.Problem(asked, replicas=5, voters=5)))  # doctest: +ELLIPSIS
+    the clause '2 of voters' of the wait 'leader: 2 of voters + 3 of voters' never decides how ...
+    """
+    rules = problem.rules
+    said: list[str] = []
+    if isinstance(problem.protocol, Protocol):
+        said += problem.protocol.notes(problem.instance.operations, rules.replicas_max)
+    votes = bool(problem.demand.quorum.any()) or any(
+        clause.need == "quorum" for term in problem.demand.waits for clause in term.clauses
+    )
+    asked = problem.protocol is not None or problem.demand.has_waits
+    if asked and votes and 2 * rules.quorum <= rules.voters:
+        said.append(
+            f"a commit waits for {rules.quorum} of {rules.voters} votes: two commits need not "
+            f"share a voter, and an election needs {rules.voters - rules.quorum + 1} votes"
+        )
+    by_hand = [wait for one in problem.instance.operations for wait in one.waits]
+    for wait in dict.fromkeys(by_hand):
+        assert isinstance(wait, Wait)  # text was read when the operation was made
+        said += _idle_clauses(problem, wait)
+    return tuple(said)
+
+
+def _idle_clauses(problem: Problem, wait: Wait) -> list[str]:
+    """Name the clauses of a wait that are met whenever another of them is."""
+    found = []
+    for place, clause in enumerate(wait.clauses):
+        for other_place, other in enumerate(wait.clauses):
+            if place == other_place or not _implies(problem, other, clause):
+                continue
+            if place < other_place and _implies(problem, clause, other):
+                continue  # both say the same: the later one is named
+            found.append(
+                f"the clause '{clause}' of the wait '{wait}' never decides how long it lasts: it "
+                f"is met whenever '{other}' is"
+            )
+            break
+    return found
+
+
+def _implies(problem: Problem, met: Clause, clause: Clause) -> bool:
+    """Return whether a clause is met whenever `met` is, in every configuration of the question."""
+    rules = problem.rules
+    same_part = (clause.scope, clause.level) == (met.scope, met.level)
+    all_vote = rules.voters == rules.replicas_min == rules.replicas_max
+    at_most = _number(problem, clause, rules.replicas_max)
+    at_least = _number(problem, met, rules.replicas_min)
+    members = rules.voters if met.role == "voters" else rules.replicas_max
+    everybody = met.need == "all" or (not met.scope and at_least == members)
+    if everybody and (same_part or not met.scope):
+        return clause.role in (met.role, "voters") or all_vote
+    within = (same_part or not clause.scope) and (met.role in (clause.role, "voters") or all_vote)
+    if clause == met:
+        return True
+    return within and at_most is not None and at_least is not None and at_most <= at_least
+
+
+def _number(problem: Problem, clause: Clause, replicas: int) -> int | None:
+    """Return how many answers a clause needs; None where the configuration decides it."""
+    if isinstance(clause.need, int):
+        return clause.need
+    size = problem.rules.voters if clause.role == "voters" else replicas
+    if clause.need == "quorum":
+        return problem.rules.quorum
+    if clause.need == "majority":
+        return None if clause.scope == "inside" else majority(size)
+    return None if clause.scope else size

@@ -13,6 +13,7 @@ from placement import InputError, Operation, Prices, Problem, Protocol, Unsuppor
 from placement.analysis.next_best_plans import next_best_plans
 from placement.analysis.sensitivity import demand_range, rtt_range
 from placement.evaluation.objective import score_of
+from placement.evaluation.wait_checks import wait_notes
 from placement.io import load_instance, load_plan, save_instance, save_plan
 from placement.model.configuration import Configuration
 from placement.model.protocol_families import FAMILIES
@@ -22,6 +23,7 @@ from placement.overtime.replay import replay
 from placement.proof.certificate_check import check_certificate
 from placement.status import Status
 from placement.tail import Distributions, Percentile
+from placement.testing.small_worlds import every_configuration
 from placement.workloads import MIXES
 from tests.overtime.replay.cases import two_towns
 from tests.overtime.watch.worlds import settings
@@ -299,6 +301,57 @@ def test_a_protocol_says_what_is_unusual() -> None:
         Problem(one, replicas=3, voters=3, protocol="coordinated:r=1,w=1"), "exhaustive"
     )
     assert any("r + w <= 3" in note for note in plan.notes)
+
+
+@pytest.mark.parametrize(
+    ("wait", "idle"),
+    [
+        ("leader: 2 of voters + 1 of voters outside region", []),
+        ("leader: 1 of voters + 1 of voters outside region", ["1 of voters"]),
+        ("leader: quorum of voters + all of replicas", ["quorum of voters"]),
+        ("leader: all of voters + 1 of voters inside region", ["1 of voters inside region"]),
+        ("leader: majority of voters inside region + 2 of voters", []),
+        ("leader: majority of voters outside region + 2 of voters", ["2 of voters"]),
+        ("leader: all of voters outside region + 3 of voters", ["all of voters outside region"]),
+        ("leader: 2 of replicas + 2 of voters", ["2 of replicas"]),
+        ("leader: 3 of replicas + 2 of voters", []),
+        ("leader: quorum of voters + quorum of voters + 3 of replicas", ["quorum of voters"]),
+    ],
+)
+def test_clauses_that_never_decide_are_named_and_change_no_score(
+    wait: str, idle: list[str]
+) -> None:
+    one = world(1)
+    asked, *rest = (
+        Problem(placement.with_waits(one, {"single_group": [w]}), replicas=4, voters=3)
+        for w in (wait, *(_without(wait, clause) for clause in idle))
+    )
+    named = [note for note in wait_notes(asked) if "never decides" in note]
+    assert [note.split("'")[1] for note in named] == idle
+    for configuration in list(every_configuration(asked))[::7]:
+        scores = [score_of(question, configuration) for question in (asked, *rest)]
+        assert scores == [scores[0]] * len(scores)
+
+
+def _without(wait: str, clause: str) -> str:
+    """Return a wait without the first clause of a text."""
+    origin, _, clauses = wait.partition(": ")
+    kept = clauses.split(" + ")
+    kept.remove(clause)
+    return f"{origin}: {' + '.join(kept)}"
+
+
+def test_a_quorum_of_half_the_voters_says_what_elections_need() -> None:
+    def said(protocol: str, voters: int) -> list[str]:
+        problem = Problem(world(1), replicas=5, voters=voters, protocol=protocol)
+        return [note for note in wait_notes(problem) if "election" in note]
+
+    assert "2 of 5 votes" in said("flexible:quorum=2", 5)[0]
+    assert "an election needs 4 votes" in said("flexible:quorum=2", 5)[0]
+    assert "an election needs 3 votes" in said("flexible:quorum=2", 4)[0]
+    assert not said("flexible:quorum=2", 3)
+    assert not said("raft", 5)
+    assert not wait_notes(Problem(world(1), replicas=5, voters=5, quorum=2))
 
 
 def test_a_wait_that_nobody_can_meet_makes_a_configuration_infeasible() -> None:
