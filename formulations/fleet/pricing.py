@@ -20,6 +20,8 @@ from formulations.exact.branch_and_bound import search
 from formulations.exact.reduced_problem import ReducedProblem
 from placement.checks import FloatArray
 from placement.errors import SolverError
+from placement.feasibility.feasible_plans import violations
+from placement.feasibility.neighbours import neighbours
 from placement.fleet.fleet_problem import FleetMember, FleetProblem
 from placement.fleet.priced_question import PricedQuestion
 from placement.fleet.shared_rows import SharedRows
@@ -32,6 +34,13 @@ _BATCH = 250
 """Databases that a process prices at a time: some tenths of a second."""
 
 
+_STEPS = 4
+"""Steps of a descent by the true price, where the search has a lower bound of it."""
+
+_EXACT = 1e-9
+"""Part of a cost below which a difference is rounding."""
+
+
 @dataclass(frozen=True, slots=True)
 class PricedMember:
     """The answer of pricing one database.
@@ -39,7 +48,8 @@ class PricedMember:
     Attributes
     ----------
     configuration
-        The best at these prices; None when the database has none that fits its sites alone.
+        The best at these prices, or a good one where reads or losses have prices; None when the
+        database has none that fits its sites alone.
     least
         Proven lower bound on objective plus price of any configuration; +∞ when there is none.
     """
@@ -69,7 +79,44 @@ def price_member(
         raise KeyboardInterrupt
     if found.termination is not Termination.FINISHED:
         raise SolverError(f"{member.name}: pricing ended with {found.termination.value!r}")
-    return PricedMember(found.configuration, found.proven)
+    chosen = found.configuration
+    if chosen is not None and room is None and rows.has_services:
+        chosen = _descend(rows, member, prices, chosen, found.proven)
+    return PricedMember(chosen, found.proven)
+
+
+def _descend(
+    rows: SharedRows,
+    member: FleetMember,
+    prices: FloatArray,
+    start: Configuration,
+    least: float,
+) -> Configuration:
+    """Return a configuration of less true price near one whose price is a lower bound alone."""
+    hold, lead = rows.fitting_sites(member)
+
+    def paid(choices: Sequence[Configuration]) -> FloatArray:
+        values = member.problem.objective.values(member.problem, choices)
+        return np.asarray(values + [prices @ rows.use(member, one) for one in choices])
+
+    best, cost = start, float(paid([start])[0])
+    for _ in range(_STEPS):
+        if cost <= least + _EXACT * abs(least):
+            break
+        around = [
+            one
+            for one in neighbours(member.problem, best)
+            if lead[one.leader]
+            and hold[list(one.replicas)].all()
+            and not violations(member.problem, one)
+        ]
+        if not around:
+            break
+        costs = paid(around)
+        if not costs.min() < cost - _EXACT * abs(cost):
+            break
+        best, cost = around[int(costs.argmin())], float(costs.min())
+    return best
 
 
 _worker: list[SharedRows] = []

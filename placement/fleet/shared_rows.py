@@ -136,7 +136,7 @@ class SharedRows:
         if self._egress is not None:
             shipped = member.written_gb * (len(replicas) - 1)
             found[self._egress[configuration.leader]] += shipped
-        if self._reads is not None or self._after:
+        if self.has_services:
             self._add_service(found, member, configuration)
         new = int(self._is_new(member)[replicas].sum())
         found[self._moves] += new
@@ -144,6 +144,11 @@ class SharedRows:
         for rows in self._apart.get(member.name, ()):
             np.add.at(found, rows[replicas], 1.0)
         return found[:-1]
+
+    @property
+    def has_services(self) -> bool:
+        """Whether reads or the loads after a loss are limited: no sums over replicas."""
+        return self._reads is not None or bool(self._after)
 
     def _add_service(
         self, found: FloatArray, member: FleetMember, configuration: Configuration

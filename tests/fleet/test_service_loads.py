@@ -138,3 +138,26 @@ def test_wrong_limits_are_refused() -> None:
         SharedLimits(reads_served=np.array([math.nan]))
     with pytest.raises(InputError, match="headroom"):
         SharedLimits(headroom=1)  # type: ignore[arg-type]
+
+
+def test_a_full_site_is_left_though_reads_could_be_sent_elsewhere() -> None:
+    """The price of the search sends reads away from a full site; the plan has to leave it."""
+    from formulations.fleet import FleetSearch, solve_fleet
+    from placement.fleet import FleetPlan
+
+    found = 0
+    for seed in range(8):
+        base = random_instance(seed, sites=6, clients=8)
+        member = FleetMember("a", Problem(base, replicas=3, voters=1))
+        free = solve_fleet(FleetProblem([member], SharedLimits(reads_served=np.full(6, 1e9))))
+        assert isinstance(free, FleetPlan)
+        limit = np.full(6, math.inf)
+        fullest = int(free.load.argmax())
+        limit[fullest] = 0.8 * free.load[fullest]
+        plan = solve_fleet(
+            FleetProblem([member], SharedLimits(reads_served=limit)), FleetSearch(gap=0.0)
+        )
+        if isinstance(plan, FleetPlan):
+            found += 1
+            assert not plan.violations
+    assert found >= 7  # with the price of the search alone 5
