@@ -413,7 +413,7 @@ int order_costs(context *x);
 /* trees/cost_transfers.c */
 void free_transfers(cost_transfers *t);
 int transfer_costs(context *x, const cost_transfers *t);
-void find_transfers(context *x, tree_node *f, cost_transfers *kept);
+void find_transfers(context *x, tree_node *f, double proven, cost_transfers *kept);
 
 /* tree_node.c */
 int node_alloc(context *x, tree_node *f, int columns);

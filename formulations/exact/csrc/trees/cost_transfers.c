@@ -42,6 +42,7 @@ typedef struct {
     double *limit;              /* cost at the nearest certain site */
     double *best_u;
     float *share, *window;      /* clients x sites: mean answer; sums since the last rows were made */
+    int *rank_of;               /* sites: places in the order of one client */
     site_set *serves;           /* by client: the selected sites that serve it */
     int *rank_of_selected;      /* clients x MOST_SELECTED */
     double *by_place;           /* sites */
@@ -106,18 +107,19 @@ static int make_rows(transfer_steps *s)
     s->best_u = malloc(clients * sizeof(double));
     s->share = calloc(clients * sites, sizeof(float));
     s->window = calloc(clients * sites, sizeof(float));
+    s->rank_of = malloc(sites * sizeof(int));
     s->serves = malloc(clients * sizeof(site_set));
     s->rank_of_selected = malloc(clients * MOST_SELECTED * sizeof(int));
     s->by_place = malloc(sites * sizeof(double));
     s->where = malloc(sites * sizeof(int));
     return s->giver && s->place && s->taker && s->next && s->amount && s->move && s->best && s->start && s->first && s->length &&
-           s->cost && s->limit && s->best_u && s->share && s->window && s->serves && s->rank_of_selected && s->by_place && s->where;
+           s->cost && s->limit && s->best_u && s->share && s->window && s->rank_of && s->serves && s->rank_of_selected && s->by_place && s->where;
 }
 
 static void free_rows(transfer_steps *s)
 {
     void *all[] = {s->giver, s->place, s->taker,  s->next,   s->amount, s->move,   s->best,   s->start,    s->cell,
-                   s->first, s->length, s->cost, s->limit, s->best_u, s->share, s->window, s->serves, s->rank_of_selected,
+                   s->first, s->length, s->cost, s->limit, s->best_u, s->share, s->window, s->rank_of, s->serves, s->rank_of_selected,
                    s->by_place, s->where};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
@@ -221,7 +223,7 @@ static int make_violated_rows(transfer_steps *s, int steps)
 {
     enum { LISTED = 32 };
     const problem *p = &s->x->p;
-    size_t sites = (size_t)p->sites, padded = (size_t)p->padded, all = (size_t)p->clients * sites;
+    size_t sites = (size_t)p->sites, all = (size_t)p->clients * sites;
     int *listed = malloc((size_t)p->clients * (LISTED + 1) * sizeof(int));
     drop_idle_rows(s);
     int before = s->count;
@@ -235,6 +237,8 @@ static int make_violated_rows(transfer_steps *s, int steps)
         const int *order = p->by_client + (size_t)giver * sites;
         double sum = 0.0, most = TRANSFER_VIOLATION;
         int place = -1, taker = -1;
+        for (int t = 0; t < p->sites; t++)
+            s->rank_of[order[t]] = t;
         for (int t = 0; t < s->length[giver]; t++)
             s->by_place[t] = sum += (double)s->share[(size_t)giver * sites + (size_t)order[t]];
         for (int h = 0; h < p->clients && s->length[giver] > 0; h++) {
@@ -244,7 +248,7 @@ static int make_violated_rows(transfer_steps *s, int steps)
             if (h == giver)
                 continue;
             for (int i = 0; i < site[-1]; i++) { /* in the order of the giver */
-                int t = p->rank[(size_t)site[i] * padded + (size_t)giver], k = count;
+                int t = s->rank_of[site[i]], k = count;
                 if (t >= s->length[giver])
                     continue;
                 for (; k > 0 && at[k - 1] > t; k--) {
@@ -354,7 +358,8 @@ static double turn(transfer_steps *s, const double *u, int count)
     return norm;
 }
 
-static void take_steps(transfer_steps *s, int iterations)
+/* Take the steps; returns the best bound. */
+static double take_steps(transfer_steps *s, int iterations)
 {
     context *x = s->x;
     const problem *p = &x->p;
@@ -367,7 +372,7 @@ static void take_steps(transfer_steps *s, int iterations)
         double served = relax(s, u), least = inner_minimum(x, s->f, 0, BIG, &count), value = s->f->constant + served + least;
         x->effort.evaluations++;
         if (least >= BIG || count > MOST_SELECTED)
-            return;
+            return best;
         stall = value > best + TRANSFER_GAIN * (x->best.cutoff - best) ? 0 : stall + 1;
         if (value > best) {
             best = value;
@@ -375,13 +380,13 @@ static void take_steps(transfer_steps *s, int iterations)
             memcpy(s->best, s->amount, (size_t)s->count * sizeof(double));
         }
         if (best >= x->best.cutoff || must_pause(x))
-            return;
+            return best;
         double norm = turn(s, u, count), target = x->best.cutoff < BIG ? x->best.cutoff : 2.0 * fabs(value) + 1.0;
         if (norm == 0.0) { /* the best multipliers for these rows */
             int added = make_violated_rows(s, it - looked);
             looked = it;
             if (!added)
-                return;
+                return best;
             continue;
         }
         target += 0.05 * (target - best);
@@ -406,6 +411,7 @@ static void take_steps(transfer_steps *s, int iterations)
             looked = it;
         }
     }
+    return best;
 }
 
 /* ---- the result ---- */
@@ -463,8 +469,9 @@ static int keep_transfers(transfer_steps *s, cost_transfers *kept)
     return 1;
 }
 
-/* Find transfers for the leader whose root, dense and without beta, is `f`; its multipliers become those that fit them. */
-void find_transfers(context *x, tree_node *f, cost_transfers *kept)
+/* Find transfers for the leader whose root, dense and without beta, is `f`; its multipliers become those that fit them. When they
+ * close little of the gap that its tree, whose bound is `proven`, has left, no other leader of this search looks for any. */
+void find_transfers(context *x, tree_node *f, double proven, cost_transfers *kept)
 {
     const problem *p = &x->p;
     transfer_steps s = {.x = x, .f = f};
@@ -474,7 +481,9 @@ void find_transfers(context *x, tree_node *f, cost_transfers *kept)
         x->control.out_of_memory = 1;
     else {
         note_cells(&s);
-        take_steps(&s, TRANSFER_STEPS);
+        double bound = take_steps(&s, TRANSFER_STEPS);
+        if (bound < proven + TRANSFER_PAYS * (x->best.cutoff - proven))
+            x->limits.transfer_nodes = 0;
         if (!keep_transfers(&s, kept))
             x->control.out_of_memory = 1;
         memcpy(f->u, s.best_u, (size_t)p->clients * sizeof(double));

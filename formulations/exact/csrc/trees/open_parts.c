@@ -302,9 +302,9 @@ void leader_bounds(const context *x, const int *leader, double *bound, int count
 }
 
 /* Open the root on the stack again with the best transfers that are found for it. */
-static void begin_with_transfers(context *x, leader_tree *t)
+static void begin_with_transfers(context *x, leader_tree *t, double proven)
 {
-    find_transfers(x, &x->tree.stack[0], &t->transfers);
+    find_transfers(x, &x->tree.stack[0], proven, &t->transfers);
     if (t->transfers.count == 0 || x->control.out_of_memory)
         return;
     if (x->proof.recording)
@@ -335,7 +335,7 @@ void begin_anew(context *x)
         reset_pseudo_costs(x);
     open_root(x, x->scratch.u, 0);
     if (t->tight && !x->sizes.active && leader >= 0 && !x->control.out_of_memory)
-        begin_with_transfers(x, t);
+        begin_with_transfers(x, t, proven);
     if (x->control.out_of_memory)
         return;
     x->tree.stack[0].bound = proven < x->best.cutoff ? proven : x->best.cutoff;
