@@ -1,6 +1,7 @@
 """Column generation for fleets: prices of the shared limits, a proven bound, and a plan.
 
-1. Every database alone, at prices of zero: the first bound, and the first columns.
+1. Every database alone, at prices of zero: the first bound, and the first columns. A large fleet
+   then takes its first prices from a sample of its databases.
 2. The master problem over the columns (:mod:`formulations.fleet.column_pool`) gives new prices.
    They are smoothed with the prices of the best bound, which keeps them from jumping; the smoothed
    ones are dropped for a round where they bring no better column.
@@ -14,6 +15,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from collections.abc import Callable
@@ -44,6 +46,13 @@ _IMPROVES = 1e-9
 
 _SHARE_OF_GAP = 0.25
 """Part of the wanted gap that is left to the relaxation; the rest is for rounding."""
+
+
+_SAMPLE = 1000
+"""Databases in the sample that gives the first prices."""
+
+_LARGE_FLEET = 3 * _SAMPLE
+"""Different databases from which on a sample is worth its time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +133,7 @@ class _Generation:
 
     def run(self) -> FleetPlan | NoFleetPlan:
         """Generate columns until the gap is small, then round."""
-        alone = self.price(self.prices)
+        alone = self.begin()
         misfits = [
             member
             for member, each in zip(self.fleet.members, alone, strict=True)
@@ -137,15 +146,49 @@ class _Generation:
                 tuple(map(self.misfit, misfits)),
                 oversize=tuple(member.name for member in misfits),
             )
-        self.alone = tuple(each.least for each in alone)
-        self.unit = max(self.bound / self.fleet.databases, 1e-12)
-        self.penalty = 0.3 * max(self.bound, 1e-12) / np.maximum(self.rows.capacity, 1.0)
         termination = Termination.FINISHED
         try:
+            if len(self.fleet.members) >= _LARGE_FLEET:
+                self.price(self.sampled_prices())
             termination = self.generate()
         except KeyboardInterrupt:
             termination = Termination.INTERRUPTED
         return self.conclude(termination)
+
+    def begin(self) -> list[PricedMember]:
+        """Price every database alone, and set the scales of the master."""
+        alone = self.price(self.prices)
+        self.alone = tuple(each.least for each in alone)
+        self.unit = max(self.bound / self.fleet.databases, 1e-12)
+        self.penalty = 0.3 * max(self.bound, 1e-12) / np.maximum(self.rows.capacity, 1.0)
+        return alone
+
+    def sampled_prices(self) -> FloatArray:
+        """Return the best prices for a sample of the databases, each in place of several.
+
+        Any prices prove a bound. These are close to the best ones, and save most of the rounds with
+        all databases.
+        """
+        rng = np.random.default_rng(self.settings.seed)
+        members = self.fleet.members
+        chosen = np.sort(rng.choice(len(members), _SAMPLE, replace=False)).tolist()
+        each = round(self.fleet.databases / sum(members[one].copies for one in chosen))
+        sample = FleetProblem(
+            [
+                dataclasses.replace(members[one], copies=each * members[one].copies)
+                for one in chosen
+            ],
+            dataclasses.replace(self.fleet.limits, apart=()),
+        )
+        rows = SharedRows(sample)
+        left = self.settings.seconds - (time.perf_counter() - self.started)
+        settings = dataclasses.replace(self.settings, seconds=left, listen=None)
+        with Pricer(rows, self.settings.processes) as pricer:
+            search = _Generation(rows, pricer, settings)
+            search.begin()
+            search.generate()
+        found = dict(zip(rows.names, search.prices.tolist(), strict=True))
+        return np.array([found.get(name, 0.0) for name in self.rows.names])
 
     def misfit(self, member: FleetMember) -> str:
         """Say of a database that has no configuration alone how many sites are large enough."""
