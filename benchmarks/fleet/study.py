@@ -99,8 +99,8 @@ def measure(case: Case, patience: float, seed: int = 1) -> list[dict[str, object
                 "broken limits": len(plan.violations),
                 "rounds": len(plan.rounds),
             }
-            if plan.rounds:
-                row["alone"] = plan.rounds[0][0]
+            if plan.alone:
+                row["alone"] = plan.value_alone
         else:
             row["reasons"] = list(plan.reasons)
         rows.append(row)
