@@ -14,7 +14,9 @@ def quality_lines(quality: DataQuality, missing: Pairs) -> list[str]:
     lines = []
     if missing:
         first = f"{missing[0][0]} → {missing[0][1]}"
-        lines.append(f"{len(missing)} pairs missing and filled in, such as {first}")
+        lines.append(
+            f"{len(missing)} pair{'s' * (len(missing) != 1)} missing and filled in, such as {first}"
+        )
     for count, pairs, words in (
         (len(quality.asymmetric), quality.asymmetric, "asymmetric"),
         (len(quality.detours), quality.detours, "slower than a detour"),

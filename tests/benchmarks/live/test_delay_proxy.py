@@ -121,5 +121,5 @@ def test_etcd_takes_as_long_as_in_namespaces():
             }
         )
     for which, in_namespaces in means[1].items():
-        # idle: up to 4 ms more for two round trips; the limit is for a busy machine
+        # two round trips; the limit is for a busy machine
         assert -3 < means[0][which] - in_namespaces < 40, (which, means)
