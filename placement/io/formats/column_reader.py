@@ -22,13 +22,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.checks import LARGEST, FloatArray, IntArray
-from placement.errors import InputError, MissingDependencyError
+from placement.errors import InputError
 from placement.io.formats.input_files import check_input, read_input
 from placement.io.formats.tables import (
     PARQUET,
     Cell,
     Table,
     is_blank,
+    load_pyarrow,
     name_cell,
     quantity_cell,
     read_table,
@@ -352,7 +353,7 @@ def read_frames(path: str | os.PathLike[str], names: Names = key_columns) -> Ite
 
 
 def _parquet_parts(file: Path, names: Names) -> Iterator[ColumnTable]:
-    pa, pq = _pyarrow()
+    pa, pq = load_pyarrow()
     check_input(file)
     try:
         content = pq.ParquetFile(os.fspath(file))
@@ -375,19 +376,8 @@ def _cells(table: Any, source: str, columns: tuple[str, ...], first: int) -> Tab
     return Table(source, columns, tuple(zip(*cells, strict=True)), numbers)
 
 
-def _pyarrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"Parquet needs pyarrow: pip install 'replica-placement[parquet]' ({error})"
-        ) from error
-    return pa, pq
-
-
 def _fast_parquet(source: str, names: Names) -> pd.DataFrame | None:
-    pa, pq = _pyarrow()
+    pa, pq = load_pyarrow()
     try:
         table = pq.ParquetFile(source).read()
     except (pa.ArrowException, OSError):

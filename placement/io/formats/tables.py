@@ -15,7 +15,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from placement.checks import LARGEST
 from placement.errors import InputError, MissingDependencyError
@@ -38,6 +38,7 @@ __all__ = [
     "frame_parquet",
     "free_column",
     "is_blank",
+    "load_pyarrow",
     "name_cell",
     "number_cell",
     "parquet_about",
@@ -186,19 +187,27 @@ def _unique_columns(header: Sequence[str], source: str) -> tuple[str, ...]:
     return tuple(header)
 
 
-def _pyarrow_missing(error: ImportError) -> MissingDependencyError:
-    return MissingDependencyError(
-        f"Parquet needs pyarrow: pip install 'replica-placement[parquet]' ({error})"
-    )
+def load_pyarrow() -> tuple[Any, Any]:
+    """Return the modules ``pyarrow`` and ``pyarrow.parquet``.
 
-
-def _read_parquet(path: str | os.PathLike[str]) -> Table:
-    source = os.fspath(path)
+    Raises
+    ------
+    MissingDependencyError
+        Without pyarrow.
+    """
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
-        raise _pyarrow_missing(error) from error
+        raise MissingDependencyError(
+            f"Parquet needs pyarrow: pip install 'replica-placement[parquet]' ({error})"
+        ) from error
+    return pa, pq
+
+
+def _read_parquet(path: str | os.PathLike[str]) -> Table:
+    source = os.fspath(path)
+    pa, pq = load_pyarrow()
     check_input(path)
     try:
         table = pq.ParquetFile(source).read()
@@ -306,11 +315,7 @@ def parquet_bytes(columns: Sequence[str], rows: Iterable[Sequence[str | float | 
     MissingDependencyError
         Without pyarrow.
     """
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise _pyarrow_missing(error) from error
+    pa, pq = load_pyarrow()
     cells = list(zip(*rows, strict=True)) or [() for _ in columns]
     arrays = [
         pa.array(
@@ -339,11 +344,7 @@ def frame_parquet(frame: pd.DataFrame, about: Mapping[str, str]) -> bytes:
     MissingDependencyError
         Without pyarrow.
     """
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise _pyarrow_missing(error) from error
+    pa, pq = load_pyarrow()
     table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(dict(about))
     sink = io.BytesIO()
     pq.write_table(table, sink, row_group_size=_ROW_GROUP)
@@ -360,11 +361,7 @@ def parquet_rows(path: str | os.PathLike[str], batch: int) -> Iterator[dict[str,
     MissingDependencyError
         Without pyarrow.
     """
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise _pyarrow_missing(error) from error
+    pa, pq = load_pyarrow()
     source = os.fspath(path)
     check_input(path)
     try:
@@ -385,11 +382,7 @@ def parquet_about(path: str | os.PathLike[str], key: str) -> str:
     MissingDependencyError
         Without pyarrow.
     """
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise _pyarrow_missing(error) from error
+    pa, pq = load_pyarrow()
     source = os.fspath(path)
     check_input(path)
     try:
