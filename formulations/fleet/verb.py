@@ -35,13 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_parser", "run"]
 
-_ROUNDING = 1e-12
-"""Gap that sums of doubles leave where value and bound are the same."""
-
 _SUFFIXES = (".csv", ".json", ".parquet")
-
-_SHOWN = 8
-"""Databases and limits that the text shows."""
 
 
 def add_parser(verbs: Subparsers) -> None:
@@ -155,6 +149,7 @@ def run(args: argparse.Namespace) -> int:
     if args.check is not None:
         return _check(fleet, args)
     from formulations.fleet.column_generation import FleetSearch, solve_fleet
+    from formulations.fleet.fleet_text import fleet_text
     from placement.fleet import NoFleetPlan
 
     search = FleetSearch(
@@ -176,7 +171,7 @@ def run(args: argparse.Namespace) -> int:
         frame,
         args,
         document=document,
-        text="\n\n".join(filter(None, [_text(found, frame), text])),
+        text="\n\n".join(filter(None, [fleet_text(found, frame), text])),
         parquet=_parquet(frame, document, args),
     )
     return exits.FOUND
@@ -206,6 +201,7 @@ def _parquet(
 
 def _write_moves(plan: FleetPlan, args: argparse.Namespace) -> str:
     """Write the steps from what runs today to the plan; return what to say of them."""
+    from formulations.fleet.fleet_text import shortened
     from placement.fleet.move_order import order_moves
     from placement.fleet.move_table import moves_frame
     from placement.text.text_tables import sentences
@@ -219,10 +215,8 @@ def _write_moves(plan: FleetPlan, args: argparse.Namespace) -> str:
     told = [
         f"{moved:,} databases in {len(order.moves):,} moves, {len(frame):,} steps: {args.moves}",
         *([f"{staged:,} of them go to other sites first, to make room"] if staged else []),
-        *(f"blocked: {each}" for each in order.blocked[:_SHOWN]),
+        *shortened([f"blocked: {each}" for each in order.blocked]),
     ]
-    if len(order.blocked) > _SHOWN:
-        told.append(f"… and {len(order.blocked) - _SHOWN} more")
     return "\n\n".join(sentences("Moves", told))
 
 
@@ -427,14 +421,13 @@ def _none(found: NoFleetPlan, args: argparse.Namespace) -> int:
     """Say why there is no plan, and write the prices that prove it where a file is asked for."""
     import pandas as pd
 
+    from formulations.fleet.fleet_text import shortened
     from placement.fleet.fleet_tables import no_plan_document
     from placement.text.text_tables import sentences
 
     document = _whole(no_plan_document(found), found.fleet, args)
     proof = "infeasible, proven" if found.proven else "nothing found, and nothing proven"
-    reasons = list(found.reasons[:_SHOWN])
-    if len(found.reasons) > _SHOWN:
-        reasons.append(f"… and {len(found.reasons) - _SHOWN} more")
+    reasons = shortened(found.reasons)
     rows = [(each.name, each.short_by, each.limit, each.price) for each in found.short]
     members = [(member.name, member.copies) for member in found.fleet.members]
     plans = pd.DataFrame(members, columns=["database", "copies"])
@@ -446,75 +439,3 @@ def _none(found: NoFleetPlan, args: argparse.Namespace) -> int:
         parquet=_parquet(plans, document, args),
     )
     return exits.INFEASIBLE if found.proven else exits.NOTHING
-
-
-def _text(plan: FleetPlan, frame: pd.DataFrame) -> str:
-    """Return the answer, the fullest limits, and the databases that pay most for sharing."""
-    import numpy as np
-
-    from placement.status import Termination
-    from placement.text import number_text, table
-    from placement.text.text_tables import facts, section
-
-    paying = frame[frame["paid"] > _ROUNDING * plan.value]
-    dearest = paying.sort_values("paid", ascending=False, kind="stable").head(_SHOWN)
-    shared = 100 * (plan.value / plan.value_alone - 1) if plan.value_alone else 0.0
-    answer = f"feasible, gap {100 * plan.gap:.3g} % for the whole fleet"
-    if plan.gap <= _ROUNDING:
-        answer = "optimal, proven"
-    answer += f"; by {plan.method} in {plan.seconds:.3g} s"
-    if plan.termination is not Termination.FINISHED:
-        answer += f", stopped: {plan.termination}"
-    head = facts(
-        [
-            ("Question", f"{plan.fleet.databases:,} databases on {len(plan.fleet.sites)} sites, "
-                         f"{len(plan.rows.names)} shared limits"),
-            ("Answer", answer),
-            ("Mean latency", f"{number_text(plan.mean_latency, 3)} ms per operation; "
-                             f"{shared:.2f} % above each database alone"),
-        ]
-    )  # fmt: skip
-    rows = plan.rows
-    full = plan.load / np.where(rows.capacity > 0, rows.capacity, 1.0)
-    prices = plan.prices if plan.prices is not None else plan.load * 0
-    fullest = sorted(
-        range(len(rows.names)),
-        key=lambda row: (-prices[row] * rows.capacity[row], -full[row]),
-    )
-    limits = table(
-        ["limit", "load", "of", "full", "worth of one more"],
-        [
-            [
-                rows.names[row],
-                f"{plan.load[row]:,.6g}",
-                f"{rows.capacity[row]:,.6g}",
-                f"{100 * full[row]:.1f} %",
-                f"{prices[row]:,.4g} ms·ops",
-            ]
-            for row in fullest[:_SHOWN]
-        ],
-        right=(1, 2, 3, 4),
-        indent="  ",
-    )
-    databases = table(
-        ["database", "share of it", "mean ms", "alone ms", "leader"],
-        [
-            [
-                str(one["database"]),
-                f"{100 * one['paid'] / (plan.value - plan.value_alone):.1f} %",
-                number_text(one["mean_ms"], 2),
-                number_text(one["alone_ms"], 2),
-                str(one["leader"]),
-            ]
-            for one in dearest.to_dict("records")
-        ],
-        right=(1, 2, 3),
-        indent="  ",
-    )
-    return "\n\n".join(
-        [
-            head,
-            *([section("Limits that cost most", limits)] if rows.names else []),
-            *([] if dearest.empty else [section("Databases that pay most for sharing", databases)]),
-        ]
-    )
