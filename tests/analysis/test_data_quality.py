@@ -97,7 +97,7 @@ def test_the_import_reports_and_sensitivity_answers(
     Path("r.csv").write_text("from,to,ms\na,b,20\nb,a,40\na,c,90\nc,a,90\nb,c,60\n")
     assert main(["import", "r.csv", "--mix", "social", "--fill", "transpose", "-o", "mine"]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "1 pairs missing and filled in, such as c → b" in out
+    assert "1 pair missing and filled in, such as c → b" in out
     assert "1 asymmetric, such as b → a (40 ms, the other direction 20 ms)" in out
     line = ["import", "r.csv", "--mix", "social", "--fill", "transpose", "-o", "other", "--json"]
     assert main(line) == 0
