@@ -1,7 +1,9 @@
 """Cassandra and ScyllaDB: replicas per datacentre of a keyspace, and consistency levels.
 
 A keyspace says how many replicas each datacentre holds. How many of them a read or a write waits
-for is the consistency level of the request; the text holds both levels in a comment.
+for is the consistency level of the request; the text holds both levels in a comment. A read at a
+level between ONE and ALL asks the replicas that the snitch prefers, which need not be the nearest:
+it may be slower than the model of a quorum store says.
 """
 
 from __future__ import annotations
