@@ -242,7 +242,15 @@ def reached(question: LossClaim, site: int, u: FloatArray, work: Work) -> tuple[
     closed = frozenset(int(s) for s in np.nonzero(~rules.may_hold)[0]) - {site}
     state = State(frozenset((site,)), closed)
     none = np.zeros(len(rules.may_hold), dtype=bool)
-    any_set = dataclasses.replace(rules, replicas_min=1, voters=0, must_hold=none, must_vote=none)
+    # Survivors alone may break a minimum, but they cost no less than all replicas, which obey it.
+    any_set = dataclasses.replace(
+        rules,
+        replicas_min=max(rules.replicas_min, rules.voters),
+        voters=0,
+        must_hold=none,
+        must_vote=none,
+        groups=rules.of("replicas"),
+    )
     choice = SiteChoice(any_set, None, None)
     out = [False, False]
     for grid, cells in ((question.rounded, CELLS_PER_STEP), (question.exact, 1)):

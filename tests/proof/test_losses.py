@@ -88,6 +88,24 @@ def test_every_certificate_holds_and_none_proves_more(
             assert refused(believing(plan, dict(plan.certificate), raised)), (seed, goal)
 
 
+def test_minimums_for_voters_rule_no_site_out_that_may_follow_the_leader():
+    """No voters at all were counted there, who never reach a minimum: a false bound was proved."""
+    problem, truth = question(9, "bounded", rules=True)
+    plan = solve(problem)
+    assert any(group.has_minimum for group in problem.rules.of("voters"))
+    assert check_certificate(plan).bound == pytest.approx(truth.objective)
+    raised = false_bound(plan, truth.objective)
+    assert refused(believing(plan, dict(plan.certificate), raised))
+
+
+def test_a_site_that_costs_nothing_takes_no_place_where_a_cap_leaves_one():
+    """A cap left it unchosen; it was ruled out as if it took the place of a chosen site."""
+    problem, truth = question(87, "worst", rules=True)
+    plan = solve(problem)
+    assert plan.objective == pytest.approx(truth.objective)
+    assert check_certificate(plan).bound == pytest.approx(truth.objective)
+
+
 def test_a_plan_without_its_second_claim_is_proved_all_the_same():
     problem, _ = question(1, "worst")
     plan = solve(problem)

@@ -174,8 +174,8 @@ static void fix_sites(scenario_tree *t, unsigned char *state, double value)
     double spare = BIG;
     for (int i = 0; i < b->free_count; i++) {
         double gain = b->best_chosen[i] ? b->next - b->best_rho[i] : b->best_rho[i] - b->last;
-        if (!b->best_chosen[i] && b->best_rho[i] > 0.0 && b->best_count < b->most && b->last < 0.0)
-            gain = b->best_rho[i]; /* it takes no site's place */
+        if (!b->best_chosen[i] && b->best_rho[i] >= 0.0 && b->best_count < b->most && b->last < 0.0)
+            gain = b->best_rho[i]; /* it takes no site's place, though rules may leave one of 0 unchosen */
         double left = value + gain - 4.0 * b->error;
         if (left < 0.0 || (!b->best_chosen[i] && b->last <= -BIG))
             continue;
