@@ -74,7 +74,8 @@ def votes_obey(problem: Problem, leader: int, voters: Sequence[int]) -> bool:
     if problem.survive is not None:
         quorum = quorum_of(problem, len(voters))
         enough = max(quorum, len(voters) - quorum + 1)  # to commit, and to elect a leader
-        labels = [domains[problem.survive][s] for s in voters]
+        known = sites if problem.survive == "site" else domains[problem.survive]
+        labels = [known[s] for s in voters]
         good &= all(len(voters) - labels.count(x) >= enough for x in labels)
     return bool(good)
 

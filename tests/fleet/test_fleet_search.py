@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from formulations.fleet.pricing import price_member
 from formulations.solvers.highs import Guard, run_highs
 from formulations.solvers.program_builder import Builder
 from formulations.solvers.statuses import Verdict
-from placement import Problem, load
+from placement import Diversity, Problem, load
 from placement.errors import CertificateError, InputError
 from placement.feasibility.feasible_plans import find_feasible
 from placement.fleet import (
@@ -28,17 +29,22 @@ from placement.fleet import (
 from placement.model.configuration import Configuration
 from placement.overtime.replay.generated_fleets import client_ground
 from placement.testing import random_instance
-from tests.effort import examples
+from tests.effort import examples, seeds
 from tests.reference import configurations
 
 
-def drawn_fleet(seed: int) -> FleetProblem:
-    """Return a small fleet whose limits are between too tight and loose."""
+def drawn_fleet(
+    seed: int, *, most_sites: int = 6, most_databases: int = 6, rules: bool = False
+) -> FleetProblem:
+    """Return a small fleet whose limits are between too tight and loose.
+
+    `rules`: its databases have rules of survival, pins, groups of sites, leaders and quorums too.
+    """
     rng = np.random.default_rng(seed)
-    sites = int(rng.integers(3, 7))
+    sites = int(rng.integers(3, most_sites + 1))
     base = random_instance(int(rng.integers(1000)), sites=sites, clients=4, prices=True)
     members = []
-    for number in range(int(rng.integers(1, 7))):
+    for number in range(int(rng.integers(1, most_databases + 1))):
         counts = base.counts * rng.lognormal(0, 1.5, base.counts.shape)
         if rng.random() < 0.2:
             counts[:, 1:] = 0.0
@@ -51,6 +57,8 @@ def drawn_fleet(seed: int) -> FleetProblem:
             forbidden=base.sites[:1] if rng.random() < 0.2 and sites > 4 else (),
             cost_weight=float(rng.choice([0.0, 0.5])),
         )
+        if rules:
+            problem = with_drawn_rules(problem, rng)
         present = find_feasible(problem) if rng.random() < 0.6 else None
         members.append(
             FleetMember(
@@ -94,6 +102,36 @@ def drawn_fleet(seed: int) -> FleetProblem:
     )
 
 
+def with_drawn_rules(problem: Problem, rng: np.random.Generator) -> Problem:
+    """Return a problem with some more rules, those that leave a configuration."""
+    sites = [site for site in problem.instance.sites if site not in problem.forbidden]
+    voters = problem.voters
+    assert isinstance(voters, int)
+    drawn: dict[str, Any] = {}
+    if rng.random() < 0.35:
+        drawn["survive"] = str(rng.choice(["site", "region"]))
+    if rng.random() < 0.3:
+        drawn["pinned"] = (str(rng.choice(sites)),)
+    if rng.random() < 0.2:
+        drawn["non_voters"] = (str(rng.choice(sites)),)
+    if rng.random() < 0.2:
+        drawn["leaders"] = tuple(map(str, rng.choice(sites, min(3, len(sites)), replace=False)))
+    if rng.random() < 0.3:
+        role = str(rng.choice(["replicas", "voters"]))
+        drawn["diversity"] = (Diversity(level="region", role=role, cap=int(rng.integers(1, 3))),)
+    if rng.random() < 0.2:
+        drawn["quorum"] = int(rng.integers(1, voters + 1))
+    ruled = problem
+    for field, value in drawn.items():
+        try:
+            more = ruled.replace(**{field: value})
+        except InputError:
+            continue
+        if find_feasible(more) is not None:
+            ruled = more
+    return ruled
+
+
 def every_configuration(problem: Problem) -> list[Configuration]:
     return [Configuration.of(*each) for each in configurations(problem)]
 
@@ -120,15 +158,14 @@ def optimum(fleet: FleetProblem) -> float:
     return found.objective
 
 
-@pytest.mark.parametrize("seed", range(examples(30)))
-def test_bound_optimum_and_value_are_in_order(seed: int) -> None:
-    fleet = drawn_fleet(seed)
+def assert_proved(fleet: FleetProblem, seed: int) -> bool:
+    """Assert that bound, optimum and value are in order; return whether a plan was found."""
     best = optimum(fleet)
     found = solve_fleet(fleet, FleetSearch(gap=0.0, seed=seed))
     if isinstance(found, NoFleetPlan):
         assert not found.proven or best == math.inf
         assert found.reasons
-        return
+        return False
     assert not found.violations
     slack = 1e-7 * max(abs(best), 1.0)
     assert found.bound <= best + slack
@@ -139,6 +176,19 @@ def test_bound_optimum_and_value_are_in_order(seed: int) -> None:
     assert again == pytest.approx(found.bound, rel=1e-9, abs=1e-9)
     larger = prove_fleet_bound(fleet, 3.0 * found.prices + 0.1)
     assert larger <= best + slack  # any prices prove a bound
+    return True
+
+
+@pytest.mark.parametrize("seed", range(examples(30)))
+def test_bound_optimum_and_value_are_in_order(seed: int) -> None:
+    assert_proved(drawn_fleet(seed), seed)
+
+
+@pytest.mark.parametrize("seed", seeds(3, 150))
+def test_bound_optimum_and_value_are_in_order_at_twelve_databases_and_seven_sites(
+    seed: int,
+) -> None:
+    assert_proved(drawn_fleet(seed, most_sites=7, most_databases=12, rules=True), seed)
 
 
 def test_most_small_fleets_are_solved_to_a_small_gap() -> None:
