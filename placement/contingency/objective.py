@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from placement.io.formats.document import Document
+    from placement.methods import Progress
     from placement.model.instance import Instance
     from placement.plan import Plan
     from placement.problem import Problem
@@ -462,8 +464,11 @@ def solve_within(
     method: str = "exact",
     *,
     time_limit: float | None = None,
+    gap_limit: float = 0.0,
     seed: int = 0,
     threads: int = 1,
+    progress: Callable[[Progress], None] | None = None,
+    settings: Mapping[str, object] | None = None,
 ) -> tuple[Plan, Plan]:
     """Best normal plan whose worst case is at most (1 + slack) × the best possible.
 
@@ -473,8 +478,8 @@ def solve_within(
         With a contingency objective of the goal "worst".
     slack
         ε >= 0; 0.05 gives up five per cent of the best worst case.
-    method, seed, threads
-        As for :func:`placement.solve`.
+    method, gap_limit, seed, threads, progress, settings
+        As for :func:`placement.solve`, of both searches.
     time_limit
         Seconds for both searches together.
 
@@ -482,11 +487,13 @@ def solve_within(
     -------
     (plan of the goal "worst", plan of the goal "bounded")
         The limit of the second is (1 + slack) times the worst case of the first: without a proof of
-        the first, of the best that was found. The first comes twice when nothing was found.
+        the first, of the best that was found. The first comes twice when nothing was found. After
+        Ctrl-C in the first search the second has no time to improve on its plan.
     """
     from time import perf_counter
 
     from placement.methods import solve
+    from placement.status import Termination
 
     goal = problem.objective
     if not isinstance(goal, Contingency) or goal.goal != "worst":
@@ -498,17 +505,26 @@ def solve_within(
         )
     slack = number(slack, "slack")
     began = perf_counter()
-    first = solve(problem, method, time_limit=time_limit, seed=seed, threads=threads)
-    if not first.found:
-        return first, first
-    left = None if time_limit is None else max(0.0, time_limit - (perf_counter() - began))
-    limit = (1 + slack) * goal.in_ms(problem, first.objective)
-    second = solve(
-        problem.replace(objective=replace(goal, goal="bounded", limit=limit)),
-        method,
-        time_limit=left,
+    search = partial(
+        solve,
+        method=method,
+        gap_limit=gap_limit,
         seed=seed,
         threads=threads,
+        progress=progress,
+        settings=settings,
+    )
+    first = search(problem, time_limit=time_limit)
+    if not first.found:
+        return first, first
+    interrupted = first.termination is Termination.INTERRUPTED
+    left = None if time_limit is None else max(0.0, time_limit - (perf_counter() - began))
+    limit = (1 + slack) * goal.in_ms(problem, first.objective)
+    second = search(
+        problem.replace(objective=replace(goal, goal="bounded", limit=limit)),
+        time_limit=0.0 if interrupted else left,
         start=first,
     )
+    if interrupted:
+        second = second.replace(termination=first.termination)
     return first, second

@@ -24,7 +24,6 @@ from placement.cli.percentile_options import add_percentile, apply_percentile
 from placement.cli.plan_output import check_target, exit_code, print_json
 from placement.cli.progress_line import progress_of
 from placement.cli.verb_registry import add_parts
-from placement.errors import InputError
 
 if TYPE_CHECKING:
     from placement.evaluation.losses import Failures
@@ -88,31 +87,14 @@ def run(args: argparse.Namespace) -> int:
     shown.check(problem)  # an unknown level is refused before any work
     problem = problem.replace(objective=objective)
     first: Plan | None = None
-    if args.within is not None:
-        if args.gap or args.set:
-            raise InputError(
-                "does not go with --gap and --set",
-                field="--within",
-                value=args.within,
-                expected="--time-limit, --seed and --threads",
+    limits, settings = limits_from(args), settings_from(args)
+    with progress_of(args, problem) as progress:
+        if args.within is not None:
+            first, plan = solve_within(
+                problem, args.within, args.method, **limits, progress=progress, settings=settings
             )
-        first, plan = solve_within(
-            problem,
-            args.within,
-            args.method,
-            time_limit=args.time_limit,
-            seed=args.seed,
-            threads=args.threads,
-        )
-    else:
-        with progress_of(args, problem) as progress:
-            plan = solve(
-                problem,
-                args.method,
-                **limits_from(args),
-                progress=progress,
-                settings=settings_from(args),
-            )
+        else:
+            plan = solve(problem, args.method, **limits, progress=progress, settings=settings)
     report: Failures | None = None
     if plan.configuration is not None:
         report = failures(

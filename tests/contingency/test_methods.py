@@ -17,6 +17,7 @@ from placement.errors import InputError
 from placement.feasibility.feasible_plans import reasons_infeasible
 from placement.methods import Options, load_method, run
 from placement.model.constraints import Diversity
+from placement.status import Termination
 from placement.testing import random_instance
 from tests.contingency.test_enumerate import ASKS, GOALS
 from tests.effort import examples, seeds
@@ -258,6 +259,28 @@ def test_within_a_factor_of_the_best_worst_case():
         solve_within(problem, -0.1)
     with pytest.raises(InputError, match="contingency objective"):
         solve_within(normal.problem, 0.1)
+
+
+def test_an_interrupted_first_search_leaves_no_time_to_the_second():
+    """Ctrl-C ended the first search alone, and the second went on for as long as it takes."""
+    instance = placement.load("world27")
+    problem = placement.Problem(instance, replicas=5, voters=3, objective=Contingency())
+    reports = []
+
+    def interrupt(progress):
+        reports.append(progress)
+        if math.isfinite(progress.incumbent):
+            raise KeyboardInterrupt
+
+    first, second = solve_within(problem, 0.1, progress=interrupt)
+    assert first.termination is second.termination is Termination.INTERRUPTED
+    assert second.found
+    assert second.problem.objective.goal == "bounded"
+    asked = len(reports)
+    first, _ = solve_within(problem, 0.1, gap_limit=0.5, settings={"certificate": False})
+    assert first.gap <= 0.5
+    assert first.certificate is None
+    assert len(reports) == asked
 
 
 def test_money_is_refused_instead_of_ignored():
