@@ -54,7 +54,8 @@ PERCENTS = (50.0, 90.0, 95.0, 99.0, 99.9)
 FIVE = Configuration.of(0, (0, 3, 6, 9, 12), (0, 3, 6, 9, 12))
 TARGET = 100.0  # ms
 GAPS = ((8, 4, (50.0, 99.0), 1), (11, 5, (99.0,), 3))  # sites, replicas, percents, every nth mix
-PROOFS = ("world27", "aws", "azure")
+PROOFS = ("world27", "aws", "gcp", "azure")
+PROVEN = (50.0, 95.0, 99.0, 99.9)  # percents
 SIZES = ((5, 3), (9, 5))  # replicas, voters
 PATIENCE = 10.0  # seconds of wall time for each proof
 MORE = 20  # seeds of the part about leaders, per seed of the others
@@ -225,15 +226,15 @@ def plans(seeds: int) -> Iterator[Row]:
 
 
 def proofs() -> Iterator[Row]:
-    """Processor seconds of `exact` for p99 and p99.9, equal and unequal spreads, three mixes."""
+    """Processor seconds of `exact` for four percentiles, two kinds of spreads, every mix."""
     for name, network in itertools.product(PROOFS, NETWORKS[1:]):
         given: Distributions | None = None
-        for mix in ("cache", "social", "ledger"):
+        for mix in MIXES:
             instance = placement.load(name, mix=mix)
             if given is None:
                 rng = np.random.default_rng([PROOFS.index(name)])
                 given = distributions_around(instance, network, rng)
-            for (replicas, voters), percent in itertools.product(SIZES, (99.0, 99.9)):
+            for (replicas, voters), percent in itertools.product(SIZES, PROVEN):
                 problem = Problem(
                     instance, replicas=replicas, voters=voters, objective=Percentile(percent, given)
                 )
