@@ -149,6 +149,7 @@ int context_prepare(context *x)
     x->limits.tight_nodes = x->limits.large ? TIGHT_NODES_LARGE : TIGHT_NODES;
     x->limits.burst_nodes = BURST_NODES;
     x->limits.transfer_nodes = x->limits.large ? TRANSFER_NODES : 0;
+    x->limits.transfer_pays = TRANSFER_PAYS;
     x->limits.patience = x->limits.large ? PUT_OFF_FROM_LARGE : PUT_OFF_FROM;
     x->tree.capacity = sites + 2;
     x->best.replicas = malloc(S * sizeof(int));

@@ -331,6 +331,7 @@ typedef struct {
     long burst_nodes;          /* nodes that a leader gets before the others had the steps of their roots */
     double patience;           /* work from which parts are put off */
     long transfer_nodes;       /* nodes after which a tree with such steps looks for transfers of cost, 0: never */
+    double transfer_pays;      /* share of the gap left that they have to close to be kept */
 } size_limits;
 
 /* Scratch memory whose content no caller may rely on: a function that calls another must not keep anything in what

@@ -25,7 +25,7 @@
 /* Transfers of cost between clients (trees/cost_transfers.c): 490 sites. */
 #define TRANSFER_CLIENTS 1000     /* clients up to which all pairs of them are looked at */
 #define TRANSFER_NODES 50         /* nodes of a tree with steps on (u, beta) after which it begins again, with transfers */
-#define TRANSFER_PAYS 0.5         /* share of the gap left that they have to close for another leader to look for them */
+#define TRANSFER_PAYS 0.5         /* share of the gap left that they have to close: else none is kept or looked for again */
 #define TRANSFER_STEPS 600        /* steps */
 #define TRANSFER_EVERY 20         /* steps between two looks for violated rows */
 #define TRANSFER_NEW 0.7          /* weight of the last of them in the mean answer */

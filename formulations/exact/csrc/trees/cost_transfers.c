@@ -470,7 +470,8 @@ static int keep_transfers(transfer_steps *s, cost_transfers *kept)
 }
 
 /* Find transfers for the leader whose root, dense and without beta, is `f`; its multipliers become those that fit them. When they
- * close little of the gap that its tree, whose bound is `proven`, has left, no other leader of this search looks for any. */
+ * close little of the gap that its tree, whose bound is `proven`, has left, none is kept, and no other leader looks for any: costs
+ * that differ by transfers alone make the branching worse. */
 void find_transfers(context *x, tree_node *f, double proven, cost_transfers *kept)
 {
     const problem *p = &x->p;
@@ -482,11 +483,12 @@ void find_transfers(context *x, tree_node *f, double proven, cost_transfers *kep
     else {
         note_cells(&s);
         double bound = take_steps(&s, TRANSFER_STEPS);
-        if (bound < proven + TRANSFER_PAYS * (x->best.cutoff - proven))
+        if (bound - proven < x->limits.transfer_pays * (x->best.cutoff - proven))
             x->limits.transfer_nodes = 0;
-        if (!keep_transfers(&s, kept))
+        else if (keep_transfers(&s, kept))
+            memcpy(f->u, s.best_u, (size_t)p->clients * sizeof(double));
+        else
             x->control.out_of_memory = 1;
-        memcpy(f->u, s.best_u, (size_t)p->clients * sizeof(double));
     }
     free_rows(&s);
 }
