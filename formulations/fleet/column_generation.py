@@ -30,7 +30,7 @@ from placement.checks import FloatArray
 from placement.fleet.fleet_plan import FleetPlan, NoFleetPlan, Shortage, worst_value
 from placement.fleet.fleet_problem import FleetMember, FleetProblem
 from placement.fleet.shared_rows import SharedRows
-from placement.status import Termination, relative_gap
+from placement.status import Termination, end_early, relative_gap
 
 __all__ = ["FleetSearch", "solve_fleet"]
 
@@ -64,7 +64,7 @@ class FleetSearch:
     gap
         Relative gap at which to stop.
     seconds
-        Wall time; +∞: no limit. Pricing of the first round is always finished.
+        Wall time; +∞: no limit. At its end the last prices are rounded for a second at most.
     processes
         How many price databases at the same time.
     seed
@@ -95,7 +95,8 @@ def solve_fleet(
     Returns
     -------
     FleetPlan or NoFleetPlan
-        After a limit or Ctrl-C the best plan so far, with the best bound so far.
+        After a limit or Ctrl-C the best plan so far with the best bound so far, or NoFleetPlan
+        with that bound where no plan was found yet.
 
     Raises
     ------
@@ -130,37 +131,36 @@ class _Generation:
         self.unit = 1.0
         self.alone: tuple[float, ...] = ()
         self.penalty: FloatArray = np.zeros(len(rows.capacity))
+        self.termination = Termination.FINISHED
 
     def run(self) -> FleetPlan | NoFleetPlan:
         """Generate columns until the gap is small, then round."""
-        alone = self.begin()
-        misfits = [
-            member
-            for member, each in zip(self.fleet.members, alone, strict=True)
-            if each.configuration is None
-        ]
-        if misfits:
-            return NoFleetPlan(
-                self.fleet,
-                True,
-                tuple(map(self.misfit, misfits)),
-                oversize=tuple(member.name for member in misfits),
-            )
-        termination = Termination.FINISHED
-        try:
+        with end_early(self):
+            alone = self.begin()
+            misfits = [
+                member
+                for member, each in zip(self.fleet.members, alone, strict=True)
+                if each.configuration is None
+            ]
+            if misfits:
+                return NoFleetPlan(
+                    self.fleet,
+                    True,
+                    tuple(map(self.misfit, misfits)),
+                    oversize=tuple(member.name for member in misfits),
+                )
             if len(self.fleet.members) >= _LARGE_FLEET:
                 self.price(self.sampled_prices())
-            termination = self.generate()
-        except KeyboardInterrupt:
-            termination = Termination.INTERRUPTED
-        return self.conclude(termination)
+            self.generate()
+        self.pool.drop_unfinished()
+        return self.conclude()
 
     def begin(self) -> list[PricedMember]:
         """Price every database alone, and set the scales of the master."""
         alone = self.price(self.prices)
-        self.alone = tuple(each.least for each in alone)
         self.unit = max(self.bound / self.fleet.databases, 1e-12)
         self.penalty = 0.3 * max(self.bound, 1e-12) / np.maximum(self.rows.capacity, 1.0)
+        self.alone = tuple(each.least for each in alone)
         return alone
 
     def sampled_prices(self) -> FloatArray:
@@ -200,8 +200,11 @@ class _Generation:
 
     def price(self, prices: FloatArray) -> list[PricedMember]:
         """Price all databases, keep their columns, and raise the bound."""
-        priced = list(self.pricer.price(prices))
-        for member, each in enumerate(priced):
+        priced = []
+        for member, each in enumerate(self.pricer.price(prices)):
+            if self.late():
+                raise TimeoutError
+            priced.append(each)
             if each.configuration is not None:
                 self.pool.add(member, each.configuration)
         bound = lagrangean_bound(self.rows, prices, priced)
@@ -209,22 +212,22 @@ class _Generation:
             self.bound, self.prices = bound, prices
         return priced
 
-    def generate(self) -> Termination:
-        """Alternate between master and pricing; return why it ended."""
+    def generate(self) -> None:
+        """Alternate between master and pricing."""
         worst, raised = worst_value(self.fleet), 0
         smoothing = _SMOOTHING
         while True:
-            self.master = master = self.pool.solve(self.penalty, self.unit)
+            self.master = master = self.pool.solve(self.penalty, self.unit, self.deadline)
             self.rounds.append((self.bound, master.value))
             self.report()
             wanted = _SHARE_OF_GAP * self.settings.gap
             overloaded = bool((master.overload > 1e-9 * np.maximum(self.rows.capacity, 1)).any())
             if not overloaded and relative_gap(master.value, self.bound) <= wanted:
-                return Termination.FINISHED
+                return
             if self.bound > worst:
-                return Termination.FINISHED
+                return
             if self.late():
-                return Termination.TIME_LIMIT
+                raise TimeoutError
             mixed = smoothing * self.prices + (1 - smoothing) * master.prices
             if self.improves(master, self.price(mixed)):
                 smoothing = _SMOOTHING
@@ -233,7 +236,7 @@ class _Generation:
                 smoothing = 0.0
                 continue
             if not overloaded or raised == _MOST_PENALTIES:
-                return Termination.FINISHED
+                return
             self.penalty, raised = self.penalty * _LARGER_PENALTY, raised + 1
 
     def improves(self, master: MasterResult, priced: list[PricedMember]) -> bool:
@@ -246,9 +249,14 @@ class _Generation:
         reduced = self.pool.reduced_costs(master, np.array(columns))
         return bool((reduced < -_IMPROVES * np.maximum(np.abs(master.worth), self.unit)).any())
 
+    @property
+    def deadline(self) -> float:
+        """Time of ``time.perf_counter`` at which the search ends."""
+        return self.started + self.settings.seconds
+
     def late(self) -> bool:
         """Return whether the time is over."""
-        return time.perf_counter() - self.started >= self.settings.seconds
+        return time.perf_counter() >= self.deadline
 
     def report(self) -> None:
         """Tell the listener where the search is."""
@@ -257,20 +265,26 @@ class _Generation:
             seconds = time.perf_counter() - self.started
             self.settings.listen(len(self.rounds), seconds, value, bound)
 
-    def conclude(self, termination: Termination) -> FleetPlan | NoFleetPlan:
+    def conclude(self) -> FleetPlan | NoFleetPlan:
         """Round the last master; say why there is no plan where there is none."""
+        if not self.alone:
+            why = f"stopped ({self.termination}) before every database was priced: no bound yet"
+            return NoFleetPlan(self.fleet, False, (why,), termination=self.termination)
         if self.master is None:
             self.master = self.pool.solve(self.penalty, self.unit)
         if self.bound > worst_value(self.fleet):
-            return self.no_plan(True, termination)
-        deadline = self.started + self.settings.seconds
-        placed, ended = round_master(
-            self.pool, self.master, self.bound, self.settings, self.unit, deadline
+            return self.no_plan(True)
+        placed, self.termination = round_master(
+            self.pool,
+            self.master,
+            self.bound,
+            self.settings,
+            self.unit,
+            self.deadline,
+            self.termination,
         )
-        if termination is Termination.FINISHED:
-            termination = ended
         if placed is None:
-            return self.no_plan(False, termination)
+            return self.no_plan(False)
         return FleetPlan(
             self.fleet,
             placed,
@@ -279,12 +293,17 @@ class _Generation:
             alone=self.alone,
             method="column-generation",
             seconds=time.perf_counter() - self.started,
-            termination=termination,
+            termination=self.termination,
             rounds=tuple(self.rounds),
         )
 
-    def no_plan(self, proven: bool, termination: Termination) -> NoFleetPlan:
+    def no_plan(self, proven: bool) -> NoFleetPlan:
         """Name the limits that are short in the last master, and by how much."""
+        if not proven and self.termination is not Termination.FINISHED:
+            why = f"stopped ({self.termination}) before a plan within the limits was found"
+            return NoFleetPlan(
+                self.fleet, False, (why,), termination=self.termination, bound=self.bound
+            )
         assert self.master is not None
         limit, over = self.rows.capacity, self.master.overload
         parts = over / np.maximum(limit, 1e-300)
@@ -304,6 +323,7 @@ class _Generation:
             proven,
             reasons or ("no whole configurations within the limits were found",),
             self.prices if proven else None,
-            termination,
+            self.termination,
             short=short,
+            bound=self.bound,
         )

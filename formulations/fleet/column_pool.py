@@ -10,6 +10,7 @@ The overloads s let the master start from any columns; their penalties bound the
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from formulations.solvers.highs import Guard, Relaxation, run_highs
 from formulations.solvers.linear_program import LinearProgram
 from formulations.solvers.program_builder import Builder
-from formulations.solvers.statuses import Verdict
+from formulations.solvers.statuses import StopReason, Verdict
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.errors import SolverError
 from placement.fleet.shared_rows import SharedRows
@@ -70,21 +71,27 @@ class ColumnPool:
         self._entries: list[tuple[IntArray, FloatArray]] = []
 
     def __len__(self) -> int:
-        return len(self.owner)
+        return len(self._entries)
 
     def add(self, member: int, configuration: Configuration) -> bool:
         """Add a configuration of a database; return whether it is new."""
         if (member, configuration) in self._known:
             return False
-        self._known[member, configuration] = len(self)
         asked = self.rows.fleet.members[member]
         use = self.rows.use(asked, configuration)
         taken = np.flatnonzero(use)
+        cost = asked.problem.objective.value(asked.problem, configuration)
         self.owner.append(member)
         self.configurations.append(configuration)
-        self.costs.append(asked.problem.objective.value(asked.problem, configuration))
-        self._entries.append((taken, use[taken]))
+        self.costs.append(cost)
+        self._entries.append((taken, use[taken]))  # the last list: it counts the columns
+        self._known[member, configuration] = len(self) - 1
         return True
+
+    def drop_unfinished(self) -> None:
+        """Drop what is there of a column whose addition Ctrl-C has interrupted."""
+        for each in (self.owner, self.configurations, self.costs):
+            del each[len(self) :]
 
     def index(self, member: int, configuration: Configuration) -> int:
         """Return the column of a configuration of a database, added where it is new."""
@@ -98,6 +105,11 @@ class ColumnPool:
             taken, amount = self._entries[column]
             total[taken] += weight * amount
         return total
+
+    def use_of(self, row: int, columns: IntArray) -> FloatArray:
+        """Return what each of some columns uses of one row, shape (columns given,)."""
+        entries = [self._entries[column] for column in columns.tolist()]
+        return np.array([amount[taken == row].sum() for taken, amount in entries])
 
     def takes(self, column: int, rows: BoolArray) -> bool:
         """Return whether a column uses any of some rows."""
@@ -115,10 +127,10 @@ class ColumnPool:
         worth = master.worth[np.array(self.owner)[columns]]
         return np.asarray(np.array(self.costs)[columns] + price - worth)
 
-    def solve(self, penalty: FloatArray, unit: float) -> MasterResult:
+    def solve(self, penalty: FloatArray, unit: float, deadline: float = math.inf) -> MasterResult:
         """Solve the relaxation of the master over all columns; see :meth:`relax`."""
         copies = np.array([member.copies for member in self.rows.fleet.members], dtype=np.float64)
-        return self.relax(np.arange(len(self)), copies, self.rows.capacity, penalty, unit)
+        return self.relax(np.arange(len(self)), copies, self.rows.capacity, penalty, unit, deadline)
 
     def relax(
         self,
@@ -127,6 +139,7 @@ class ColumnPool:
         room: FloatArray,
         penalty: FloatArray,
         unit: float,
+        deadline: float = math.inf,
     ) -> MasterResult:
         """Solve the relaxation of the master over some columns.
 
@@ -142,15 +155,21 @@ class ColumnPool:
             Of each unit beyond the room, shape (rows,).
         unit
             Scale of the objective for the solver.
+        deadline
+            Time of ``time.perf_counter`` at which to give up.
 
         Raises
         ------
+        KeyboardInterrupt, TimeoutError
+            After Ctrl-C, and after the deadline.
         SolverError
             When HiGHS proves no optimum.
         """
         none = np.zeros(len(columns), dtype=np.bool_)
         relaxation = Relaxation(self.program(columns, none, copies, room, penalty / unit, unit))
-        verdict = relaxation.solve(presolve=True)
+        verdict = relaxation.solve(deadline=deadline, presolve=True)
+        if verdict is Verdict.STOPPED:
+            raise TimeoutError
         values, duals = relaxation.values, relaxation.duals
         if verdict is not Verdict.OPTIMAL or values is None or duals is None:
             raise SolverError(f"HiGHS ended the master of a fleet with {verdict.value!r}")
@@ -199,9 +218,16 @@ class ColumnPool:
         -------
         array or None
             Number of each of `columns`; None when none was found.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            After Ctrl-C.
         """
         program = self.program(columns, whole, copies, room, penalty / unit, unit)
         found = run_highs(program, guard)
+        if found.stop is StopReason.INTERRUPTED:
+            raise KeyboardInterrupt
         if found.values is None:
             return None
         numbers = found.values[: len(columns)]

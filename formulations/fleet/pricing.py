@@ -7,11 +7,14 @@ each other: they are priced by as many processes as asked for, with the same ans
 
 from __future__ import annotations
 
+import contextlib
 import math
 import multiprocessing
+import signal
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing.synchronize import Event
 from typing import Self
 
 import numpy as np
@@ -119,17 +122,36 @@ def _descend(
     return best
 
 
-_worker: list[SharedRows] = []
-"""The fleet of a worker process, set once when the process starts."""
+_worker: list[tuple[SharedRows, Event]] = []
+"""The fleet of a worker process and the sign to stop, set once when the process starts."""
 
 
-def _start_worker(fleet: FleetProblem) -> None:
-    _worker[:] = [SharedRows(fleet)]
+def _start_worker(fleet: FleetProblem, stop: Event) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that searches
+    _worker[:] = [(SharedRows(fleet), stop)]
 
 
 def _price_batch(first: int, last: int, prices: FloatArray) -> list[PricedMember]:
-    rows = _worker[0]
-    return [price_member(rows, member, prices) for member in rows.fleet.members[first:last]]
+    """Price some members; fewer than asked for once nobody waits for them any more."""
+    (rows, stop), priced = _worker[0], []
+    for member in rows.fleet.members[first:last]:
+        if stop.is_set():
+            break
+        priced.append(price_member(rows, member, prices))
+    return priced
+
+
+@contextlib.contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Hold Ctrl-C back for a moment; processes that start in it never see one."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class Pricer:
@@ -146,12 +168,15 @@ class Pricer:
     def __init__(self, rows: SharedRows, processes: int = 1) -> None:
         self._rows = rows
         self._pool: Executor | None = None
+        self._asked: list[Future[list[PricedMember]]] = []
         if processes > 1 and len(rows.fleet.members) > _BATCH:
+            context = multiprocessing.get_context("spawn")
+            self._stop = context.Event()
             self._pool = ProcessPoolExecutor(
                 processes,
-                mp_context=multiprocessing.get_context("spawn"),
+                mp_context=context,
                 initializer=_start_worker,
-                initargs=(rows.fleet,),
+                initargs=(rows.fleet, self._stop),
             )
 
     def __enter__(self) -> Self:
@@ -159,7 +184,10 @@ class Pricer:
 
     def __exit__(self, *_: object) -> None:
         if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._stop.set()
+            # after Ctrl-C a worker may still be starting: the answer does not wait for that
+            done = all(each.done() for each in self._asked)
+            self._pool.shutdown(wait=done, cancel_futures=True)
 
     def price(self, prices: FloatArray) -> Iterator[PricedMember]:
         """Yield the answer of each member in order; O(members) calls of the exact search."""
@@ -168,11 +196,12 @@ class Pricer:
             for member in members:
                 yield price_member(self._rows, member, prices)
             return
-        asked = [
-            self._pool.submit(_price_batch, first, min(first + _BATCH, len(members)), prices)
-            for first in range(0, len(members), _BATCH)
-        ]
-        for each in asked:
+        with _without_interrupts():
+            self._asked = [
+                self._pool.submit(_price_batch, first, min(first + _BATCH, len(members)), prices)
+                for first in range(0, len(members), _BATCH)
+            ]
+        for each in self._asked:
             yield from each.result()
 
 

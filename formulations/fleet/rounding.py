@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import defaultdict
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from formulations.fleet.pricing import price_member
 from formulations.solvers.highs import Guard
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.fleet.fleet_plan import Placed
-from placement.status import Termination, end_early
+from placement.status import SearchEnd, Termination, end_early
 
 if TYPE_CHECKING:
     from formulations.fleet.column_generation import FleetSearch
@@ -39,6 +40,12 @@ _TOLERANCE = 1e-9
 _SECONDS = 5.0
 """Time of one integer program."""
 
+_GRACE = 0.5
+"""Seconds until an integer program is left behind that does not stop when told to."""
+
+_LAST_SECONDS = 0.7
+"""Time to place what the last master has split, once the search has been stopped."""
+
 _PRICINGS = 4
 """Rounds of pricing before such an integer program."""
 
@@ -53,8 +60,11 @@ def round_master(
     settings: FleetSearch,
     unit: float,
     deadline: float,
+    ended: Termination = Termination.FINISHED,
 ) -> tuple[list[list[Placed]] | None, Termination]:
     """Return whole numbers of columns for every database (None: none were found), and the end.
+
+    A search that was stopped gets what the last master gives within a second.
 
     Parameters
     ----------
@@ -70,8 +80,11 @@ def round_master(
         Scale of the objective.
     deadline
         Time of ``time.perf_counter`` at which the plan is no longer improved.
+    ended
+        Why the search for columns ended.
     """
     rounding = _Rounding(pool, master, bound, settings, unit, deadline)
+    rounding.termination = ended
     return rounding.run(), rounding.termination
 
 
@@ -95,24 +108,22 @@ class _Rounding:
         self.members = pool.rows.fleet.members
         self.copies = np.array([member.copies for member in self.members], dtype=np.float64)
         self.master = master
+        self.counts: FloatArray = np.zeros(len(pool))
+        self.whole: FloatArray = np.floor(master.weights + 1e-6)
         # an overload of a hundredth of a limit costs a hundredth of the whole value
         self.penalty = max(bound, 1e-12) / np.maximum(pool.rows.capacity, 1.0)
 
     def run(self) -> list[list[Placed]] | None:
         """Place whole copies under limits with a margin, then the rest; then improve."""
-        counts = None
-        for margin in _MARGINS:
-            whole = np.floor(self.place_large(margin) + 1e-6)
-            counts = self.place_in_order(whole)
-            if counts is not None:
-                break
-        if counts is None:
-            counts = self.place_in_order(np.zeros(len(self.pool)))
-        if counts is None:
-            counts = self.place_again(whole, np.flatnonzero(self.missing(whole)))
-        self.counts = counts
-        with end_early(self):
-            self.polish()
+        if self.termination is Termination.FINISHED:
+            with end_early(self):
+                self.place_all()
+                self.polish()
+        self.pool.drop_unfinished()
+        if self.termination is not Termination.FINISHED and not self.is_plan(self.counts):
+            self.deadline = time.perf_counter() + _LAST_SECONDS
+            with end_early(SearchEnd()):
+                self.place_rest()
         if not self.is_plan(self.counts):
             return None
         found: dict[int, list[Placed]] = defaultdict(list)
@@ -120,6 +131,41 @@ class _Rounding:
             each = Placed(self.pool.configurations[column], int(self.counts[column]))
             found[self.pool.owner[column]].append(each)
         return [found[member] for member in range(len(self.members))]
+
+    def place_all(self) -> None:
+        """Place whole copies under limits with a margin, then the rest."""
+        for margin in _MARGINS:
+            self.whole = np.floor(self.place_large(margin) + 1e-6)
+            counts = self.place_in_order(self.whole)
+            if counts is not None:
+                break
+        if counts is None:
+            counts = self.place_in_order(np.zeros(len(self.pool)))
+        if counts is None:
+            counts = self.place_again(self.whole, np.flatnonzero(self.missing(self.whole)))
+        self.counts = counts
+
+    def place_rest(self) -> None:
+        """Place what is left beside the whole parts of the last program, where there is room."""
+        counts = self.place_in_order(self.within_limits(self.whole))
+        if counts is not None:
+            self.counts = counts
+
+    def within_limits(self, counts: FloatArray) -> FloatArray:
+        """Take copies away from limits that are exceeded, those that use most of one first."""
+        left = counts.copy()
+        for row in np.flatnonzero(self.overload(left)).tolist():
+            self.check_time()
+            chosen = np.flatnonzero(left)
+            use = self.pool.use_of(row, chosen)
+            beyond = float(use @ left[chosen]) - self.pool.rows.capacity[row]
+            for index in np.argsort(-use, kind="stable").tolist():
+                if beyond <= 0:
+                    break
+                taken = min(left[chosen[index]], math.ceil(beyond / use[index]))
+                left[chosen[index]] -= taken
+                beyond -= taken * use[index]
+        return left
 
     def missing(self, counts: FloatArray) -> IntArray:
         """Return the copies of each database that have no configuration yet, shape (members,)."""
@@ -168,6 +214,7 @@ class _Rounding:
         for number in np.argsort(-size, kind="stable").tolist():
             member, left = self.members[number], int(missing[number])
             while left:
+                self.check_time()
                 found = price_member(rows, member, self.master.prices, room).configuration
                 if found is None:
                     return None
@@ -192,8 +239,7 @@ class _Rounding:
             value, is_plan = self.paid(self.counts), self.is_plan(self.counts)
             if is_plan and value - self.bound <= self.settings.gap * value:
                 return
-            if time.perf_counter() >= self.deadline:
-                raise TimeoutError
+            self.check_time()
             better = self.place_again(self.counts, self.worst_placed(self.counts), hard=is_plan)
             if self.paid(better) < value and (self.is_plan(better) or not is_plan):
                 self.counts = better
@@ -246,9 +292,10 @@ class _Rounding:
         """Price some databases at the prices of the room that the others leave; return the last."""
         for _ in range(_PRICINGS):
             columns = np.flatnonzero(np.isin(self.pool.owner, chosen))
-            master = self.pool.relax(columns, copies, room, self.penalty, self.unit)
+            master = self.pool.relax(columns, copies, room, self.penalty, self.unit, self.deadline)
             new = False
             for member in chosen.tolist():
+                self.check_time()
                 priced = price_member(self.pool.rows, self.members[member], master.prices)
                 assert priced.configuration is not None  # the first round has found one
                 new |= self.pool.add(member, priced.configuration)
@@ -278,9 +325,19 @@ class _Rounding:
         hard: bool = False,
     ) -> FloatArray | None:
         """Run one integer program; with `hard` no limit may be exceeded."""
-        guard = Guard(deadline=time.perf_counter() + _SECONDS, gap_limit=self.settings.gap / 10)
+        self.check_time()
+        guard = Guard(
+            deadline=min(time.perf_counter() + _SECONDS, self.deadline),
+            gap_limit=self.settings.gap / 10,
+            grace=_GRACE,
+        )
         penalty = np.full(len(room), np.inf) if hard else self.penalty
         return self.pool.choose(columns, whole, copies, room, penalty, guard, self.unit)
+
+    def check_time(self) -> None:
+        """Raise TimeoutError once the time is over."""
+        if time.perf_counter() >= self.deadline:
+            raise TimeoutError
 
     def overload(self, counts: FloatArray) -> BoolArray:
         """Return the limits that whole columns exceed, shape (rows,)."""

@@ -165,8 +165,12 @@ def run(args: argparse.Namespace) -> int:
     from placement.fleet.fleet_tables import fleet_document, fleet_frame
 
     frame, document, text = fleet_frame(found), _whole(fleet_document(found), fleet, args), ""
+    code = exits.FOUND
     if args.moves is not None:
-        text = _write_moves(found, args)
+        try:
+            text = _write_moves(found, args)
+        except KeyboardInterrupt:  # the plan is there: it is shown and written
+            text, code = f"Moves        interrupted: {args.moves} is not written", exits.INTERRUPTED
     show_table(
         frame,
         args,
@@ -174,7 +178,7 @@ def run(args: argparse.Namespace) -> int:
         text="\n\n".join(filter(None, [fleet_text(found, frame), text])),
         parquet=_parquet(frame, document, args),
     )
-    return exits.FOUND
+    return code
 
 
 def _whole(
@@ -427,6 +431,8 @@ def _none(found: NoFleetPlan, args: argparse.Namespace) -> int:
 
     document = _whole(no_plan_document(found), found.fleet, args)
     proof = "infeasible, proven" if found.proven else "nothing found, and nothing proven"
+    if not found.proven and math.isfinite(found.bound):
+        proof = f"nothing found; no plan is below {found.bound:,.6g} ms·operations"
     reasons = shortened(found.reasons)
     rows = [(each.name, each.short_by, each.limit, each.price) for each in found.short]
     members = [(member.name, member.copies) for member in found.fleet.members]

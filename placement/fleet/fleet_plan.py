@@ -212,6 +212,8 @@ class NoFleetPlan:
         The limits that are short, largest part first.
     oversize
         Names of the databases that fit no sites, even alone.
+    bound
+        Proven: no plan of the fleet has a smaller value. −∞: nothing is known.
     """
 
     fleet: FleetProblem
@@ -221,6 +223,7 @@ class NoFleetPlan:
     termination: Termination = Termination.FINISHED
     short: tuple[Shortage, ...] = ()
     oversize: tuple[str, ...] = ()
+    bound: float = -math.inf
 
 
 def worst_value(fleet: FleetProblem) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -274,6 +275,7 @@ def no_plan_document(found: NoFleetPlan) -> dict[str, object]:
         "databases": found.fleet.databases,
         "reasons": list(found.reasons),
         "oversize": list(found.oversize),
+        "bound": found.bound if math.isfinite(found.bound) else None,
         "short": [
             {"name": each.name, "short_by": each.short_by, "limit": each.limit, "price": each.price}
             for each in found.short

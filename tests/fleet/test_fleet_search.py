@@ -27,6 +27,7 @@ from placement.fleet import (
     synthetic_fleet,
 )
 from placement.model.configuration import Configuration
+from placement.model.constraints import Role
 from placement.overtime.replay.generated_fleets import client_ground
 from placement.testing import random_instance
 from tests.effort import examples, seeds
@@ -117,7 +118,7 @@ def with_drawn_rules(problem: Problem, rng: np.random.Generator) -> Problem:
     if rng.random() < 0.2:
         drawn["leaders"] = tuple(map(str, rng.choice(sites, min(3, len(sites)), replace=False)))
     if rng.random() < 0.3:
-        role = str(rng.choice(["replicas", "voters"]))
+        role: Role = "voters" if rng.random() < 0.5 else "replicas"
         drawn["diversity"] = (Diversity(level="region", role=role, cap=int(rng.integers(1, 3))),)
     if rng.random() < 0.2:
         drawn["quorum"] = int(rng.integers(1, voters + 1))
