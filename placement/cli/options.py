@@ -214,9 +214,23 @@ def add_method(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_limits(group: argparse._ArgumentGroup) -> None:
-    """Add limits, seed and threads, and whether to show progress."""
-    group.add_argument("--time-limit", type=types.seconds, metavar="S", help="most seconds")
+def add_limits(group: argparse._ArgumentGroup, *, each: tuple[str, float] | None = None) -> None:
+    """Add limits, seed and threads, and whether to show progress.
+
+    Parameters
+    ----------
+    group
+        Where to.
+    each
+        What has the time limit for itself, in words, and its default.
+    """
+    group.add_argument(
+        "--time-limit",
+        type=types.seconds,
+        default=None if each is None else each[1],
+        metavar="S",
+        help="most seconds" if each is None else f"most seconds of {each[0]} (default {each[1]:g})",
+    )
     group.add_argument(
         "--gap",
         type=types.fraction,

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from placement import Instance, Prices
+from placement.analysis import compare_methods
 from placement.cli.question_options import counts
 from placement.io import save_instance
 from tests.cli.command import runner
@@ -47,6 +48,20 @@ def test_compare_prints_a_table(placement, world):
     assert "0.00 %" in outcome.out
     assert any(line.startswith("leader: it is a tier 1 method") for line in lines)
     assert outcome.err == ""
+
+
+def test_each_compared_method_has_a_time_limit_of_its_own(placement, world, monkeypatch):
+    """All methods, asked about losses, took many minutes without one."""
+    asked, compare = [], compare_methods.compare
+
+    def noted(*args, **options):
+        asked.append(options["time_limit"])
+        return compare(*args, **options)
+
+    monkeypatch.setattr(compare_methods, "compare", noted)
+    question = ("compare", world, "--replicas", 3, "--voters", 3, "--methods", "kq")
+    assert placement(*question).code == placement(*question, "--time-limit", 5).code == 0
+    assert asked == [60, 5]
 
 
 def test_compare_gives_json_without_infinities(placement, world):

@@ -25,7 +25,10 @@ from placement.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["add_parser", "run"]
+__all__ = ["TIME_LIMIT", "add_parser", "run"]
+
+TIME_LIMIT = 60.0
+"""Seconds of each method by default: some prove a question in minutes that another does at once."""
 
 
 def add_parser(verbs: Subparsers) -> None:
@@ -66,7 +69,7 @@ def add_parser(verbs: Subparsers) -> None:
         action="store_true",
         help="all protocols on the sites that are best under the first",
     )
-    add_limits(group)
+    add_limits(group, each=("each method or protocol", TIME_LIMIT))
     group.add_argument(
         "--set",
         action="append",
