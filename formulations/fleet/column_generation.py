@@ -27,7 +27,13 @@ from formulations.fleet.column_pool import ColumnPool, MasterResult
 from formulations.fleet.pricing import PricedMember, Pricer, lagrangean_bound
 from formulations.fleet.rounding import round_master
 from placement.checks import FloatArray
-from placement.fleet.fleet_plan import FleetPlan, NoFleetPlan, Shortage, worst_value
+from placement.fleet.fleet_plan import (
+    FleetPlan,
+    NoFleetPlan,
+    Shortage,
+    shortage_reasons,
+    worst_value,
+)
 from placement.fleet.fleet_problem import FleetMember, FleetProblem
 from placement.fleet.shared_rows import SharedRows
 from placement.status import Termination, end_early, relative_gap
@@ -317,7 +323,7 @@ class _Generation:
             for row in np.argsort(-parts, kind="stable").tolist()
             if over[row] > 1e-9
         )
-        reasons = tuple(f"{e.name}: short by {e.short_by:.6g} of {e.limit:.6g}" for e in short)
+        reasons = shortage_reasons(short)
         return NoFleetPlan(
             self.fleet,
             proven,

@@ -14,11 +14,16 @@ import numpy as np
 
 from heuristics.fleet.penalised_descent import PenalisedDescent
 from placement.checks import instance_of
-from placement.fleet.fleet_plan import FleetPlan, NoFleetPlan, Placed
+from placement.fleet.fleet_plan import (
+    FleetPlan,
+    NoFleetPlan,
+    Placed,
+    Shortage,
+    shortage_reasons,
+)
 from placement.fleet.fleet_problem import FleetProblem
-from placement.status import Termination
 
-__all__ = ["greedy_by_size", "place_all"]
+__all__ = ["greedy_by_size", "place_all", "plan_within_limits"]
 
 _METHOD = "greedy-by-size"
 
@@ -34,8 +39,9 @@ def greedy_by_size(fleet: FleetProblem) -> FleetPlan | NoFleetPlan:
     Returns
     -------
     FleetPlan or NoFleetPlan
-        The plan without a bound; it may break shared limits, which its `overloads` say.
-        NoFleetPlan where a database has no configuration even alone, which is proven.
+        A plan within all limits, without a bound. NoFleetPlan where the databases at the end had no
+        room left, which proves nothing: `short` says which limits are exceeded and by how much; and
+        where a database has no configuration even alone, which is proven.
 
     Notes
     -----
@@ -47,12 +53,21 @@ def greedy_by_size(fleet: FleetProblem) -> FleetPlan | NoFleetPlan:
     placed = place_all(fleet, descent)
     if isinstance(placed, NoFleetPlan):
         return placed
-    return FleetPlan(
-        fleet,
-        placed,
-        method=_METHOD,
-        seconds=time.perf_counter() - began,
-        termination=Termination.FINISHED,
+    return plan_within_limits(
+        FleetPlan(fleet, placed, method=_METHOD, seconds=time.perf_counter() - began)
+    )
+
+
+def plan_within_limits(plan: FleetPlan) -> FleetPlan | NoFleetPlan:
+    """Return a plan, or the limits that it exceeds, the largest part first."""
+    if not plan.overloads:
+        return plan
+    short = sorted(
+        (Shortage(name, load - limit, limit, 0.0) for name, load, limit in plan.overloads),
+        key=lambda each: -each.short_by / max(each.limit, 1e-300),
+    )
+    return NoFleetPlan(
+        plan.fleet, False, shortage_reasons(short), termination=plan.termination, short=tuple(short)
     )
 
 

@@ -16,7 +16,7 @@ import time
 
 import numpy as np
 
-from heuristics.fleet.greedy_by_size import place_all
+from heuristics.fleet.greedy_by_size import place_all, plan_within_limits
 from heuristics.fleet.penalised_descent import PenalisedDescent
 from placement.checks import BoolArray, instance_of, number, whole
 from placement.fleet.fleet_plan import FleetPlan, NoFleetPlan, Placed
@@ -52,7 +52,7 @@ def local_search(
     Returns
     -------
     FleetPlan or NoFleetPlan
-        As :func:`heuristics.fleet.greedy_by_size`; at the limit the plan so far.
+        As :func:`heuristics.fleet.greedy_by_size`; at the end of the time what is placed so far.
 
     Notes
     -----
@@ -69,12 +69,14 @@ def local_search(
         return placed
     search = _ExchangeSearch(fleet, descent, placed, seed)
     finished = search.run(began + seconds)
-    return FleetPlan(
-        fleet,
-        search.placed(),
-        method=_METHOD,
-        seconds=time.perf_counter() - began,
-        termination=Termination.FINISHED if finished else Termination.TIME_LIMIT,
+    return plan_within_limits(
+        FleetPlan(
+            fleet,
+            search.placed(),
+            method=_METHOD,
+            seconds=time.perf_counter() - began,
+            termination=Termination.FINISHED if finished else Termination.TIME_LIMIT,
+        )
     )
 
 

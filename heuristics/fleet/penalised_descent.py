@@ -1,8 +1,8 @@
 """Steepest descent for one database of a fleet, while the others stay where they are.
 
-A configuration costs its objective and a penalty for each unit by which the loads of the fleet
-would then be beyond a shared limit. The penalty of a row is the mean objective of a database for
-each mean use of the row, times a factor: overloads pay off only where nothing else is left.
+A configuration costs its objective, a penalty for each limit that the loads of the fleet would then
+exceed, and one for each unit beyond it. Each limit that is exceeded costs more than any objective:
+overloads pay off only where nothing else is left.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from placement.model.configuration import Configuration
 __all__ = ["PenalisedDescent"]
 
 _FACTOR = 1e4
-"""Penalty of an overload, in objectives of a database that uses as much."""
+"""Penalty of an overload, however small, and of one as large as the limit, in objectives."""
 
 _IMPROVES = 1e-9
 """Part of the cost by which a neighbour must be better."""
@@ -49,7 +49,8 @@ class PenalisedDescent:
         self._starts: dict[str, Configuration | None] = {}
         worst = max(float(member.problem.demand.operations) for member in fleet.members)
         longest = max(float(member.problem.demand.client_rtt.max()) for member in fleet.members)
-        self._penalty = _FACTOR * (worst * longest + 1.0) / np.maximum(self.rows.capacity, 1.0)
+        self._least = _FACTOR * (worst * longest + 1.0)
+        self._penalty = self._least / np.maximum(self.rows.capacity, 1.0)
 
     def place(self, member: FleetMember, configuration: Configuration, copies: int) -> None:
         """Add copies of a database to the loads; a negative number takes them away."""
@@ -78,7 +79,7 @@ class PenalisedDescent:
             return np.asarray(values)
         uses = np.array([self.rows.use(member, one) for one in choices])
         beyond = np.maximum(self.load + uses - self._limit, 0.0)
-        return np.asarray(values + beyond @ self._penalty)
+        return np.asarray(values + beyond @ self._penalty + (beyond > 0).sum(axis=1) * self._least)
 
     def descend(
         self, member: FleetMember, start: Configuration, alone: bool = False

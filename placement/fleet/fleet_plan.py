@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,7 +17,7 @@ from placement.fleet.shared_rows import SharedRows
 from placement.model.configuration import Configuration
 from placement.status import Termination, relative_gap
 
-__all__ = ["FleetPlan", "NoFleetPlan", "Placed", "Shortage", "worst_value"]
+__all__ = ["FleetPlan", "NoFleetPlan", "Placed", "Shortage", "shortage_reasons", "worst_value"]
 
 _TOLERANCE = 1e-9
 """Part of a capacity by which a sum of doubles may be beyond it: rounding, not a broken limit."""
@@ -178,7 +178,7 @@ class Shortage:
     name
         Of the limit, such as "storage GB at eu-west-1".
     short_by
-        By how much the best plan in parts of databases is beyond it.
+        By how much the best plan in parts of databases is beyond it, or the plan of a heuristic.
     limit
         The limit.
     price
@@ -189,6 +189,11 @@ class Shortage:
     short_by: float
     limit: float
     price: float
+
+
+def shortage_reasons(short: Iterable[Shortage]) -> tuple[str, ...]:
+    """Return a line for each limit that is short: which one, by how much, and what it is."""
+    return tuple(f"{each.name}: short by {each.short_by:.6g} of {each.limit:.6g}" for each in short)
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,6 +24,8 @@ from placement.fleet import (
 from placement.overtime.replay.generated_fleets import client_ground
 from placement.testing import random_instance
 from placement.workloads import Clients
+from tests.effort import seeds
+from tests.fleet.test_fleet_search import drawn_fleet
 
 WORLD = placement.load("world27")
 CLIENTS = client_ground(WORLD).clients
@@ -155,3 +157,41 @@ def test_what_cannot_be_drawn_is_refused(
 ) -> None:
     with pytest.raises(InputError, match=field):
         synthetic_fleet(WORLD, clients, 5, seed=0, **more)  # type: ignore[arg-type]
+
+
+def test_a_small_overload_never_pays() -> None:
+    """The near site has room for all but a millionth; the far one is ten thousand times as far."""
+    base = random_instance(5, sites=2, clients=2)
+    counts = np.zeros_like(base.counts)
+    counts[0, :, 0] = 1.0
+    instance = base.replace(counts=counts, client_rtt=np.array([[1.0, 1e4], [1.0, 1e4]]))
+    member = FleetMember("a", Problem(instance, replicas=1, voters=1), storage_gb=10.0)
+    limits = SharedLimits(storage_gb=np.array([10.0 * (1 - 1e-6), 100.0]))
+    for plan in (greedy_by_size, local_search):
+        placed = found(plan(FleetProblem([member], limits))).placed
+        assert placed[0][0].configuration.leader == 1
+
+
+def test_what_does_not_fit_is_no_plan_and_says_where_and_by_how_much() -> None:
+    base = random_instance(3, sites=3, clients=3)
+    problem = Problem(base, replicas=2, voters=1)
+    members = [FleetMember(name, problem, storage_gb=10.0) for name in "abcd"]
+    fleet = FleetProblem(members, SharedLimits(storage_gb=np.array([30.0, 20.0, 20.0])))
+    for method in (greedy_by_size, local_search):
+        plan = method(fleet)
+        assert isinstance(plan, NoFleetPlan)
+        assert not plan.proven
+        assert sum(each.short_by for each in plan.short) in (10.0, 20.0)
+        assert all(each.name.startswith("storage GB at ") for each in plan.short)
+        assert plan.reasons[0].startswith(f"{plan.short[0].name}: short by ")
+
+
+@pytest.mark.parametrize("seed", seeds(4, 60))
+def test_drawn_fleets_get_a_plan_within_all_limits_or_none(seed: int) -> None:
+    fleet = drawn_fleet(seed, most_sites=7, most_databases=12, rules=True)
+    for plan in (greedy_by_size(fleet), local_search(fleet, seconds=5.0)):
+        if isinstance(plan, FleetPlan):
+            assert not plan.violations
+        else:
+            assert plan.proven or plan.short
+            assert plan.reasons
