@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from placement.model.configuration import Configuration
     from placement.model.instance import Instance
     from placement.overtime.replay.deployments import Deployments
+    from placement.workloads import Timeline
 
 __all__ = ["add_parser", "run"]
 
@@ -305,7 +306,12 @@ def _demand(args: argparse.Namespace, instance: Instance) -> dict[str, FloatArra
         # one day in six intervals: the sum is what counts here
         timeline = Timeline.of_day(date(2026, 3, 18), 6, 240)
         trace = fleet_trace(instance, args.fleet, timeline, seed=args.fleet_seed)[0]
-        return dict(zip(trace.databases, trace.counts.sum(axis=1), strict=True))
+        drawn = dict(zip(trace.databases, trace.counts.sum(axis=1), strict=True))
+        if all(issued.any() for issued in drawn.values()):
+            return drawn
+        # the smallest of a large fleet may draw nothing in a day, and have to be somewhere too
+        expected = _expected_demand(args, instance, timeline)
+        return {name: issued if issued.any() else expected[name] for name, issued in drawn.items()}
     from placement.io.demand_tables import read_database_demand
 
     counts = read_database_demand(
@@ -313,13 +319,13 @@ def _demand(args: argparse.Namespace, instance: Instance) -> dict[str, FloatArra
         clients=instance.clients,
         operations=[operation.name for operation in instance.operations],
     )
-    idle = next((name for name, issued in counts.items() if not issued.any()), None)
-    if idle is not None:
+    empty = next((name for name, issued in counts.items() if not issued.any()), None)
+    if empty is not None:
         raise InputError(
             "a database without operations",
             source=args.demand,
             field="database",
-            value=idle,
+            value=empty,
             expected="at least one operation of each database",
         )
     return counts
@@ -329,19 +335,28 @@ def _hour_demand(args: argparse.Namespace, instance: Instance) -> dict[str, Floa
     """Return the operations that generated databases expect in one hour of a working day."""
     from datetime import UTC, datetime
 
-    import numpy as np
-
-    from placement.overtime.replay.generated_fleets import client_ground
-    from placement.workloads import Timeline, expected_demand, fleet
+    from placement.workloads import Timeline
 
     if args.fleet is None:
         raise InputError("the demand of a table has no hour", field="--fleet-hour",
                          value=args.fleet_hour, expected="--fleet N beside it")  # fmt: skip
-    ground = client_ground(instance)
     hour = Timeline(datetime(2026, 3, 18, args.fleet_hour, tzinfo=UTC), 1, 60)
+    return _expected_demand(args, instance, hour)
+
+
+def _expected_demand(
+    args: argparse.Namespace, instance: Instance, timeline: Timeline
+) -> dict[str, FloatArray]:
+    """Return the operations that generated databases expect in an interval, on average."""
+    import numpy as np
+
+    from placement.overtime.replay.generated_fleets import client_ground
+    from placement.workloads import expected_demand, fleet
+
+    ground = client_ground(instance)
     drawn = fleet(ground.clients, args.fleet, seed=args.fleet_seed)
     issued = np.zeros((len(drawn), len(instance.clients), len(instance.operations)))
-    demand = expected_demand(drawn, ground.clients, hour)
+    demand = expected_demand(drawn, ground.clients, timeline)
     for city, client in enumerate(ground.owner.tolist()):
         issued[:, client] += demand[:, city]
     return {one.name: counts for one, counts in zip(drawn, issued, strict=True)}

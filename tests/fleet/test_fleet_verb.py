@@ -299,3 +299,23 @@ def test_generated_fleets_have_sizes_and_hours(placement: Run, tmp_path: Path) -
     out = placement("fleet", "world27", "--demand", "none.csv", "--fleet-hour", 3, *QUESTION)
     assert out.code == 1
     assert "--fleet-hour" in out.err
+
+
+def test_generated_databases_that_draw_no_operation_keep_what_they_expect(
+    placement: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a fleet of thousands the smallest may issue nothing in the day that is drawn."""
+    from placement.overtime.replay import generated_fleets
+
+    drawn = generated_fleets.fleet_trace
+
+    def quiet(*args: object, **named: object) -> object:
+        trace, leaders = drawn(*args, **named)  # type: ignore[arg-type]
+        trace.counts[1] = 0.0
+        return trace, leaders
+
+    monkeypatch.setattr(generated_fleets, "fleet_trace", quiet)
+    out = placement("fleet", "world27", "--fleet", 3, "--replicas", 3, "--voters", 3,
+                    "-o", folder / "plan.json")  # fmt: skip
+    assert out.code == 0, out.err
+    assert len(json.loads((folder / "plan.json").read_text())["plans"]) == 3
