@@ -40,9 +40,6 @@ _TOLERANCE = 1e-9
 _SECONDS = 5.0
 """Time of one integer program."""
 
-_GRACE = 0.5
-"""Seconds until an integer program is left behind that does not stop when told to."""
-
 _LAST_SECONDS = 0.7
 """Time to place what the last master has split, once the search has been stopped."""
 
@@ -329,7 +326,6 @@ class _Rounding:
         guard = Guard(
             deadline=min(time.perf_counter() + _SECONDS, self.deadline),
             gap_limit=self.settings.gap / 10,
-            grace=_GRACE,
         )
         penalty = np.full(len(room), np.inf) if hard else self.penalty
         return self.pool.choose(columns, whole, copies, room, penalty, guard, self.unit)
