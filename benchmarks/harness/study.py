@@ -36,6 +36,7 @@ MODULES = MappingProxyType(
         "exact.sweep": "benchmarks.exact.sweep",
         "explore": "benchmarks.explore.study",
         "fleet": "benchmarks.fleet.study",
+        "fleet.cluster": "benchmarks.fleet.cluster",
         "foundation": "benchmarks.foundation.study",
         "live.etcd": "benchmarks.live.etcd_study",
         "live.postgresql": "benchmarks.live.postgresql_study",

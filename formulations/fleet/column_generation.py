@@ -38,7 +38,7 @@ from placement.fleet.fleet_problem import FleetMember, FleetProblem
 from placement.fleet.shared_rows import SharedRows
 from placement.status import Termination, end_early, relative_gap
 
-__all__ = ["FleetSearch", "solve_fleet"]
+__all__ = ["FleetSearch", "solve_fleet", "solve_with_pricer"]
 
 _SMOOTHING = 0.5
 """Part of the prices of the best bound in the next prices."""
@@ -117,11 +117,28 @@ def solve_fleet(
     settings = FleetSearch() if settings is None else settings
     rows = SharedRows(fleet)
     with Pricer(rows, settings.processes) as pricer:
-        return _Generation(rows, pricer, settings).run()
+        return solve_with_pricer(rows, pricer, settings)
+
+
+def solve_with_pricer(
+    rows: SharedRows, pricer: Pricer, settings: FleetSearch
+) -> FleetPlan | NoFleetPlan:
+    """Find a plan as :func:`solve_fleet` does, with a pricer of the caller's.
+
+    Parameters
+    ----------
+    rows
+        The shared limits of the fleet.
+    pricer
+        Prices the databases of these rows; the caller closes it.
+    settings
+        Limits of the search; its `processes` are not looked at.
+    """
+    return _Generation(rows, pricer, settings).run()
 
 
 class _Generation:
-    """State and steps of the search; :func:`solve_fleet` is its only user."""
+    """State and steps of the search; :func:`solve_with_pricer` is its only user."""
 
     def __init__(self, rows: SharedRows, pricer: Pricer, settings: FleetSearch) -> None:
         self.rows = rows
@@ -189,7 +206,7 @@ class _Generation:
         rows = SharedRows(sample)
         left = self.settings.seconds - (time.perf_counter() - self.started)
         settings = dataclasses.replace(self.settings, seconds=left, listen=None)
-        with Pricer(rows, self.settings.processes) as pricer:
+        with self.pricer.for_rows(rows) as pricer:
             search = _Generation(rows, pricer, settings)
             search.begin()
             search.generate()

@@ -167,6 +167,7 @@ class Pricer:
 
     def __init__(self, rows: SharedRows, processes: int = 1) -> None:
         self._rows = rows
+        self._processes = processes
         self._pool: Executor | None = None
         self._asked: list[Future[list[PricedMember]]] = []
         if processes > 1 and len(rows.fleet.members) > _BATCH:
@@ -188,6 +189,10 @@ class Pricer:
             # after Ctrl-C a worker may still be starting: the answer does not wait for that
             done = all(each.done() for each in self._asked)
             self._pool.shutdown(wait=done, cancel_futures=True)
+
+    def for_rows(self, rows: SharedRows) -> Pricer:
+        """Return a pricer of the same kind for another fleet; the caller closes it."""
+        return Pricer(rows, self._processes)
 
     def price(self, prices: FloatArray) -> Iterator[PricedMember]:
         """Yield the answer of each member in order; O(members) calls of the exact search."""
