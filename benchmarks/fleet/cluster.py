@@ -36,7 +36,8 @@ from benchmarks.harness.machine import describe
 from benchmarks.harness.result_files import RESULTS, save_json
 from benchmarks.harness.study import Study
 from formulations.fleet.column_generation import FleetSearch, solve_with_pricer
-from formulations.fleet.pricing import PricedMember, Pricer, price_member
+from formulations.fleet.price_member import PricedMember, price_member
+from formulations.fleet.pricing import Pricer
 from placement.checks import FloatArray
 from placement.fleet import FleetPlan, SharedRows, synthetic_fleet
 from placement.overtime.replay.generated_fleets import client_ground

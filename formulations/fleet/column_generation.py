@@ -17,14 +17,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from formulations.fleet.checkpoints import Checkpoint
 from formulations.fleet.column_pool import ColumnPool, MasterResult
-from formulations.fleet.pricing import PricedMember, Pricer, lagrangean_bound
+from formulations.fleet.price_member import PricedMember
+from formulations.fleet.pricing import Pricer, lagrangean_bound
 from formulations.fleet.rounding import round_master
 from placement.checks import FloatArray
 from placement.fleet.fleet_plan import (
@@ -73,6 +76,11 @@ class FleetSearch:
         Wall time; +∞: no limit. At its end the last prices are rounded for a second at most.
     processes
         How many price databases at the same time.
+    dask
+        Address of the scheduler of a Dask cluster that prices in place of processes.
+    checkpoint
+        Folder that keeps what pricing has found. A search with the same fleet, gap and seed goes on
+        from it, and ends with the same plan.
     seed
         Of the choice of databases that are placed again.
     listen
@@ -82,6 +90,8 @@ class FleetSearch:
     gap: float = 1e-3
     seconds: float = math.inf
     processes: int = 1
+    dask: str | None = None
+    checkpoint: str | os.PathLike[str] | None = None
     seed: int = 0
     listen: Callable[[int, float, float, float], None] | None = None
 
@@ -107,7 +117,11 @@ def solve_fleet(
     Raises
     ------
     SolverError
-        When HiGHS fails.
+        When HiGHS fails, or workers are lost again and again.
+    InputError
+        When a checkpoint is of another search, or no cluster answers.
+    MissingDependencyError
+        For a cluster, without the extra ``dask``.
 
     Notes
     -----
@@ -116,7 +130,10 @@ def solve_fleet(
     """
     settings = FleetSearch() if settings is None else settings
     rows = SharedRows(fleet)
-    with Pricer(rows, settings.processes) as pricer:
+    kept = None
+    if settings.checkpoint is not None:
+        kept = Checkpoint(settings.checkpoint, fleet, {"gap": settings.gap, "seed": settings.seed})
+    with Pricer(rows, settings.processes, dask=settings.dask, checkpoint=kept) as pricer:
         return solve_with_pricer(rows, pricer, settings)
 
 

@@ -1,161 +1,39 @@
 """Pricing: the best configuration of each database at given prices of the shared limits.
 
-One call of the exact search for each database, with the prices of the limits added to what a
-replica costs under each leader (:mod:`placement.fleet.shared_rows`). Databases do not depend on
-each other: they are priced by as many processes as asked for, with the same answers.
+In this process, or by workers (:mod:`formulations.fleet.pricing_workers`), with the same answers,
+which a checkpoint keeps (:mod:`formulations.fleet.checkpoints`).
 """
 
 from __future__ import annotations
 
-import contextlib
 import math
-import multiprocessing
-import signal
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from dataclasses import dataclass
-from multiprocessing.synchronize import Event
 from typing import Self
 
 import numpy as np
 
 from formulations.exact.branch_and_bound import search
 from formulations.exact.reduced_problem import ReducedProblem
+from formulations.fleet.checkpoints import Checkpoint
+from formulations.fleet.price_member import PricedMember, price_member
+from formulations.fleet.pricing_workers import (
+    BATCH,
+    BatchWorkers,
+    DaskWorkers,
+    ProcessWorkers,
+    batches_of,
+)
 from placement.checks import FloatArray
 from placement.errors import SolverError
-from placement.feasibility.feasible_plans import violations
-from placement.feasibility.neighbours import neighbours
-from placement.fleet.fleet_problem import FleetMember, FleetProblem
 from placement.fleet.priced_question import PricedQuestion
 from placement.fleet.shared_rows import SharedRows
-from placement.model.configuration import Configuration
 from placement.status import Termination
 
-__all__ = ["PricedMember", "Pricer", "certify_priced", "lagrangean_bound", "price_member"]
-
-_BATCH = 250
-"""Databases that a process prices at a time: some tenths of a second."""
-
-
-_STEPS = 4
-"""Steps of a descent by the true price, where the search has a lower bound of it."""
-
-_EXACT = 1e-9
-"""Part of a cost below which a difference is rounding."""
-
-
-@dataclass(frozen=True, slots=True)
-class PricedMember:
-    """The answer of pricing one database.
-
-    Attributes
-    ----------
-    configuration
-        The best at these prices, or a good one where reads or losses have prices; None when the
-        database has none that fits its sites alone.
-    least
-        Proven lower bound on objective plus price of any configuration; +∞ when there is none.
-    """
-
-    configuration: Configuration | None
-    least: float
-
-
-def price_member(
-    rows: SharedRows, member: FleetMember, prices: FloatArray, room: FloatArray | None = None
-) -> PricedMember:
-    """Return the best configuration of one database at prices of the shared limits.
-
-    Sites that cannot hold or lead the database alone are left out: no plan of the fleet uses them.
-    With a `room`, what is left of each limit, so are those where it does not fit any more.
-
-    Raises
-    ------
-    SolverError
-        When the search ends without a proof, which it does not without limits.
-    """
-    asked = PricedQuestion.of(rows, member, prices, room)
-    if asked is None:
-        return PricedMember(None, math.inf)
-    found = search(ReducedProblem(asked.demand, asked.rules, asked.price), certify=False)
-    if found.termination is Termination.INTERRUPTED:
-        raise KeyboardInterrupt
-    if found.termination is not Termination.FINISHED:
-        raise SolverError(f"{member.name}: pricing ended with {found.termination.value!r}")
-    chosen = found.configuration
-    if chosen is not None and room is None and rows.has_services:
-        chosen = _descend(rows, member, prices, chosen, found.proven)
-    return PricedMember(chosen, found.proven)
-
-
-def _descend(
-    rows: SharedRows,
-    member: FleetMember,
-    prices: FloatArray,
-    start: Configuration,
-    least: float,
-) -> Configuration:
-    """Return a configuration of less true price near one whose price is a lower bound alone."""
-    hold, lead = rows.fitting_sites(member)
-
-    def paid(choices: Sequence[Configuration]) -> FloatArray:
-        values = member.problem.objective.values(member.problem, choices)
-        return np.asarray(values + [prices @ rows.use(member, one) for one in choices])
-
-    best, cost = start, float(paid([start])[0])
-    for _ in range(_STEPS):
-        if cost <= least + _EXACT * abs(least):
-            break
-        around = [
-            one
-            for one in neighbours(member.problem, best)
-            if lead[one.leader]
-            and hold[list(one.replicas)].all()
-            and not violations(member.problem, one)
-        ]
-        if not around:
-            break
-        costs = paid(around)
-        if not costs.min() < cost - _EXACT * abs(cost):
-            break
-        best, cost = around[int(costs.argmin())], float(costs.min())
-    return best
-
-
-_worker: list[tuple[SharedRows, Event]] = []
-"""The fleet of a worker process and the sign to stop, set once when the process starts."""
-
-
-def _start_worker(fleet: FleetProblem, stop: Event) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that searches
-    _worker[:] = [(SharedRows(fleet), stop)]
-
-
-def _price_batch(first: int, last: int, prices: FloatArray) -> list[PricedMember]:
-    """Price some members; fewer than asked for once nobody waits for them any more."""
-    (rows, stop), priced = _worker[0], []
-    for member in rows.fleet.members[first:last]:
-        if stop.is_set():
-            break
-        priced.append(price_member(rows, member, prices))
-    return priced
-
-
-@contextlib.contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """Hold Ctrl-C back for a moment; processes that start in it never see one."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+__all__ = ["Pricer", "certify_priced", "lagrangean_bound"]
 
 
 class Pricer:
-    """Prices all databases of a fleet, in this process or in several; a context manager.
+    """Prices all databases of a fleet, here or by workers; a context manager.
 
     Parameters
     ----------
@@ -163,51 +41,87 @@ class Pricer:
         The shared limits of the fleet.
     processes
         How many; 1: no other process is started.
+    dask
+        Address of the scheduler of a Dask cluster, whose workers take the place of processes.
+    checkpoint
+        Where answers are kept, and read where they are there.
+
+    Raises
+    ------
+    InputError, MissingDependencyError
+        As :class:`~formulations.fleet.pricing_workers.DaskWorkers`.
     """
 
-    def __init__(self, rows: SharedRows, processes: int = 1) -> None:
+    def __init__(
+        self,
+        rows: SharedRows,
+        processes: int = 1,
+        *,
+        dask: str | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> None:
         self._rows = rows
-        self._processes = processes
-        self._pool: Executor | None = None
-        self._asked: list[Future[list[PricedMember]]] = []
-        if processes > 1 and len(rows.fleet.members) > _BATCH:
-            context = multiprocessing.get_context("spawn")
-            self._stop = context.Event()
-            self._pool = ProcessPoolExecutor(
-                processes,
-                mp_context=context,
-                initializer=_start_worker,
-                initargs=(rows.fleet, self._stop),
-            )
+        self._processes, self._dask, self._checkpoint = processes, dask, checkpoint
+        self._passes = 0
+        self._workers: BatchWorkers | None = None
+        if dask is not None:
+            self._workers = DaskWorkers(rows.fleet, dask)
+        elif processes > 1 and len(rows.fleet.members) > BATCH:
+            self._workers = ProcessWorkers(rows.fleet, processes)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._pool is not None:
-            self._stop.set()
-            # after Ctrl-C a worker may still be starting: the answer does not wait for that
-            done = all(each.done() for each in self._asked)
-            self._pool.shutdown(wait=done, cancel_futures=True)
+        if self._workers is not None:
+            self._workers.close()
 
     def for_rows(self, rows: SharedRows) -> Pricer:
-        """Return a pricer of the same kind for another fleet; the caller closes it."""
-        return Pricer(rows, self._processes)
+        """Return a pricer of the same kind for a sample of the fleet; the caller closes it."""
+        kept = self._checkpoint
+        return Pricer(
+            rows,
+            self._processes,
+            dask=self._dask,
+            checkpoint=None if kept is None else kept.of_sample(rows.fleet),
+        )
 
     def price(self, prices: FloatArray) -> Iterator[PricedMember]:
-        """Yield the answer of each member in order; O(members) calls of the exact search."""
-        members: Sequence[FleetMember] = self._rows.fleet.members
-        if self._pool is None:
-            for member in members:
-                yield price_member(self._rows, member, prices)
-            return
-        with _without_interrupts():
-            self._asked = [
-                self._pool.submit(_price_batch, first, min(first + _BATCH, len(members)), prices)
-                for first in range(0, len(members), _BATCH)
-            ]
-        for each in self._asked:
-            yield from each.result()
+        """Yield the answer of each member in order; O(members) calls of the exact search.
+
+        Batches are kept in order, so that those of a search that was killed are the first ones.
+
+        Raises
+        ------
+        SolverError
+            When workers are lost again and again.
+        """
+        number, kept = self._passes, self._checkpoint
+        self._passes += 1
+        todo = batches_of(len(self._rows.fleet.members))
+        while kept and todo and (known := kept.load(number, *todo[0], prices)):
+            yield from known
+            del todo[0]
+        if self._workers is None:
+            yield from self._price_here(number, todo, prices)
+        else:
+            for (first, _), priced in zip(todo, self._workers.run(todo, prices), strict=True):
+                if kept:
+                    kept.save(number, first, prices, priced)
+                yield from priced
+        if kept:
+            kept.finish(number, prices)
+
+    def _price_here(
+        self, number: int, batches: Sequence[tuple[int, int]], prices: FloatArray
+    ) -> Iterator[PricedMember]:
+        for first, last in batches:
+            priced = []
+            for member in self._rows.fleet.members[first:last]:
+                priced.append(price_member(self._rows, member, prices))
+                yield priced[-1]
+            if self._checkpoint:
+                self._checkpoint.save(number, first, prices, priced)
 
 
 def lagrangean_bound(rows: SharedRows, prices: FloatArray, priced: Sequence[PricedMember]) -> float:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from formulations.fleet.column_pool import ColumnPool, MasterResult
-from formulations.fleet.pricing import price_member
+from formulations.fleet.price_member import price_member
 from formulations.solvers.highs import Guard
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.fleet.fleet_plan import Placed
@@ -37,8 +37,9 @@ databases in 2,000 groups at 48 sites: 0.0003 costs 0.004 % of the value, 0.01 0
 _TOLERANCE = 1e-9
 """Part of a limit by which a sum of doubles may be beyond it."""
 
-_SECONDS = 5.0
-"""Time of one integer program."""
+_MOST_NODES = 100
+"""Nodes of one integer program: most end at the first. A time limit would make plans differ from
+run to run."""
 
 _LAST_SECONDS = 0.7
 """Time to place what the last master has split, once the search has been stopped."""
@@ -324,8 +325,9 @@ class _Rounding:
         """Run one integer program; with `hard` no limit may be exceeded."""
         self.check_time()
         guard = Guard(
-            deadline=min(time.perf_counter() + _SECONDS, self.deadline),
-            gap_limit=self.settings.gap / 10,
+            deadline=self.deadline,
+            most_nodes=_MOST_NODES,
+            own_gap=self.settings.gap / 10,
         )
         penalty = np.full(len(room), np.inf) if hard else self.penalty
         return self.pool.choose(columns, whole, copies, room, penalty, guard, self.unit)

@@ -115,6 +115,18 @@ def add_parser(verbs: Subparsers) -> None:
     )
     group.add_argument("--time-limit", type=types.seconds, metavar="S", help="seconds")
     group.add_argument("--processes", type=types.threads, default=1, metavar="N", help="default 1")
+    group.add_argument(
+        "--dask",
+        metavar="ADDRESS",
+        help="scheduler of a Dask cluster whose workers search in place of processes of this "
+        "machine, for example tcp://10.0.0.5:8786",
+    )
+    group.add_argument(
+        "--checkpoint",
+        metavar="FOLDER",
+        help="keep what the search has found in this folder; the same command goes on from there "
+        "after the search was stopped or killed, and ends with the same plan",
+    )
     group.add_argument("--seed", type=types.seed, default=0, metavar="N", help="of the rounding")
     group.add_argument(
         "--progress",
@@ -157,6 +169,8 @@ def run(args: argparse.Namespace) -> int:
         gap=args.gap,
         seconds=math.inf if args.time_limit is None else args.time_limit,
         processes=args.processes,
+        dask=args.dask,
+        checkpoint=args.checkpoint,
         seed=args.seed,
         listen=_listener(args),
     )

@@ -55,6 +55,12 @@ class Guard:
         Dual bound at which to stop, in units of the program: nothing below it is of interest.
     report
         Called from the caller's thread with (incumbent, bound) in units of the program.
+    most_nodes
+        Nodes of branch and bound after which HiGHS stops; None: no limit. Unlike a deadline it
+        gives the same solution in every run.
+    own_gap
+        Relative gap at which HiGHS itself calls a solution optimal, at the same node in every run.
+        The bound that it reports then proves nothing.
     """
 
     deadline: float = math.inf
@@ -62,6 +68,8 @@ class Guard:
     grace: float = 2.0
     enough: float = math.inf
     report: Callable[[float, float], None] | None = None
+    most_nodes: int | None = None
+    own_gap: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +120,9 @@ class _Shared:
 
 _LEFT_BEHIND: list[tuple[threading.Thread, _Shared]] = []
 """Runs that did not stop when told to."""
+
+_OWN_STOPS = {"kTimeLimit": StopReason.TIME, "kSolutionLimit": StopReason.NODES}
+"""Statuses with which HiGHS stops by itself."""
 
 _EXIT_GRACE = 5.0
 """Seconds that the end of the process waits for them."""
@@ -168,6 +179,10 @@ def run_highs(
     solver = _load(program, threads, seed, presolve, relaxed)
     if math.isfinite(guard.deadline):
         solver.setOptionValue("time_limit", max(0.0, guard.deadline - began))
+    if guard.most_nodes is not None:
+        solver.setOptionValue("mip_max_nodes", guard.most_nodes)
+    if guard.own_gap > 0:
+        solver.setOptionValue("mip_rel_gap", guard.own_gap)
     if start is not None and not relaxed:
         _offer(solver, start)
     shared = _Shared()
@@ -454,11 +469,11 @@ def _read(
         bound = value if relaxed else float(info.mip_dual_bound)
         return HighsResult(verdict, None, values, value, bound, nodes, iterations, seconds)
     if stop is None:
-        if solver.getModelStatus().name != "kTimeLimit":
+        stop = _OWN_STOPS.get(solver.getModelStatus().name)
+        if stop is None:
             raise SolverError(
                 "HiGHS stopped with the status 'interrupt', for which it had no reason"
             )
-        stop = StopReason.TIME
     bound = shared.bound if relaxed else max(shared.bound, float(info.mip_dual_bound))
     return HighsResult(
         Verdict.STOPPED,

@@ -30,12 +30,14 @@ class StopReason(StrEnum):
     GAP = "gap limit"
     INTERRUPTED = "interrupted"
     ENOUGH = "bound high enough"
+    NODES = "node limit"
 
 
 _HIGHS: Mapping[str, Verdict] = {
     "kOptimal": Verdict.OPTIMAL,
     "kInfeasible": Verdict.INFEASIBLE,
     "kTimeLimit": Verdict.STOPPED,
+    "kSolutionLimit": Verdict.STOPPED,  # of nodes too
     "kInterrupt": Verdict.STOPPED,
 }
 
@@ -51,7 +53,7 @@ TERMINATIONS: Mapping[StopReason, Termination] = {
     StopReason.GAP: Termination.GAP_LIMIT,
     StopReason.INTERRUPTED: Termination.INTERRUPTED,
 }
-"""Why a method stopped when its solver stopped for a reason; ENOUGH ends no method."""
+"""Why a method stopped when its solver stopped for a reason; ENOUGH and NODES end no method."""
 
 
 def highs_verdict(solver: Any) -> Verdict:

@@ -244,7 +244,6 @@ def fleet_document(plan: FleetPlan) -> dict[str, object]:
         "alone": plan.value_alone,
         "mean_latency_ms": plan.mean_latency,
         "method": plan.method,
-        "seconds": plan.seconds,
         "stopped": str(plan.termination),
         "rounds": [{"bound": bound, "relaxation": value} for bound, value in plan.rounds],
         "limits": [

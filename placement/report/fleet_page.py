@@ -82,7 +82,7 @@ def _answer(content: Mapping[str, Any], plans: Sequence[Mapping[str, Any]]) -> M
         "The fleet",
         facts(
             [
-                ("Status", proven, f"{content['method']}, {float(content['seconds']):.3g} s"),
+                ("Status", proven, str(content["method"])),
                 ("Gap of the whole fleet", percent(gap), "to the bound that the prices prove"),
                 ("Databases", f"{int(content['databases']):,}", ""),
                 ("Mean latency", f"{float(content['mean_latency_ms']):,.2f} ms", "per operation"),

@@ -191,7 +191,7 @@ def test_parquet_has_the_table_and_the_proof(placement: Run, folder: Path) -> No
         again = placement(*call(folder, *limits, "--check", folder / f"plan.{suffix}"))
         assert again.out.startswith("proved: no plan of the fleet is below")
     one, other = (read_fleet_document(folder / f"plan.{suffix}") for suffix in ("json", "parquet"))
-    assert {**one, "seconds": 0} == {**other, "seconds": 0}
+    assert one == other
     (folder / "plan.parquet").write_bytes(b"PAR1 and more")
     refused = placement(*call(folder, *limits, "--check", folder / "plan.parquet"))
     assert refused.code == 1

@@ -163,7 +163,7 @@ def hostile_fleet() -> FleetDocument:
         {
             "format": "fleet/1", "databases": 30, "value": 1000.0, "bound": 990.0, "gap": 0.01,
             "alone": 900.0, "mean_latency_ms": 12.5, "method": "column-generation",
-            "seconds": 1.5, "stopped": "finished", "limits": limits, "plans": plans,
+            "stopped": "finished", "limits": limits, "plans": plans,
             "rounds": [{"bound": b, "relaxation": 1000.0} for b in (500.0, 900.0, 850.0, 990.0)],
         }
     )  # fmt: skip
