@@ -37,7 +37,7 @@ databases in 2,000 groups at 48 sites: 0.0003 costs 0.004 % of the value, 0.01 0
 _TOLERANCE = 1e-9
 """Part of a limit by which a sum of doubles may be beyond it."""
 
-_MOST_NODES = 100
+_MOST_NODES = 20
 """Nodes of one integer program: most end at the first. A time limit would make plans differ from
 run to run."""
 

@@ -121,9 +121,6 @@ class _Shared:
 _LEFT_BEHIND: list[tuple[threading.Thread, _Shared]] = []
 """Runs that did not stop when told to."""
 
-_OWN_STOPS = {"kTimeLimit": StopReason.TIME, "kSolutionLimit": StopReason.NODES}
-"""Statuses with which HiGHS stops by itself."""
-
 _EXIT_GRACE = 5.0
 """Seconds that the end of the process waits for them."""
 
@@ -202,6 +199,10 @@ def run_highs(
             seconds,
             abandoned=True,
         )
+    own = {"kTimeLimit": StopReason.TIME}
+    if guard.most_nodes is not None:
+        own["kSolutionLimit"] = StopReason.NODES
+    stop = stop or own.get(solver.getModelStatus().name)
     return _read(solver, program, shared, stop, seconds, relaxed)
 
 
@@ -469,11 +470,8 @@ def _read(
         bound = value if relaxed else float(info.mip_dual_bound)
         return HighsResult(verdict, None, values, value, bound, nodes, iterations, seconds)
     if stop is None:
-        stop = _OWN_STOPS.get(solver.getModelStatus().name)
-        if stop is None:
-            raise SolverError(
-                "HiGHS stopped with the status 'interrupt', for which it had no reason"
-            )
+        status = solver.modelStatusToString(solver.getModelStatus())
+        raise SolverError(f"HiGHS stopped with the status {status!r}, for which it had no reason")
     bound = shared.bound if relaxed else max(shared.bound, float(info.mip_dual_bound))
     return HighsResult(
         Verdict.STOPPED,

@@ -27,9 +27,10 @@ from placement.errors import InputError, SolverError
 from placement.fleet import FleetPlan, FleetProblem, SharedRows, synthetic_fleet
 from placement.fleet.fleet_tables import fleet_document
 from placement.overtime.replay.generated_fleets import client_ground
+from tests.fleet.test_fleet_interrupts import crowded
 
 slow = pytest.mark.slow
-GAP = 0.01
+GAP = 0.05
 
 KILLED = """
 import os, signal, sys
@@ -91,7 +92,7 @@ def command(tmp_path: Path, output: str) -> list[str]:
     limits.write_text("\n".join(["site,storage_gb", *rows]) + "\n")
     return [
         "fleet", "world27", "--fleet", "300", "--replicas", "3", "--voters", "3",
-        "--limits", str(limits), "--gap", str(GAP), "-o", str(tmp_path / output),
+        "--limits", str(limits), "--gap", "0.002", "-o", str(tmp_path / output),
     ]  # fmt: skip
 
 
@@ -101,13 +102,8 @@ def run_killed(phase: tuple[str, str, int], arguments: list[str]) -> int:
     return subprocess.run(script, capture_output=True, timeout=300).returncode
 
 
-@pytest.mark.parametrize(
-    "phase",
-    [
-        pytest.param(phase, id=name, marks=() if name == "in a later pass" else slow)
-        for name, phase in PHASES.items()
-    ],
-)
+@slow
+@pytest.mark.parametrize("phase", PHASES.values(), ids=PHASES)
 def test_a_killed_search_goes_on_to_the_same_bytes(
     phase: tuple[str, str, int], tmp_path: Path
 ) -> None:
@@ -125,13 +121,15 @@ def test_a_killed_search_goes_on_to_the_same_bytes(
 def test_answers_that_are_kept_are_not_looked_for_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fleet = drawn(BATCH + 20)
-    search = FleetSearch(gap=GAP, checkpoint=tmp_path / "kept")
+    monkeypatch.setattr(pricing_workers, "BATCH", 4)
+    fleet = crowded()
+    search = FleetSearch(gap=0.0, checkpoint=tmp_path / "kept")
     whole = content(solve_fleet(fleet, search))
 
     def refuse(*_: object) -> None:
         raise AssertionError("priced again")
 
+    priced = pricing.price_member
     monkeypatch.setattr(pricing, "price_member", refuse)
     assert content(solve_fleet(fleet, search)) == whole
     # without the last answers of a pass only these are missing
@@ -139,9 +137,9 @@ def test_answers_that_are_kept_are_not_looked_for_again(
     last.unlink()
     with pytest.raises(AssertionError, match="priced again"):
         solve_fleet(fleet, search)
-    monkeypatch.undo()
+    monkeypatch.setattr(pricing, "price_member", priced)
     assert content(solve_fleet(fleet, search)) == whole
-    assert content(solve_fleet(fleet, FleetSearch(gap=GAP))) == whole
+    assert content(solve_fleet(fleet, FleetSearch(gap=0.0))) == whole
 
 
 def test_answers_at_other_prices_are_not_used(tmp_path: Path) -> None:
@@ -160,13 +158,13 @@ def test_the_checkpoint_of_another_search_is_refused(tmp_path: Path) -> None:
     fleet, other = drawn(20), drawn(21)
     assert fleet_digest(fleet) == fleet_digest(drawn(20)) != fleet_digest(other)
     solve_fleet(fleet, FleetSearch(gap=GAP, checkpoint=tmp_path / "kept"))
-    with pytest.raises(InputError, match=r"of another fleet: .*fleet"):
+    with pytest.raises(InputError, match=r"search.json: fleet: .*of another fleet"):
         solve_fleet(other, FleetSearch(gap=GAP, checkpoint=tmp_path / "kept"))
-    with pytest.raises(InputError, match=r"of another search: .*gap"):
+    with pytest.raises(InputError, match=r"search.json: gap: .*of another search"):
         solve_fleet(fleet, FleetSearch(gap=GAP / 2, checkpoint=tmp_path / "kept"))
     broken = tmp_path / "kept" / "pass-0000-0000000.json"
     broken.write_text(broken.read_text()[:-5])
-    with pytest.raises(InputError, match=r"not a file of a checkpoint.*pass-0000"):
+    with pytest.raises(InputError, match=r"pass-0000.*not a file of a checkpoint"):
         solve_fleet(fleet, FleetSearch(gap=GAP, checkpoint=tmp_path / "kept"))
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")

@@ -14,6 +14,7 @@ from formulations.milp.recipes import Recipe
 from formulations.solvers import highs
 from formulations.solvers.highs import Guard, run_highs
 from formulations.solvers.linear_program import compile_program
+from formulations.solvers.program_builder import Builder
 from formulations.solvers.statuses import StopReason, Verdict
 from placement import Problem, SolverError, solve
 from tests.milp.worlds import sphere
@@ -222,3 +223,20 @@ def test_both_gaps_are_zero(small):
     solver = highs._load(program, 1, 0, True, False)
     assert solver.getOptionValue("mip_rel_gap")[1] == 0
     assert solver.getOptionValue("mip_abs_gap")[1] == 0
+
+
+def test_a_limit_of_nodes_gives_the_same_solution_in_every_run():
+    """Both ways to stop are those of HiGHS: no clock takes part."""
+    rng = np.random.default_rng(1)
+    builder = Builder()
+    columns = builder.add_columns(-rng.integers(20, 100, 40).astype(float), 1.0, integer=True)
+    rows = builder.add_rows(-np.inf, np.full(5, 300.0), 5)
+    builder.put(np.repeat(rows, 40), np.tile(columns, 5), rng.integers(5, 60, 200).astype(float))
+    program = builder.program()
+    runs = [run_highs(program, Guard(most_nodes=3)) for _ in range(2)]
+    assert [each.stop for each in runs] == [StopReason.NODES, StopReason.NODES]
+    assert (runs[0].values == runs[1].values).all()
+    coarse = run_highs(program, Guard(own_gap=0.2))
+    best = run_highs(program, Guard())
+    assert coarse.nodes < best.nodes
+    assert best.objective <= coarse.objective <= 0.8 * best.objective
