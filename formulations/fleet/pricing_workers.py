@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import re
 import signal
 from abc import ABC, abstractmethod
 from collections import deque
@@ -242,6 +243,8 @@ class DaskWorkers(BatchWorkers):
             raise MissingDependencyError(
                 "a Dask cluster needs distributed: pip install 'replica-placement[dask]'"
             ) from error
+        if not re.fullmatch(r"([a-z]+://)?[^/]+:[0-9]{1,5}", address):
+            raise self._unreachable(address, "not an address")
         self.lost = (KilledWorker, CancelledOnCluster, FutureCancelledError, CancelledError)
         self._fleet = fleet
         try:

@@ -278,5 +278,12 @@ def test_a_cluster_gives_the_same_bytes(
 def test_no_scheduler_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
     monkeypatch.setattr(pricing_workers, "_CONNECT_SECONDS", 0.5)
-    with pytest.raises(InputError, match="no scheduler answers"):
+    with pytest.raises(InputError, match="--dask: no scheduler answers"):
         solve_fleet(drawn(20), FleetSearch(dask="tcp://127.0.0.1:9"))
+
+
+@pytest.mark.parametrize("address", ["", "nonsense", "tcp://", "http://host/", "host:port"])
+def test_what_is_no_address_of_a_scheduler_is_refused(address: str) -> None:
+    pytest.importorskip("distributed")
+    with pytest.raises(InputError, match="--dask: not an address"):
+        solve_fleet(drawn(5), FleetSearch(dask=address))
