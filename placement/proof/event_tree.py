@@ -119,6 +119,7 @@ class EventTree(ABC, Generic[_Form, _Multipliers]):
         self.choice, self.whom, self.work = choice, whom, work
         self.sites = len(choice.rules.may_hold)
         self.events = self.bounds = 0
+        self._last_free: tuple[State | None, list[int]] = (None, [])
 
     # --- what a kind of proof says --------------------------------------------------------
 
@@ -180,8 +181,10 @@ class EventTree(ABC, Generic[_Form, _Multipliers]):
         self.work.take(times * (cells + self.choice.steps + _STEPS_OF_A_CALL))
 
     def _free(self, state: State) -> list[int]:
-        known = state.inside | state.outside
-        return [s for s in range(self.sites) if s not in known]
+        if self._last_free[0] is not state:  # several bounds of one state follow each other
+            known = state.inside | state.outside
+            self._last_free = (state, [s for s in range(self.sites) if s not in known])
+        return self._last_free[1]
 
     def _open_sites(self, state: State) -> list[int]:
         return self.choice.open_sites(state.inside, self._free(state))

@@ -27,13 +27,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import FloatArray, IntArray
+from placement.checks import BoolArray, FloatArray, IntArray
+from placement.proof.cheap_pairs import CheapPairs, SortedBetas
 from placement.proof.claim import Claim, Scale, floor_costs
 from placement.proof.multipliers import Betas, CostTransfers
 
@@ -69,9 +69,9 @@ class TableCosts:
         self.rank, self.grid = rank, grid
         self.constant = 0
         self.price: Whole = np.zeros(rank.shape[1], dtype=np.int64)
-        self._kept = table
-        self._evaluated = table is not None
-        self._last: tuple[Betas, _RoundedBetas] | None = None
+        self._last: tuple[Betas, SortedBetas] | None = None
+        self._kept: Whole | None
+        self.use_table(table)
 
     def fits(self, u: FloatArray, beta: Betas) -> bool:
         """Return whether multipliers have a rounded form: Σ |u| + Σ β is at most 2 T."""
@@ -90,9 +90,11 @@ class TableCosts:
         changed.use_table(costs)
         return changed
 
-    def use_table(self, costs: Whole) -> None:
+    def use_table(self, costs: Whole | None) -> None:
         """Take other costs of pairs of a client and a site, shape (clients, sites)."""
-        self._kept, self._evaluated = costs, True
+        self._kept = costs
+        self._lists: list[CheapPairs] = []
+        self._limits = np.zeros(len(self.rank), dtype=np.int64)
 
     def evaluation(
         self,
@@ -113,23 +115,24 @@ class TableCosts:
         less
             A site: u_c is lowered by its β_c, to 0 at the least, where it comes before f(c).
         """
-        clients = len(self.rank)
+        clients, sites = self.rank.shape
         held = sorted(inside)
         first = self._first(held)
+        is_free = np.zeros(sites, dtype=bool)
+        is_free[list(free)] = True
         whole_u = np.floor(self.grid.scaled(u)).astype(np.int64)
         closing = np.zeros(clients, dtype=np.int64)  # T_c
-        rho = self.price.copy()
-        plain = first
-        few = 2 * len(free) < len(rho)
-        columns = np.array(free, dtype=np.intp) if few else slice(None)
-        if len(beta.clients):
-            of_beta = self._rounded(beta)
+        betas = closing[:0]
+        of_beta = self._rounded(beta) if len(beta.clients) else None
+        if of_beta is not None:
             if less is not None:
                 self._lower(whole_u, less, of_beta, first)
-            done = self._save_with_betas(of_beta, free, columns, whole_u, first, rho, closing)
-            plain = first.copy()
-            plain[done] = 0
-        self._save(columns, whole_u, plain, rho)
+            betas = of_beta.counted(is_free, first)
+            np.add.at(closing, of_beta.clients, betas)
+        pairs, counts = self._pairs(whole_u, first, inside, is_free, of_beta)
+        rho = self.price + pairs.savings(whole_u, of_beta, betas, counts)
+        if of_beta is not None:
+            np.add.at(rho, of_beta.sites, betas)
         served = whole_u
         if held:
             home = np.array(held)[self.rank[:, held].argmin(axis=1)]
@@ -172,79 +175,63 @@ class TableCosts:
         assert self._kept is not None
         return self._kept[part]
 
-    def _save(self, columns: slice | IntArray, u: Whole, first: IntArray, rho: Whole) -> None:
-        """Add Σ_c min(0, w'_cj − u_c) over the clients that prefer j to f(c) to ρ_j of columns."""
-        clients, sites = self.rank.shape
-        rows = max(1, _BLOCK // sites)
-        if self._evaluated and self._kept is None:
-            kept = [self._whole_costs(slice(at, at + rows)) for at in range(0, clients, rows)]
-            self._kept = np.concatenate(kept) if kept else None
-        self._evaluated = True
-        for start in range(0, clients, rows):
-            part = slice(start, start + rows)
-            saved = self._whole_costs(part)[:, columns] - u[part, np.newaxis]
-            np.minimum(saved, 0, out=saved)
-            saved *= self.rank[part][:, columns] < first[part, np.newaxis]
-            rho[columns] += saved.sum(axis=0)
-
-    def _save_with_betas(
+    def _pairs(
         self,
-        beta: _RoundedBetas,
-        free: Sequence[int],
-        columns: slice | IntArray,
         u: Whole,
         first: IntArray,
-        rho: Whole,
-        closing: Whole,
-    ) -> IntArray:
-        """Add Σ_c [β_cj + min(0, w'_cj + P_cj − u_c)] of the clients with β; put T_c in place.
+        inside: Collection[int],
+        is_free: BoolArray,
+        beta: SortedBetas | None,
+    ) -> tuple[CheapPairs, BoolArray | None]:
+        """Return pairs, and which of them can lower ρ in a state; lists are kept while they serve.
 
-        Return these clients: those of an entry that counts in this state.
+        The first list serves all states, each further one those that go on from a state in which
+        few of the pairs before count: like the states of a tree that is searched depth first.
         """
-        is_free = np.zeros(len(rho), dtype=bool)
-        is_free[list(free)] = True
-        counts = is_free[beta.sites] & (beta.places < first[beta.clients[beta.rows]])
-        rows, sites, places = beta.rows[counts], beta.sites[counts], beta.places[counts]
-        values = beta.values[counts]
-        np.add.at(rho, sites, values)
-        np.add.at(closing, beta.clients[rows], values)
-        some, rows = np.unique(rows, return_inverse=True)
-        clients = beta.clients[some]
-        ordered = np.zeros((len(clients), len(rho) + 1), dtype=np.int64)
-        ordered[rows, places + 1] = values  # so that sums by rank give the β of those before
-        np.cumsum(ordered, axis=1, out=ordered)
-        rank = beta.rank[some][:, columns]
-        saved = np.take_along_axis(ordered, rank, axis=1)  # P_cj
-        saved += self._costs(clients[:, np.newaxis], np.arange(len(rho))[columns])
-        saved -= u[clients, np.newaxis]
-        np.minimum(saved, 0, out=saved)
-        saved *= rank < first[clients, np.newaxis]
-        rho[columns] += saved.sum(axis=0)
-        return clients
+        while self._lists and not self._lists[-1].covers(u, inside, is_free):
+            self._lists.pop()
+        if not self._lists:
+            self._limits = np.maximum(self._limits, CheapPairs.limits_above(u))
+            self._lists.append(self._listed(self._limits))
+        pairs = self._lists[-1]
+        counts = pairs.counted(first, is_free)
+        fewer = pairs.narrowed(counts, inside, is_free, beta)
+        if fewer is None:
+            return pairs, counts
+        self._lists.append(fewer)
+        return fewer, None
+
+    def _listed(self, limits: Whole) -> CheapPairs:
+        """List all pairs that cost less than a limit of the client."""
+        clients, sites = self.rank.shape
+        rows = max(1, _BLOCK // sites)
+        parts: list[tuple[IntArray, Whole, IntArray]] = []
+        for start in range(0, max(1, clients), rows):
+            part = slice(start, start + rows)
+            costs = self._whole_costs(part)
+            at = np.flatnonzero(costs < limits[part, np.newaxis])  # a mask is ten times as slow
+            places = self.rank[part].ravel().take(at)
+            parts.append((at + start * sites, costs.ravel().take(at), places))
+        pair, cost, place = (np.concatenate(column) for column in zip(*parts, strict=True))
+        client, site = np.divmod(pair, sites)
+        order = site.astype(np.min_scalar_type(sites)).argsort(kind="stable")
+        client, site, cost, place = (column.take(order) for column in (client, site, cost, place))
+        every = np.ones(sites, dtype=bool)
+        return CheapPairs(client, site, cost, place, limits, frozenset(), every)
 
     @staticmethod
-    def _lower(u: Whole, site: int, beta: _RoundedBetas, first: IntArray) -> None:
+    def _lower(u: Whole, site: int, beta: SortedBetas, first: IntArray) -> None:
         """Lower u_c by β_c of a site, to 0 at the least, where the site comes before f(c)."""
-        clients = beta.clients[beta.rows]
-        here = (beta.sites == site) & (beta.places < first[clients])
-        at = clients[here]
+        here = (beta.sites == site) & (beta.places < first[beta.clients])
+        at = beta.clients[here]
         u[at] = np.maximum(0, u[at] - beta.values[here])
 
-    def _rounded(self, beta: Betas) -> _RoundedBetas:
+    def _rounded(self, beta: Betas) -> SortedBetas:
         """Multipliers β rounded down; kept as long as they are the same."""
         if self._last is None or self._last[0] is not beta:
-            rank = self.rank[beta.clients].astype(np.intp)
-            self._last = (
-                beta,
-                _RoundedBetas(
-                    clients=beta.clients,
-                    rows=beta.rows,
-                    sites=beta.sites,
-                    values=np.floor(self.grid.scaled(beta.values)).astype(np.int64),
-                    rank=rank,
-                    places=rank[beta.rows, beta.sites],
-                ),
-            )
+            values = np.floor(self.grid.scaled(beta.values)).astype(np.int64)
+            owners = beta.clients[beta.rows]
+            self._last = (beta, SortedBetas.sort(owners, beta.sites, values, self.rank))
         return self._last[1]
 
 
@@ -306,37 +293,13 @@ class RoundedCosts(TableCosts):
         return _whole(self.near_costs[clients, sites] + self.relay[clients] * to_leader)
 
     def _whole_costs(self, part: slice) -> Whole:
-        """Costs w' of some clients; the table is kept from the second evaluation on."""
+        """Costs w' of some clients."""
         if self._kept is not None:
             return super()._whole_costs(part)
         cost = self.relay[part, np.newaxis] * self.to_leader[self.scenario[part]]
         cost += self.near_costs[part]
         cost *= _BELOW
         return cost.astype(np.int64)  # towards 0, which is down
-
-
-@dataclass(frozen=True)
-class _RoundedBetas:
-    """β > 0 on the grid.
-
-    Attributes
-    ----------
-    clients
-        The clients with an entry, shape (k,).
-    rows, sites, values
-        Of each entry: number of its client in `clients`, site, and β rounded down.
-    rank
-        Place of each site in the order of these clients, shape (k, sites).
-    places
-        Place of the site of each entry.
-    """
-
-    clients: IntArray
-    rows: IntArray
-    sites: IntArray
-    values: Whole
-    rank: IntArray
-    places: IntArray
 
 
 def _whole(costs: FloatArray) -> Whole:

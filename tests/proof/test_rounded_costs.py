@@ -10,6 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from placement.errors import CertificateError, LimitError
+from placement.proof import cheap_pairs
 from placement.proof.certificate_check import check_certificate
 from placement.proof.claim import Claim, finest_bit
 from placement.proof.exact_costs import ExactCosts
@@ -146,6 +147,38 @@ def test_rounded_bounds_are_below_the_exact_ones_and_nothing_wraps_around(proble
     assert (rounded.needed - 1) << shift < claim.needed <= rounded.needed << shift
 
 
+@given(problems(kinds=TAKEN), st.integers(0, 2**32 - 1))
+def test_lists_of_pairs_serve_a_walk_through_states(problem, seed):
+    """Lists that were made for a state, for multipliers or for β serve later ones, or are left."""
+    rng = np.random.default_rng(seed)
+    claim = Claim(problem, 1.0, 0.0)
+    sites = len(problem.instance.sites)
+    leader = int(rng.integers(sites)) if claim.leader_matters else None
+    rounded = RoundedCosts(claim, leader, np.zeros(1))
+    known = betas(rng, claim, sites)
+    inside, free = state_of(rng, sites)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cheap_pairs, "_NARROW", 1)  # a list of its own for each state
+        for _ in range(8):
+            if inside and rng.random() < 0.3:  # from a branch with a site to the one without
+                inside = {*sorted(inside)[1:]}
+            elif free and rng.random() < 0.6:  # on from the state before
+                chosen = free[int(rng.integers(len(free)))]
+                free = [s for s in free if s != chosen]
+                if rng.random() < 0.5:
+                    inside = {*inside, chosen}
+            elif rng.random() < 0.5:
+                inside, free = state_of(rng, sites)
+            beta = known if rng.random() < 0.6 else betas(rng, claim, sites)
+            u = multipliers(rng, claim) * rng.choice([0.5, 1.0, 2.0])
+            less = free[0] if free and rng.random() < 0.5 else None
+            if not rounded.fits(u, beta):
+                continue
+            fixed, rho = rounded.evaluation(inside, free, u, beta, less)
+            by_pairs, sums = by_hand(rounded, inside, free, u, beta, less)
+            assert (fixed, [rho[j] for j in free]) == (by_pairs, [sums[j] for j in free])
+
+
 @pytest.mark.parametrize("value", [0.0, 1.0, 0.1, 3e-320, 5e-324, 2.0**80, 1e18, 1 / 3, 2**-40])
 def test_the_finest_bit(value):
     assert finest_bit(np.array([0.0, value])) == value.as_integer_ratio()[1].bit_length() - 1
@@ -177,7 +210,11 @@ def test_rounded_bounds_after_transfers_are_below_the_exact_ones(problem, seed):
     rounded = RoundedCosts(claim, leader, radii).after(moved)
     exact = ExactCosts(claim, leader, radii).after(moved)
     inside, free = state_of(rng, sites)
-    u, beta = multipliers(rng, claim), betas(rng, claim, sites)
+    grid, drawn = claim.rounded, betas(rng, claim, sites)
+    u = np.ldexp(np.floor(grid.scaled(multipliers(rng, claim))), -grid.shift)  # else two bounds
+    values = np.ldexp(np.floor(grid.scaled(drawn.values)), -grid.shift)
+    owners = drawn.clients[drawn.rows]
+    beta = Betas(zip(drawn.sites.tolist(), owners.tolist(), values.tolist(), strict=True))
     assume(rounded is not None and rounded.fits(u, beta))
     low, sums = rounded.evaluation(inside, free, u, beta)
     high, exact_sums = exact.evaluation(inside, free, u, beta)

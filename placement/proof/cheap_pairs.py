@@ -1,0 +1,185 @@
+"""Pairs of a client and a site that can lower ρ: those that cost less than the client's multiplier.
+
+A bound needs Σ_c min(0, w'_cj + P_cj − u_c) for every free site j, over the clients c that prefer j
+to their first site of I (:mod:`placement.proof.leader_proof`). P is not negative, so only pairs
+with w'_cj < u_c count. In a good bound these are the sites at about the distance of the client's
+replica, a tenth of all at 1,000 sites and 9 replicas. A proof has thousands of bounds with like
+multipliers: the pairs are listed once, up to a limit somewhat above u, and used by all bounds whose
+u stays below it.
+
+Example: a client with costs 5, 9, 30 and u = 8 has one such pair, and lowers ρ of the first site by
+3. With u = 9 it lowers ρ by 4, and the second site, at cost 9, does not count yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from placement.checks import BoolArray, IntArray
+
+__all__ = ["CheapPairs", "SortedBetas"]
+
+Whole = npt.NDArray[np.int64]
+
+_MARGIN = 3
+"""Limits are above multipliers by 2^-3 of these: few lists are made again, and lists are short."""
+
+_NARROW = 3
+"""A list of a third of the pairs is made where no more of them count in a state."""
+
+
+@dataclass(frozen=True, eq=False)
+class SortedBetas:
+    """Closest-assignment multipliers β > 0 on a grid, by client and then by the client's order.
+
+    Attributes
+    ----------
+    keys
+        client · (n + 1) + place of the site in the client's order, ascending, shape (entries,).
+    clients, sites, places, values
+        Of each entry.
+    """
+
+    keys: IntArray
+    clients: IntArray
+    sites: IntArray
+    places: IntArray
+    values: Whole
+
+    @classmethod
+    def sort(cls, clients: IntArray, sites: IntArray, values: Whole, rank: IntArray) -> Self:
+        """Sort entries; `rank` has the place of each site for each client. O(entries · log)."""
+        places = rank[clients, sites].astype(np.int64)
+        keys = clients * (rank.shape[1] + 1) + places
+        order = keys.argsort()
+        return cls(keys[order], clients[order], sites[order], places[order], values[order])
+
+    def counted(self, is_free: BoolArray, first: IntArray) -> Whole:
+        """Return β of the entries that count in a state, 0 for the others.
+
+        `is_free` says which sites are free; `first` is the place of each client's first site of I.
+        """
+        return self.values * (is_free.take(self.sites) & (self.places < first.take(self.clients)))
+
+
+class CheapPairs:
+    """Pairs of a client and a site below a limit of the client, sorted by site.
+
+    Parameters
+    ----------
+    clients, sites, costs, places
+        Of each pair, shape (pairs,): cost w', and place of the site in the client's order.
+    limits
+        No pair of a client that costs less than this is left out, shape (clients,).
+    inside, free
+        A state whose pairs these are, with those of every state that goes on from it: I, and which
+        sites are free.
+    """
+
+    def __init__(
+        self,
+        clients: IntArray,
+        sites: IntArray,
+        costs: Whole,
+        places: IntArray,
+        limits: Whole,
+        inside: frozenset[int],
+        free: BoolArray,
+        among: tuple[SortedBetas, IntArray, IntArray] | None = None,
+    ) -> None:
+        self.clients, self.sites, self.costs, self.places = clients, sites, costs, places
+        self.limits, self.inside, self.free = limits, inside, free
+        self._starts = np.flatnonzero(np.diff(sites, prepend=-1))
+        self._present = sites[self._starts]
+        self._entries = among
+
+    @staticmethod
+    def limits_above(u: Whole) -> Whole:
+        """Return limits for multipliers and those a little larger."""
+        return np.asarray(u + (np.abs(u) >> _MARGIN) + 1)
+
+    def covers(self, u: Whole, inside: Collection[int], is_free: BoolArray) -> bool:
+        """Return whether the pairs of a state and of multipliers are among these."""
+        return bool(
+            self.inside.issubset(inside)
+            and not (is_free & ~self.free).any()
+            and (u <= self.limits).all()
+        )
+
+    def counted(self, first: IntArray, is_free: BoolArray) -> BoolArray:
+        """Return which pairs count in a state: free sites before the first one of I."""
+        return np.asarray(is_free.take(self.sites) & (self.places < first.take(self.clients)))
+
+    def narrowed(
+        self,
+        counts: BoolArray,
+        inside: Collection[int],
+        is_free: BoolArray,
+        beta: SortedBetas | None,
+    ) -> Self | None:
+        """Return the pairs that count in a state; None where they are not much fewer."""
+        if _NARROW * np.count_nonzero(counts) > len(counts):
+            return None
+        kept = np.flatnonzero(counts)
+        among = None
+        if beta is not None:
+            before, start = self._among(beta)
+            among = (beta, before.take(kept), start.take(kept))
+        return type(self)(
+            self.clients.take(kept),
+            self.sites.take(kept),
+            self.costs.take(kept),
+            self.places.take(kept),
+            self.limits,
+            frozenset(inside),
+            is_free,
+            among,
+        )
+
+    def savings(
+        self, u: Whole, beta: SortedBetas | None, betas: Whole, counts: BoolArray | None
+    ) -> Whole:
+        """Return Σ_c min(0, w'_cj + P_cj − u_c) of every site, shape (sites,).
+
+        Parameters
+        ----------
+        u
+            u_c, shape (clients,).
+        beta, betas
+            β (None: all are 0), and what of them counts in the state.
+        counts
+            Pairs that count; None: all do.
+        """
+        totals = np.zeros(len(self.free), dtype=np.int64)
+        if not len(self.costs):
+            return totals
+        saved = self.costs - u.take(self.clients)
+        if beta is not None:
+            before, start = self._among(beta)
+            sums = np.zeros(len(betas) + 1, dtype=np.int64)
+            np.cumsum(betas, out=sums[1:])
+            saved += sums.take(before)
+            saved -= sums.take(start)  # together P_cj
+        np.minimum(saved, 0, out=saved)
+        if counts is not None:
+            saved *= counts
+        totals[self._present] = np.add.reduceat(saved, self._starts)
+        return totals
+
+    def _among(self, beta: SortedBetas) -> tuple[IntArray, IntArray]:
+        """Return how many entries of β come before each pair, and before its client's first."""
+        if self._entries is None or self._entries[0] is not beta:
+            width = len(self.free) + 1
+            starts = beta.keys.searchsorted(np.arange(len(self.limits) + 1) * width)
+            start = starts.take(self.clients)
+            before = start.copy()
+            some = np.flatnonzero((starts[1:] > starts[:-1]).take(self.clients))
+            keys = self.clients.take(some) * width + self.places.take(some)
+            before[some] = beta.keys.searchsorted(keys)
+            self._entries = (beta, before, start)
+        return self._entries[1:]
