@@ -16,7 +16,7 @@ from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.result_files import Row
 
 if TYPE_CHECKING:
-    from benchmarks.live.etcd_world import Layout
+    from benchmarks.live.layouts import Layout
 
 __all__ = ["configurations_table", "latency_row", "software_share", "summary_table"]
 

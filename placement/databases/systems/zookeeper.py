@@ -247,8 +247,8 @@ SYSTEM = DatabaseSystem(
     validated="ZooKeeper 3.9.4, an ensemble of four to five servers on loopback",
     operations={
         "getData, exists, getChildren": "weak read from the server of the session",
-        "sync() and then getData": "γ = 1 and then a weak read; no votes",
-        "create, setData, delete, multi": "single-group transaction",
+        "sync()": "bounded read (α = β = 1) by the server of the session; no votes",
+        "create, setData, delete, multi": "α = β = δ = 1, by the server of the session",
     },
     settings={
         "client_port": Setting(2181, "port for clients, where the table has none", minimum=1)

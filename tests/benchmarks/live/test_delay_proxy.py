@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from benchmarks.live.delay_proxy import DelayProxy
-from benchmarks.live.etcd_world import PORTS, EtcdBench, Layout, azure_part
+from benchmarks.live.etcd.world import PORTS, EtcdBench
+from benchmarks.live.layouts import Layout, azure_part
 from benchmarks.live.live_world import OPERATIONS, proxied
 from benchmarks.live.processes import Processes
 from placement.errors import UnsupportedError

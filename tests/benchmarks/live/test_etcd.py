@@ -6,9 +6,9 @@ The machine may be busy, so these limits are wide; the page of the documentation
 import numpy as np
 import pytest
 
-from benchmarks.live.etcd_latency import mean_latencies
-from benchmarks.live.etcd_losses import losses
-from benchmarks.live.etcd_page import NAMES
+from benchmarks.live.etcd.latency import mean_latencies
+from benchmarks.live.etcd.losses import losses
+from benchmarks.live.etcd.page import NAMES
 from benchmarks.live.latency_tables import software_share
 from placement.errors import UnsupportedError
 

@@ -4,8 +4,9 @@ import time
 
 import pytest
 
-from benchmarks.live.etcd_day import day
-from benchmarks.live.etcd_world import EtcdBench, Layout, azure_part
+from benchmarks.live.etcd.day import day
+from benchmarks.live.etcd.world import EtcdBench
+from benchmarks.live.layouts import Layout, azure_part
 from placement.errors import UnsupportedError
 
 pytestmark = pytest.mark.live

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.live.latency_tables import software_share
-from benchmarks.live.postgresql_study import NAMES, measure
+from benchmarks.live.postgresql.study import NAMES, measure
 from placement.errors import UnsupportedError
 
 pytestmark = pytest.mark.live

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from benchmarks.live.etcd_cluster import Address, EtcdCluster
+from benchmarks.live.etcd.cluster import Address, EtcdCluster
 from benchmarks.live.processes import Processes
 from placement.databases import Deployment, load_system
 from placement.databases.system import write_deployment

@@ -26,7 +26,6 @@ __all__ = [
     "etcd_program",
     "free_port",
     "go_program",
-    "java_classpath",
     "or_skip",
     "parsed",
     "python_with",
@@ -65,12 +64,6 @@ def go_program(name: str, *options: str) -> Path:
 def etcd_program() -> Path:
     """Return etcd, which is etcdctl and a measuring client too."""
     return programs.go_program(programs.ETCD)
-
-
-@or_skip
-def java_classpath(name: str) -> str:
-    """Return the class path of the packages in the ``pom.xml`` of a folder beside this file."""
-    return programs.java_classpath(HERE / name)
 
 
 def parsed(program: Path, texts: list[str]) -> list[dict[str, object]]:

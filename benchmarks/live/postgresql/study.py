@@ -18,15 +18,14 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import placement
 from benchmarks.harness import machine
 from benchmarks.harness.machine import ROOT, sentence
 from benchmarks.harness.result_files import Row, read_json, save_json
 from benchmarks.harness.study import Study
-from benchmarks.live.etcd_world import CLIENTS, SITES, Layout, drawn, planned
 from benchmarks.live.latency_tables import configurations_table, latency_row, summary_table
-from benchmarks.live.live_world import PUT, live_instance, network, predicted
-from benchmarks.live.postgresql_cluster import PostgresCluster, server_programs
+from benchmarks.live.layouts import Layout, azure_part, drawn, planned
+from benchmarks.live.live_world import PUT, network, predicted
+from benchmarks.live.postgresql.cluster import PostgresCluster, server_programs
 from benchmarks.live.processes import Processes
 from placement import Instance, Operation
 
@@ -37,7 +36,7 @@ OPERATIONS = (PUT, Operation("read", direct=1, kind="read"), Operation("local", 
 
 def measure(quick: bool) -> Iterator[Row]:
     """Yield a row per configuration, client and operation, with mean latencies."""
-    instance = live_instance(placement.load("azure"), SITES, CLIENTS, OPERATIONS)
+    instance = azure_part(operations=OPERATIONS)
     fitted = drawn(instance, 4, 3, seed=3)
     tried = [planned(instance, 5, 3), planned(instance, 7, 5), drawn(instance, 6, 5, seed=2)]
     cases = [("fit", fitted, fitted.leaders[:1]), ("test", tried[0], tried[0].leaders[:2])]

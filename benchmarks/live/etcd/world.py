@@ -1,101 +1,33 @@
-"""Sites, clients and configurations on which etcd is tried, and a cluster on the network."""
+"""A cluster of etcd on the network of an instance."""
 
 from __future__ import annotations
 
-import random
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import placement
 from benchmarks.live.delay_proxy import DelayProxy
 from benchmarks.live.emulated_wan import EmulatedWan, Jitter
-from benchmarks.live.etcd_clients import Clients, Measured
-from benchmarks.live.etcd_cluster import Address, EtcdCluster
-from benchmarks.live.live_world import live_instance, network
+from benchmarks.live.etcd.clients import Clients, Measured
+from benchmarks.live.etcd.cluster import Address, EtcdCluster
+from benchmarks.live.layouts import Layout
+from benchmarks.live.live_world import network
 from benchmarks.live.processes import Processes
 from benchmarks.live.programs import ETCD, awaited, go_program
-from placement import Instance, Problem
+from placement import Instance
 from placement.databases import Deployment, load_system
 from placement.databases.system import write_deployment
 
-__all__ = ["CLIENTS", "PORTS", "SITES", "EtcdBench", "Layout", "azure_part", "drawn", "planned"]
+__all__ = ["PORTS", "EtcdBench"]
 
-SITES = (
-    "East US", "West US 2", "North Europe", "Germany West Central", "Brazil South",
-    "Southeast Asia", "Japan East", "Australia East", "Central India", "UK South",
-)  # fmt: skip
-CLIENTS = ("Central US", "West Europe", "Brazil South", "Southeast Asia", "Australia East")
 PORTS = (2380, 2379)
 """Of a server, for its peers and for clients."""
 
 TIMES = ("--heartbeat-interval=300", "--election-timeout=3000")
 """ms; etcd's tuning guide asks for about the largest RTT, and ten times that."""
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """Who votes and who learns; the leader changes.
-
-    Attributes
-    ----------
-    name
-        What tables call it.
-    voters, learners
-        Names of sites.
-    leaders
-        Voters that are tried as leaders, best first by the model where it was planned.
-    """
-
-    name: str
-    voters: tuple[str, ...]
-    learners: tuple[str, ...]
-    leaders: tuple[str, ...]
-
-    @property
-    def replicas(self) -> tuple[str, ...]:
-        """Voters and learners."""
-        return self.voters + self.learners
-
-    def deployment(self, leader: str) -> Deployment:
-        """Return the layout as what a runbook should reach."""
-        return Deployment.of(
-            "live",
-            dict.fromkeys(self.voters, 1),
-            dict.fromkeys(self.learners, 1),
-            leaders=(leader,),
-        )
-
-
-def azure_part(sites: Sequence[str] = SITES, clients: Sequence[str] = CLIENTS) -> Instance:
-    """Return measured RTTs of Azure regions, one operation of each kind per client."""
-    return live_instance(placement.load("azure"), sites, clients)
-
-
-def planned(instance: Instance, replicas: int, voters: int) -> Layout:
-    """Return the proven optimum, with every voter as a leader, the plan's first."""
-    plan = placement.solve(Problem(instance, replicas=replicas, voters=voters), "exact")
-    assert plan.leader is not None
-    others = sorted(set(plan.voters) - {plan.leader})
-    return Layout(
-        f"planned {voters}/{replicas}",
-        tuple(plan.voters),
-        tuple(name for name in plan.replicas if name not in plan.voters),
-        (plan.leader, *others),
-    )
-
-
-def drawn(instance: Instance, replicas: int, voters: int, seed: int) -> Layout:
-    """Return a layout without any thought, with every voter as a leader."""
-    names = random.Random(seed).sample(instance.sites, replicas)
-    return Layout(
-        f"drawn {voters}/{replicas}", tuple(names[:voters]), tuple(names[voters:]),
-        tuple(names[:voters]),
-    )  # fmt: skip
 
 
 class EtcdBench:

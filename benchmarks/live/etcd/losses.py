@@ -9,9 +9,10 @@ import numpy as np
 
 from benchmarks.harness.result_files import Row
 from benchmarks.live.emulated_wan import EmulatedWan
-from benchmarks.live.etcd_clients import Measured
-from benchmarks.live.etcd_world import EtcdBench, Layout, azure_part, planned
-from benchmarks.live.live_world import PUT, configured, live_instance, predicted
+from benchmarks.live.etcd.clients import Measured
+from benchmarks.live.etcd.world import EtcdBench
+from benchmarks.live.layouts import Layout, azure_part, planned
+from benchmarks.live.live_world import PUT, configured, predicted
 from benchmarks.live.programs import awaited
 from placement import Instance
 from placement.evaluation.losses import score_after
@@ -31,7 +32,7 @@ def losses(quick: bool) -> Iterator[Row]:
     (mean ms of writes afterwards, with the leader that was elected), clients (predicted and
     measured of each).
     """
-    instance = live_instance(azure_part(), azure_part().sites, azure_part().clients, [PUT])
+    instance = azure_part(operations=[PUT])
     tried = (
         [planned(instance, 4, 3)] if quick else [planned(instance, 5, 3), planned(instance, 7, 5)]
     )
@@ -138,7 +139,7 @@ def load(quick: bool) -> Iterator[Row]:
 
     Columns: layout, workers, rate (writes a second), predicted, mean, p50, p99 (ms).
     """
-    instance = live_instance(azure_part(), azure_part().sites, azure_part().clients, [PUT])
+    instance = azure_part(operations=[PUT])
     layout = planned(instance, 5, 3)
     steps = (1, 64) if quick else (1, 4, 16, 64, 128, 256, 512, 1024)
     with EtcdBench(instance) as bench:

@@ -20,11 +20,11 @@ from benchmarks.harness import machine
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.result_files import Row, read_json, save_json
 from benchmarks.harness.study import Study
-from benchmarks.live.etcd_day import day
-from benchmarks.live.etcd_latency import check_network, mean_latencies, percentiles
-from benchmarks.live.etcd_losses import load, losses
-from benchmarks.live.etcd_page import draw, tables
-from benchmarks.live.etcd_world import azure_part
+from benchmarks.live.etcd.day import day
+from benchmarks.live.etcd.latency import check_network, mean_latencies, percentiles
+from benchmarks.live.etcd.losses import load, losses
+from benchmarks.live.etcd.page import draw, tables
+from benchmarks.live.layouts import azure_part
 from benchmarks.live.programs import ETCD, go_program
 
 RESULTS = ROOT / "benchmarks/results/live_etcd.json"

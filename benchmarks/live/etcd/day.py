@@ -21,9 +21,10 @@ import numpy as np
 
 import placement
 from benchmarks.harness.result_files import Row
-from benchmarks.live.etcd_clients import Clients, Measured
-from benchmarks.live.etcd_latency import busy_read, quorum_wait
-from benchmarks.live.etcd_world import SITES, EtcdBench, Layout
+from benchmarks.live.etcd.clients import Clients, Measured
+from benchmarks.live.etcd.latency import busy_read, quorum_wait
+from benchmarks.live.etcd.world import EtcdBench
+from benchmarks.live.layouts import SITES, Layout
 from benchmarks.live.live_world import LOCAL, PUT, live_instance, predicted
 from placement import Instance
 from placement.checks import FloatArray

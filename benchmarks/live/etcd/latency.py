@@ -11,9 +11,10 @@ import numpy as np
 
 from benchmarks.harness.result_files import Row
 from benchmarks.live.emulated_wan import EmulatedWan, Jitter, RttSample, rtt_samples
-from benchmarks.live.etcd_clients import Measured
-from benchmarks.live.etcd_world import EtcdBench, Layout, azure_part, drawn, planned
+from benchmarks.live.etcd.clients import Measured
+from benchmarks.live.etcd.world import EtcdBench
 from benchmarks.live.latency_tables import latency_row
+from benchmarks.live.layouts import Layout, azure_part, drawn, planned
 from benchmarks.live.live_world import (
     PUT,
     measured_distributions,

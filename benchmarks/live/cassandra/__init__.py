@@ -1,0 +1,1 @@
+"""Cassandra on the network."""

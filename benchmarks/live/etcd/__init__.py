@@ -1,0 +1,1 @@
+"""etcd on the network: clusters, clients, studies, the page."""

@@ -1,0 +1,1 @@
+"""PostgreSQL with synchronous standbys on the network."""

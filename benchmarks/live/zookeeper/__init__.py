@@ -1,0 +1,1 @@
+"""ZooKeeper on the network."""

@@ -1,0 +1,316 @@
+"""Real ZooKeeper ensembles under an emulated wide-area network, held against the model.
+
+    python -m benchmarks run live.zookeeper             some minutes
+    python -m benchmarks run live.zookeeper --quick     fewer configurations; writes nothing
+
+A client has a session with its closest server. The server answers reads from what it has, sends
+writes to the leader, which waits for a quorum of votes, and sends a ``sync`` to the leader and
+waits for its answer alone: one round trip.
+
+Needs Linux with the right to make network namespaces, Java and Maven. Writes
+``benchmarks/results/live_zookeeper.json``; with ``--write-docs``, its tables of the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from benchmarks.harness import machine
+from benchmarks.harness.doc_pages import markdown_table
+from benchmarks.harness.machine import ROOT, sentence
+from benchmarks.harness.result_files import Row, read_json, save_json
+from benchmarks.harness.study import Study
+from benchmarks.live.latency_tables import (
+    configurations_table,
+    latency_row,
+    software_share,
+    summary_table,
+)
+from benchmarks.live.layouts import Layout, azure_part, drawn, planned
+from benchmarks.live.live_world import client_node, configured, network, predicted
+from benchmarks.live.processes import Processes
+from benchmarks.live.programs import python_with
+from benchmarks.live.zookeeper.ensemble import ZooKeeperEnsemble, zookeeper_classpath
+from placement import Instance, Operation
+from placement.databases import Deployment, Localities, Locality
+from placement.evaluation.objective import quorum_size
+from placement.evaluation.score import operation_latency
+
+RESULTS = ROOT / "benchmarks/results/live_zookeeper.json"
+NAMES = {"write": "write", "sync": "sync", "read": "read"}
+OPERATIONS = (
+    Operation("write", near=1, relay=1, quorum=1, kind="write"),
+    Operation("sync", near=1, relay=1, kind="read"),
+    Operation("read", near=1, kind="read"),
+)
+_PORT = 2181
+
+
+class ZooKeeperBench:
+    """The network of an instance with an ensemble on it, as a context; one ensemble at a time."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance, self.wan = instance, network(instance)
+        self.ensemble: ZooKeeperEnsemble | None = None
+        self._classpath = zookeeper_classpath()
+        self._python = python_with("kazoo", "kazoo==2.10.0")
+        self._processes = Processes()
+        self._folder = Path()
+        self._keys = 0
+
+    def __enter__(self) -> Self:
+        self.wan.__enter__()
+        self._folder = Path(tempfile.mkdtemp(prefix="live-zookeeper-"))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._processes.stop_all()
+        self.wan.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def start(self, layout: Layout, leader: str) -> ZooKeeperEnsemble:
+        """Stop the ensemble that runs, and start one under a leader.
+
+        With no data yet, the voter with the largest number is elected: the leader gets it.
+        """
+        if self.ensemble is not None:
+            self.ensemble.stop()
+        voters = [site for site in layout.voters if site != leader]
+        numbered = enumerate((*layout.learners, *voters, leader), 1)
+        rows = tuple(
+            Locality(self.wan.address(site), site, {"id": str(n), "client_port": str(_PORT)})
+            for n, site in numbered
+        )
+        self.ensemble = ZooKeeperEnsemble(
+            self._classpath,
+            Path(tempfile.mkdtemp(dir=self._folder)),
+            Localities(self.instance.sites, rows),
+            self._processes,
+            self.wan.inside,
+        )
+        self.ensemble.form(
+            Deployment.of(
+                "live", dict.fromkeys(layout.voters, 1), dict.fromkeys(layout.learners, 1)
+            )
+        )
+        return self.ensemble
+
+    def closest(self, client: str, sites: Sequence[str]) -> str:
+        """Return the site that is closest to a client."""
+        row = self.instance.client_rtt[self.instance.client_index(client)]
+        return min(sites, key=lambda site: row[self.instance.sites.index(site)])
+
+    def measure(self, sites: Sequence[str], count: int) -> dict[tuple[str, str], list[float]]:
+        """Return latencies in ms by client and operation; each client asks its closest site.
+
+        All clients do the same at a time: a sync waits for writes that are under way.
+        """
+        running = {
+            client: self._client(client, self.closest(client, sites), 60)
+            for client in self.instance.clients
+        }
+        found = {}
+        for process in running.values():
+            self._answer(process)
+        for operation in self.instance.operations:
+            for process in running.values():
+                assert process.stdin is not None
+                process.stdin.write(f"{operation.name} {count}\n")
+                process.stdin.flush()
+            for client, process in running.items():
+                found[client, operation.name] = json.loads(self._answer(process))
+        for process in running.values():
+            process.communicate(timeout=60)
+        return found
+
+    def first_success(self, client: str, site: str) -> float:
+        """Return when a write first succeeds at a site, in seconds since the epoch."""
+        said, _ = self._client(client, site, 90, "until-written").communicate(timeout=120)
+        return float(said)
+
+    @staticmethod
+    def _answer(process: subprocess.Popen[str]) -> str:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line, "a client ended before it answered"
+        return line
+
+    def _client(self, client: str, site: str, seconds: float, *words: str) -> subprocess.Popen[str]:
+        key = self.instance.client_index(client)
+        program = Path(__file__).with_name("client.py")
+        address = self.wan.address(site)
+        process = subprocess.Popen(
+            [
+                *self.wan.inside(client_node(client)),
+                *(self._python, program, address, str(_PORT), str(key), str(seconds), *words),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self._processes.adopt(process)
+        return process
+
+
+def measure(quick: bool) -> Iterator[Row]:
+    """Yield a row per configuration, client and operation, with mean latencies."""
+    instance = azure_part(operations=OPERATIONS)
+    fitted = drawn(instance, 4, 3, seed=3)
+    tried = [planned(instance, 5, 3), planned(instance, 7, 5), drawn(instance, 6, 5, seed=2)]
+    cases = [("fit", fitted, fitted.leaders[:1]), ("test", tried[0], tried[0].leaders[:1])]
+    if not quick:
+        cases = [("fit", fitted, fitted.leaders)]
+        cases += [("test", layout, layout.leaders) for layout in tried]
+    with ZooKeeperBench(instance) as bench:
+        for part, layout, leaders in cases:
+            for leader in leaders:
+                ensemble = bench.start(layout, leader)
+                assert ensemble.leader(layout.voters) == leader
+                model = predicted(instance, leader, layout.voters, layout.replicas)
+                for asked, values in bench.measure(layout.replicas, 8 if quick else 20).items():
+                    yield latency_row(part, layout, leader, asked, model[asked], values)
+
+
+def losses(quick: bool) -> Iterator[Row]:
+    """Yield a row per leader that is killed: who leads then, and the latency of writes.
+
+    Columns: layout, site, expected (the leader by the numbers of servers), after, gap (seconds
+    without a write at a client that asks a server that lives), predicted and measured (ms).
+    """
+    instance = azure_part(operations=OPERATIONS)
+    tried = [planned(instance, 5, 3)] if quick else [planned(instance, 5, 3),
+             planned(instance, 7, 5), drawn(instance, 6, 5, seed=2)]  # fmt: skip
+    with ZooKeeperBench(instance) as bench:
+        for layout in tried:
+            for site in layout.leaders[:1] if quick else layout.leaders[:2]:
+                ensemble = bench.start(layout, site)
+                bench.measure(layout.replicas, 2)
+                rest = [one for one in layout.replicas if one != site]
+                voters = [one for one in layout.voters if one != site]
+                client = instance.clients[0]
+                ensemble.kill(site)
+                happened = time.time()
+                again = bench.first_success(client, bench.closest(client, rest))
+                after = ensemble.leader(voters)
+                expected = _after(instance, layout, site, after)
+                found = bench.measure(rest, 8 if quick else 20)
+                yield {
+                    "layout": layout.name,
+                    "site": site,
+                    "expected": voters[-1],
+                    "after": after,
+                    "gap": round(again - happened, 2),
+                    "predicted": round(float(np.mean(list(expected.values()))), 2),
+                    "measured": round(
+                        float(np.mean([np.mean(found[c, "write"]) for c in instance.clients])), 2
+                    ),
+                    "clients": {
+                        c: [round(expected[c], 2), round(float(np.mean(found[c, "write"])), 2)]
+                        for c in instance.clients
+                    },
+                }
+
+
+def _after(instance: Instance, layout: Layout, lost: str, leader: str) -> dict[str, float]:
+    """Return the latency of writes by client without a site; the quorum stays as it was."""
+    problem, plan = configured(instance, lost, layout.voters, layout.replicas)
+    gone = instance.sites.index(lost)
+    latency = operation_latency(
+        problem.demand,
+        instance.sites.index(leader),
+        [v for v in plan.voters if v != gone],
+        [r for r in plan.replicas if r != gone],
+        quorum_size(problem, plan),
+    )
+    return {client: float(latency[0, c, 0]) for c, client in enumerate(instance.clients)}
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--quick", action="store_true", help="small, and writes nothing")
+
+
+def _run_study(asked: argparse.Namespace) -> int:
+    started = time.monotonic()
+    document: dict[str, object] = {}
+    for name, part in (("rows", measure), ("losses", losses)):
+        rows = []
+        for row in part(asked.quick):
+            rows.append(row)
+            print(row)
+        document[name] = rows
+    seconds = time.monotonic() - started
+    print(f"{seconds:.0f} s", file=sys.stderr)
+    if not asked.quick:
+        document["seconds"] = round(seconds)
+        document["machine"] = machine.describe(["numpy"])
+        document["server"] = _version()
+        save_json(RESULTS, document)
+    return 0
+
+
+def _version() -> str:
+    """Return the versions of the server and of the Java that runs it."""
+    jar = next(Path(zookeeper_classpath()[:-1]).glob("zookeeper-[0-9]*.jar"))
+    java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True).stderr
+    return f"ZooKeeper {jar.stem.removeprefix('zookeeper-')}, {java.splitlines()[0]}"
+
+
+def _losses_table(rows: Sequence[Row], share: float) -> str:
+    """Return a line per loss; `share` are the software's ms of a write."""
+    lines = []
+    for row in rows:
+        model, real = row["predicted"] + share, row["measured"]
+        worst = max(
+            (real / (asked + share) - 1 for asked, real in row["clients"].values()), key=abs
+        )
+        lines.append((
+            row["layout"], f"{row['site']} → {row['after']}",
+            "yes" if row["after"] == row["expected"] else f"no: {row['expected']}",
+            f"{row['gap']:.1f}", f"{model:.1f}", f"{real:.1f}",
+            f"{100 * (real / model - 1):+.1f} %", f"{100 * worst:+.1f} %",
+        ))  # fmt: skip
+    heads = ("layout", "leader killed → elected", "largest number elected", "without service, s",
+             "predicted after, ms", "measured after, ms", "error", "worst client")  # fmt: skip
+    return markdown_table(heads, lines)
+
+
+def _report() -> Mapping[str, str]:
+    document = read_json(RESULTS)
+    rows = document["rows"]
+    return {
+        "zookeeper summary": summary_table(rows, NAMES),
+        "zookeeper configurations": configurations_table(rows, "write"),
+        "zookeeper losses": _losses_table(
+            document["losses"], software_share(rows, ["write"])["write"]
+        ),
+        "zookeeper run": f"{document['server']}; {document['seconds']} s; "
+        f"{sentence(document['machine'])}",
+    }
+
+
+STUDY = Study(
+    __doc__,
+    _add_arguments,
+    _run_study,
+    results=("live_zookeeper.json",),
+    page="docs/benchmarks/live.md",
+    report=_report,
+)
