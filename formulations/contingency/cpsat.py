@@ -337,12 +337,12 @@ class _Leader:
                 voter=alive,
                 empty=self.decisions.empty,
                 slow=[
-                    [model.new_bool_var(f"s{loss.name}{leader}_{i}") for i in range(len(w.balls))]
+                    [model.new_bool_var(f"s{loss.name}{leader}_{i}") for i in range(len(w.rows))]
                     for w in costs.waits
                 ],
             )
             constraints.chains(model, view, costs, search.check_time)
-            constraints.waits(model, view, problem, costs)
+            constraints.waits(model, view, costs)
             row = model.add(self.rounding.expression(view, costs, factor) <= bound)
             if elected is not None:
                 row.only_enforce_if(elected[leader])

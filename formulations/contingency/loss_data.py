@@ -68,6 +68,7 @@ def terms_after(problem: Problem, contingency: Contingency, loss: Loss) -> LossT
         classes=flow_classes(clients),
         radii=radii,
         direct={int(leader): float(direct[leader]) for leader in voters},
+        led={},
         loss=loss,
         after=demand,
     )

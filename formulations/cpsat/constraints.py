@@ -10,6 +10,7 @@ import numpy as np
 
 from formulations.cpsat.integer_costs import LIMIT, LeaderCosts
 from formulations.cpsat.variables import LeaderVariables
+from placement.evaluation.wait_rows import RoleRow
 from placement.model.configuration import Configuration
 from placement.model.constraints import GroupRule
 from placement.problem import Problem
@@ -37,7 +38,7 @@ def add_all(
         diversity(model, variables.voter if group.role == "voters" else variables.replica, group)
     _budget(model, variables, problem, costs.leader)
     chains(model, variables, costs, check_time)
-    waits(model, variables, problem, costs)
+    waits(model, variables, costs)
 
 
 def _counts(model: cp_model.CpModel, variables: LeaderVariables, problem: Problem) -> None:
@@ -163,16 +164,25 @@ def chains(
             before = literal
 
 
-def waits(
-    model: cp_model.CpModel, variables: LeaderVariables, problem: Problem, costs: LeaderCosts
-) -> None:
-    """Within the i-th radius lie m voters, unless slow[i]; what is slow at i is slow before."""
+def waits(model: cp_model.CpModel, variables: LeaderVariables, costs: LeaderCosts) -> None:
+    """Let the answers of a wait lie within the i-th radius, unless slow[i]; slow[i] is nested."""
     for wait, slow in zip(costs.waits, variables.slow, strict=True):
-        for i, (ball, literal) in enumerate(zip(wait.balls, slow, strict=True)):
-            inside = _sum([variables.voter[int(site)] for site in ball])
-            model.add(inside >= problem.rules.quorum).only_enforce_if(~literal)
+        for i, (rows, literal) in enumerate(zip(wait.rows, slow, strict=True)):
+            for row in rows:
+                model.add(_answers(variables, row) >= row.least).only_enforce_if(~literal)
             if i:
                 model.add_implication(literal, slow[i - 1])
+        for row in wait.always:
+            model.add(_answers(variables, row) >= row.least)
+
+
+def _answers(variables: LeaderVariables, row: RoleRow) -> cp_model.LinearExpr:
+    """Return Σ a_r voter[r] + Σ b_r replica[r]."""
+    from ortools.sat.python import cp_model
+
+    given = [(variables.voter[site], factor) for site, factor in row.voters.items()]
+    given += [(variables.replica[site], factor) for site, factor in row.replicas.items()]
+    return cp_model.LinearExpr.weighted_sum([one for one, _ in given], [a for _, a in given])
 
 
 def forbid(

@@ -16,6 +16,7 @@ import numpy as np
 
 from placement.checks import FloatArray, IntArray
 from placement.evaluation.score import closest_first
+from placement.evaluation.wait_rows import LeaderWait, RoleRow, leader_waits
 from placement.problem import Problem
 
 __all__ = ["LIMIT", "Chain", "Integers", "LeaderCosts", "Waits", "leader_costs", "to_integers"]
@@ -47,18 +48,21 @@ class Chain:
 
 @dataclass(frozen=True, eq=False)
 class Waits:
-    """Cost of a quorum in one scenario, by the radius within which its votes lie.
+    """Cost of a wait in one scenario, by the radius within which the answers lie.
 
     Attributes
     ----------
-    balls
-        For every radius but the last, the sites that may vote within it.
+    rows
+        For every radius but the last, what the roles must hold so that it is long enough.
     cost
-        D_k·ρ of each radius, ms·operations, shape (len(balls) + 1,).
+        D_k·ρ of each radius, ms·operations, shape (len(rows) + 1,).
+    always
+        What they must hold so that the last radius is; nothing for a quorum, which always is.
     """
 
-    balls: tuple[IntArray, ...]
+    rows: tuple[tuple[RoleRow, ...], ...]
     cost: FloatArray
+    always: tuple[RoleRow, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,11 +74,11 @@ class LeaderCosts:
     leader
         Site index.
     direct
-        Σ_kc G·d(c, ℓ), paid whatever else is decided.
+        Σ_kc G·d(c, ℓ) and the constants of operations, paid whatever else is decided.
     chains
         One per client (and scenario) with A or B above zero.
     waits
-        One per scenario with D above zero.
+        One per scenario with D above zero, and one per scenario and further wait of the leader.
     money
         cost_weight · price of a replica at each site, shape (sites,).
     floor
@@ -116,21 +120,24 @@ class Integers:
 def leader_costs(problem: Problem, leader: int) -> LeaderCosts:
     """Collect what every decision costs when `leader` leads.
 
-    Where too few sites may hold a replica or vote, the floor is infinite and there is no term.
+    Where too few sites may hold a replica, vote or answer a wait, the floor is infinite and there
+    is no term.
 
     Notes
     -----
     O(K·C·S log S) for K scenarios.
     """
     demand, rules = problem.demand, problem.rules
-    if rules.may_hold.sum() < rules.replicas_min or rules.may_vote.sum() < rules.voters:
+    led = list(leader_waits(demand, rules, leader).values())
+    too_few = rules.may_hold.sum() < rules.replicas_min or rules.may_vote.sum() < rules.voters
+    if too_few or not all(wait.radii for wait in led):
         return LeaderCosts(leader, 0.0, (), (), np.zeros(len(rules.may_hold)), math.inf)
     certain = rules.must_hold.copy()
     certain[leader] = True
     # Fewer sites than this many lie outside a chain that is still empty: it can't stay so.
     longest = int(rules.may_hold.sum()) - rules.replicas_min + 1
-    chains, waits = [], []
-    direct = 0.0
+    chains, waits = [], [_of_leader_wait(wait) for wait in led]
+    direct = demand.constant
     for k in range(demand.scenarios):
         rtt, to_leader = demand.client_rtt[k], demand.site_rtt[k][:, leader]
         direct += float(demand.direct[k] @ rtt[:, leader])
@@ -156,11 +163,12 @@ def leader_costs(problem: Problem, leader: int) -> LeaderCosts:
 
 
 def _waits(problem: Problem, rtt: FloatArray, weight: float) -> Waits:
-    """Radii that the m-th answer can have, and the balls that decide which it is."""
+    """Radii that the m-th answer can have, and the rows that decide which it is."""
     rules = problem.rules
     voters = np.nonzero(rules.may_vote)[0]
     spare = rules.voters - rules.quorum
-    balls, radii = [], []
+    rows: list[tuple[RoleRow, ...]] = []
+    radii = []
     for radius in np.unique(rtt[voters]):
         ball = voters[rtt[voters] <= radius]
         if len(ball) < rules.quorum:
@@ -168,8 +176,13 @@ def _waits(problem: Problem, rtt: FloatArray, weight: float) -> Waits:
         radii.append(radius)
         if len(voters) - len(ball) <= spare:
             break  # for any other voters, m of the voters lie within
-        balls.append(ball)
-    return Waits(tuple(balls[: len(radii) - 1]), weight * np.array(radii))
+        rows.append((RoleRow(dict.fromkeys(ball.tolist(), 1), {}, rules.quorum),))
+    return Waits(tuple(rows[: len(radii) - 1]), weight * np.array(radii))
+
+
+def _of_leader_wait(wait: LeaderWait) -> Waits:
+    """Return the cost of a wait beside the rounds of votes; one that lasts at most so long."""
+    return Waits(wait.rows[:-1], wait.rounds * np.array(wait.radii), wait.rows[-1])
 
 
 def to_integers(costs: LeaderCosts, incumbent: float = math.inf) -> Integers:

@@ -25,6 +25,7 @@ from formulations.solvers.cpsat import CpSatResult, new_solver, run_solver
 from formulations.solvers.statuses import Verdict
 from placement.errors import LimitError, PlacementError, SolverError
 from placement.evaluation.voter_choice import best_voters
+from placement.evaluation.wait_rows import no_rows
 from placement.feasibility.feasible_plans import find_feasible, violations
 from placement.methods import Method, Options, Progress, Setting, available, load_method, run
 from placement.model.configuration import Configuration
@@ -354,7 +355,7 @@ def _confirm_infeasible(search: _LeaderByLeader) -> None:
             f"infeasible by CP-SAT's word alone: the complete search gave up ({error})"
         )
         return
-    if found is not None:
+    if found is not None and math.isfinite(objective_value(search.problem, found)):
         raise SolverError(f"CP-SAT finds no plan, but here is one: {found}")
 
 
@@ -363,7 +364,8 @@ METHOD = Method(
     call=solve,
     summary="one constraint-programming model per leader (OR-Tools CP-SAT), whole numbers only",
     exact=True,
-    objectives=("mean", "contingency"),
+    refuses=lambda problem: no_rows(problem.demand),
+    objectives=("mean", "contingency", "waits"),
     settings={
         "start": Setting(
             "best-of",

@@ -27,8 +27,8 @@ class LeaderVariables:
     empty
         By set of sites: true when none of them holds a replica.
     slow
-        Per scenario with transactions: element i is true when the votes of a quorum do not all lie
-        within the i-th radius.
+        Per wait of the leader: element i is true when its answers do not all lie within the i-th
+        radius.
     """
 
     replica: dict[int, cp_model.IntVar]
@@ -74,7 +74,7 @@ def create(model: cp_model.CpModel, problem: Problem, costs: LeaderCosts) -> Lea
             if rules.may_vote[site]
         },
         slow=[
-            [model.new_bool_var(f"slow{k}_{i}") for i in range(len(wait.balls))]
+            [model.new_bool_var(f"slow{k}_{i}") for i in range(len(wait.rows))]
             for k, wait in enumerate(costs.waits)
         ],
     )

@@ -152,6 +152,8 @@ class CuttingRounds:
             dearer = "votes" in self.problem.cost_parts and violations(self.problem, named)
             if objective_value(self.problem, named) <= value and not dearer:
                 configuration, value = named, objective_value(self.problem, named)
+        if math.isinf(value):
+            return  # a wait that its roles never end: no plan
         if value < self.value or self.best is None:
             self.best, self.value = configuration, value
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from formulations.milp.recipes import Forwarding, Nearest, Quorum
 from formulations.milp.variables import Affine, ProgramVariables
+from placement.evaluation.wait_rows import RoleRow
 
-__all__ = ["add_forwarding", "add_nearest", "add_quorum"]
+__all__ = ["add_forwarding", "add_leader_waits", "add_nearest", "add_quorum"]
 
 
 def add_nearest(model: Any, variables: ProgramVariables) -> None:
@@ -253,3 +254,43 @@ def _add_members(model: Any, variables: ProgramVariables) -> None:
             )
             if delay.pairs:
                 model.waits.add(Affine.of([q[k]]).minus(delay).expression() >= 0)
+
+
+def add_leader_waits(model: Any, variables: ProgramVariables) -> None:
+    """E_ℓi ≤ y_ℓ, and what the roles hold when the wait of ℓ ends within its i-th radius.
+
+    A row Σ a_r v_r + Σ b_r x_r ≥ n of :mod:`placement.evaluation.wait_rows` becomes
+
+        Σ_{r ≠ ℓ} a_r v_r + Σ_{r ≠ ℓ} b_r x_r  ≥  (n − a_ℓ − b_ℓ) E_ℓi − N (1 − E_ℓi):
+
+    the leader's own part is set aside, as in `NESTED`, and N is what the negative coefficients can
+    come to. The last radius holds whenever ℓ leads: no configuration waits longer.
+    """
+    import pyomo.environ as pyo
+
+    terms, E, y = variables.terms, variables.E, variables.y
+    model.ends_leads, model.answered = pyo.ConstraintList(), pyo.ConstraintList()
+    for (j, k, ell), wait in terms.led.items():
+        for i, rows in enumerate(wait.rows):
+            last = i == len(wait.rows) - 1
+            ended = y[ell] if last else E[j, k, ell, i]
+            if not last:
+                model.ends_leads.add(ended <= y[ell])
+            for row in rows:
+                model.answered.add(_answered(variables, row, ell, ended).expression() >= 0)
+
+
+def _answered(variables: ProgramVariables, row: RoleRow, leader: int, ended: Any) -> Affine:
+    """Return what must be >= 0 so that the row of a leader holds whenever its wait has ended."""
+    rules = variables.terms.problem.rules
+    need, slack = row.least, 0
+    pairs: list[tuple[float, Any]] = []
+    for given, role, most in (
+        (row.voters, variables.v, rules.voters),
+        (row.replicas, variables.x, rules.replicas_max),
+    ):
+        need -= given.get(leader, 0)
+        others = {site: factor for site, factor in given.items() if site != leader}
+        pairs.extend((factor, role[site]) for site, factor in others.items())
+        slack += -sum(sorted(min(factor, 0) for factor in others.values())[:most])
+    return Affine((*pairs, (-(need + slack), ended)), slack)

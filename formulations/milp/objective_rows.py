@@ -15,10 +15,12 @@ def objective(variables: ProgramVariables, scale: float = 1.0) -> Affine:
     Σ_kc A d(c, r) z_cr  +  Σ B d(r, ℓ) F_rℓ  +  Σ_ℓ (Σ_kc G d(c, ℓ)) y_ℓ  +  Σ_k D_k q_k
     +  cost_weight · cost(ℓ, R)
 
-    with the second and fourth term in the variables of the recipe.
+    with the second and fourth term in the variables of the recipe, and further waits of the leader
+    like the fourth.
     """
     weight = variables.terms.problem.rules.cost_weight
     parts = [_near(variables), _relay(variables), _direct(variables), _quorum(variables)]
+    parts.append(_leader_waits(variables))
     if weight:
         parts.append(money(variables).times(weight))
     return Affine.total(parts).times(scale)
@@ -81,3 +83,16 @@ def _quorum(variables: ProgramVariables) -> Affine:
         for (k, ell, j), reached in variables.T.items()
     )
     return Affine(last + saved)
+
+
+def _leader_waits(variables: ProgramVariables) -> Affine:
+    """ρ_I y − Σ_{i<I} (ρ_{i+1} − ρ_i) E_i, each with the rounds of its wait."""
+    led = variables.terms.led
+    last = tuple(
+        (wait.rounds * wait.radii[-1], variables.y[ell]) for (_, _, ell), wait in led.items()
+    )
+    saved = []
+    for (j, k, ell, i), ended in variables.E.items():
+        wait = led[j, k, ell]
+        saved.append((-wait.rounds * (wait.radii[i + 1] - wait.radii[i]), ended))
+    return Affine(last + tuple(saved))

@@ -99,4 +99,5 @@ def _led_by(terms: ProgramData, leader: int) -> ProgramData:
         leaders=(leader,),
         radii={(k, ell): waits for (k, ell), waits in terms.radii.items() if ell == leader},
         direct={leader: terms.direct[leader]},
+        led={key: wait for key, wait in terms.led.items() if key[2] == leader},
     )

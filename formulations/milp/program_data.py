@@ -17,6 +17,7 @@ import numpy.typing as npt
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.evaluation.cost_model import LinearCost, cost_model
 from placement.evaluation.score import closest_first
+from placement.evaluation.wait_rows import LeaderWait, leader_waits
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
 from placement.problem import Problem
@@ -105,7 +106,9 @@ class ProgramData:
         (scenario, leader) -> distinct quorum waits that can occur in ms, ascending. Scenarios
         without transactions, and quorums of one (which cost nothing), have no entries.
     direct
-        Leader -> Σ_kc G d(c, ℓ), ms times operations.
+        Leader -> Σ_kc G d(c, ℓ) and the constants of operations, ms times operations.
+    led
+        (wait, scenario, leader) -> the waits of leaders beside the rounds of votes.
     """
 
     problem: Problem
@@ -116,6 +119,7 @@ class ProgramData:
     classes: tuple[FlowClass, ...]
     radii: Mapping[tuple[int, int], tuple[float, ...]]
     direct: Mapping[int, float]
+    led: Mapping[tuple[int, int, int], LeaderWait]
 
     @property
     def demand(self) -> Demand:
@@ -165,6 +169,12 @@ def program_data(problem: Problem) -> ProgramData:
     leaders = np.nonzero(rules.may_lead)[0]
     if rules.must_vote.sum() == rules.voters:  # the leader is one of the voters
         leaders = leaders[rules.must_vote[leaders]]
+    led: dict[tuple[int, int, int], LeaderWait] = {}
+    if demand.waits:
+        found = {ell: leader_waits(demand, rules, ell) for ell in leaders.tolist()}
+        ends = [all(wait.radii for wait in waits.values()) for waits in found.values()]
+        leaders = leaders[np.array(ends, dtype=bool)]
+        led = {(*key, ell): found[ell][key] for ell in leaders.tolist() for key in found[ell]}
     keep = max(1, len(holders) - rules.replicas_min + 1)
     clients = client_rows(demand, holders, keep, rules.must_hold, leaders)
     model = cost_model(problem.instance) if "near reads" in problem.cost_parts else None
@@ -186,7 +196,8 @@ def program_data(problem: Problem) -> ProgramData:
         clients=tuple(clients),
         classes=flow_classes(clients),
         radii=radii,
-        direct={int(leader): float(direct[leader]) for leader in leaders},
+        direct={int(leader): float(direct[leader]) + demand.constant for leader in leaders},
+        led=led,
     )
 
 

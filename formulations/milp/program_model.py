@@ -13,7 +13,12 @@ from formulations.milp.constraints import (
     add_leader_prices,
     add_roles,
 )
-from formulations.milp.latency_rows import add_forwarding, add_nearest, add_quorum
+from formulations.milp.latency_rows import (
+    add_forwarding,
+    add_leader_waits,
+    add_nearest,
+    add_quorum,
+)
 from formulations.milp.objective_rows import objective
 from formulations.milp.program_data import ProgramData
 from formulations.milp.recipes import Nearest, Rows
@@ -95,6 +100,7 @@ def mass_of(terms: ProgramData, rows: Rows) -> float:
     chain = rows.nearest is Nearest.CHAIN
     served = sum(len(row.serving) if chain else 1 for row in terms.clients)
     radii = sum(len(waits) for waits in terms.radii.values())
+    radii += sum(len(wait.radii) for wait in terms.led.values())
     domains = sum(len(group.names) for group in rules.groups)
     flows = len(terms.clients) + len(terms.classes)
     roles = 2 * rules.replicas_max + 2 * rules.voters + 1 + (rules.quorum + 1) * scenarios
@@ -112,6 +118,7 @@ def add_rows(model: Any, variables: ProgramVariables, step: Step = no_step) -> N
         add_nearest,
         add_forwarding,
         add_quorum,
+        add_leader_waits,
     ):
         step()
         add(model, variables)

@@ -4,11 +4,11 @@ Every term of Eq. 1 is non-negative, so a few minima over single choices bound t
 
     b_ℓ = Σ_kc [ G d(c,ℓ) + min_{r ⪯_c ℓ} (A d(c,r) + B d(r,ℓ)) ] + Σ_k D_k ρ_ℓ1 + weight · cost_ℓ
 
-with ρ_ℓ1 the smallest quorum wait and cost_ℓ the price of the cheapest replicas that ℓ could have.
-A choice is left out when b_ℓ, with the minimum it replaces taken out and its own cost put in,
-exceeds the objective U of a known configuration for every leader that remains. Whatever is left
-out occurs in no configuration better than U, nor in one equal to it: the comparison leaves a
-relative 1e-9.
+with ρ_ℓ1 the smallest quorum wait (further waits of the leader count in the same way) and cost_ℓ
+the price of the cheapest replicas that ℓ could have. A choice is left out when b_ℓ, with the
+minimum it replaces taken out and its own cost put in, exceeds the objective U of a known
+configuration for every leader that remains. Whatever is left out occurs in no configuration better
+than U, nor in one equal to it: the comparison leaves a relative 1e-9.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 
 from formulations.milp.program_data import ProgramData, flow_classes, guarded_sites
 from placement.checks import FloatArray
+from placement.evaluation.wait_rows import least_wait
 
 __all__ = ["leader_bounds", "reduce_terms", "static_bound"]
 
@@ -63,7 +64,8 @@ def leader_bounds(terms: ProgramData) -> dict[int, float]:
             others = np.sort(prices[holders[holders != leader]])[: rules.replicas_min - 1]
             money = rules.cost_weight * float(prices[leader] + others.sum())
         served = float(_served(terms, leader)[1].sum())
-        bounds[leader] = terms.direct[leader] + served + float(waits) + money
+        led = least_wait([wait for (_, _, ell), wait in terms.led.items() if ell == leader])
+        bounds[leader] = terms.direct[leader] + served + float(waits) + led + money
     return bounds
 
 
@@ -117,4 +119,5 @@ def reduce_terms(terms: ProgramData, cutoff: float) -> ProgramData:
         classes=flow_classes(clients),
         radii=radii,
         direct={leader: terms.direct[leader] for leader in leaders},
+        led={key: wait for key, wait in terms.led.items() if key[2] in leaders},
     )

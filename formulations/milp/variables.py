@@ -12,6 +12,7 @@ F           class, site, leader          share of the class' forwarded operation
 f           client i, site, leader       client i is served here and ℓ leads, in [0, 1]
 t           scenario, leader, j          ℓ leads and waits its j-th radius (binary)
 T           scenario, leader, j          ℓ leads and waits its j-th radius or less (binary)
+E           wait, scenario, leader, i    ℓ leads and its wait ends within its i-th radius (binary)
 u           leader, site                 ℓ leads and the site votes, in [0, 1]
 g           scenario, leader, site       ℓ leads and waits for the site's vote (binary)
 q           scenario                     quorum wait, in units of the longest possible one
@@ -33,6 +34,7 @@ import numpy as np
 from formulations.milp.program_data import ProgramData
 from formulations.milp.recipes import Forwarding, Nearest, Quorum, Rows
 from placement.evaluation.score import nearest, quorum_latency
+from placement.evaluation.wait_latency import wait_latency
 from placement.model.configuration import Configuration
 
 __all__ = ["Affine", "ProgramVariables", "assign", "declare"]
@@ -97,6 +99,7 @@ class ProgramVariables:
     f: Any
     t: Any
     T: Any
+    E: Any
     u: Any
     g: Any
     q: Any
@@ -194,6 +197,11 @@ def declare(model: Any, terms: ProgramData, rows: Rows) -> ProgramVariables:
         ),
         t=add("t", slots if quorum is Quorum.RADIUS else [], pyo.Binary),
         T=add("T", inner if nested else [], step),
+        E=add(
+            "E",
+            [(*key, i) for key, wait in terms.led.items() for i in range(len(wait.radii) - 1)],
+            pyo.Binary,
+        ),
         u=add(
             "u",
             [
@@ -288,6 +296,10 @@ def assign(variables: ProgramVariables, configuration: Configuration) -> None:
     for (k, ell, j), reached in variables.T.items():
         hit = ell == leader and terms.radii[k, ell][j] >= waits[k]
         reached.set_value(int(hit))
+    ended = _ends(variables, configuration)
+    for (j, k, ell, i), reached in variables.E.items():
+        hit = ell == leader and terms.led[j, k, ell].radii[i] >= ended[j, k]
+        reached.set_value(int(hit))
     for (ell, r), vote in variables.u.items():
         vote.set_value(int(ell == leader and r in voters))
     for k, q in variables.q.items():
@@ -306,3 +318,19 @@ def assign(variables: ProgramVariables, configuration: Configuration) -> None:
         group_rule = rules.groups[n]
         members = voters if group_rule.role == "voters" else replicas
         covered.set_value(int(d in group_rule.labels[list(members)]))
+
+
+def _ends(
+    variables: ProgramVariables, configuration: Configuration
+) -> dict[tuple[int, int], float]:
+    """Return how long each wait beside the rounds of votes lasts, by (wait, scenario)."""
+    demand, rules = variables.terms.demand, variables.terms.problem.rules
+    leader = np.array([configuration.leader], dtype=np.intp)
+    lasts = {}
+    for j, k in {key[:2] for key in variables.terms.led}:
+        world = (demand.waits[j], demand.client_rtt[k], demand.site_rtt[k])
+        voters, replicas = np.array([configuration.voters]), np.array([configuration.replicas])
+        near = leader[np.newaxis]  # no part of a leader's wait
+        long = wait_latency(*world, leader, voters, replicas, near, rules.quorum)
+        lasts[j, k] = float(long[0, 0])
+    return lasts

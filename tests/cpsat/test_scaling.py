@@ -48,9 +48,9 @@ def whole_objective(problem, costs, integers, configuration):
             if site in configuration.replicas
         )
     for wait, whole in zip(costs.waits, integers.waits, strict=True):
-        inside = [len(set(ball.tolist()) & set(configuration.voters)) for ball in wait.balls]
+        inside = [len({*row.voters} & {*configuration.voters}) for (row,) in wait.rows]
         reached = [i for i, count in enumerate(inside) if count >= problem.rules.quorum]
-        total += int(whole[reached[0] if reached else len(wait.balls)])
+        total += int(whole[reached[0] if reached else len(wait.rows)])
     return total + sum(int(integers.money[site]) for site in configuration.replicas)
 
 
@@ -132,7 +132,7 @@ def test_coefficients_stay_below_the_limit(problem):
                 leader,
                 costs.direct * factor,
                 tuple(type(c)(c.sites, c.cost * factor) for c in costs.chains),
-                tuple(type(w)(w.balls, w.cost * factor) for w in costs.waits),
+                tuple(type(w)(w.rows, w.cost * factor) for w in costs.waits),
                 costs.money * factor,
                 costs.floor * factor,
             )
