@@ -1,18 +1,18 @@
 """Fleets on a cluster: recorded batch times, and the bookkeeping of a master and its workers.
 
-    python -m benchmarks run fleet.cluster [--sizes 1000 2000 4000] [--simulate 10000 1000000]
+    python -m benchmarks run fleet.cluster [--sizes 4000 8000 16000] [--simulate 10000 1000000]
 
 *Recorded.* Fleets of different databases at 48 sites are planned in one process. The CPU time of
-every batch of 250 databases is recorded, and of all that a master does: linear programs, new
-columns, bounds, and the plan at the end. Answers are pickled and unpickled as they would be on the
-wire, which is counted with the master.
+every batch of 250 databases is recorded, and of all that a master does: the linear programs of the
+sample and of the blocks, new columns, bounds, and the plan at the end. Answers are pickled and
+unpickled as they would be on the wire, which is counted with the master.
 
 *Simulated.* A larger fleet has as many rounds, and batches that take the recorded times of the
 same round. The master sends each worker a batch, keeps the next ones ready, and takes in one answer
 after another; it alone computes between two rounds. So workers wait for the slowest of a round and
 for the master, as they would. The time of the master for an answer is the recorded one.
 
-*Extrapolated.* No linear program with a million databases is solved here. The time of the master
+*Extrapolated.* A million databases are not planned here. The time of the master
 between two rounds grows with a power of the number of databases, which is fitted to the recorded
 fleets and stands in the results. The plan at the end is taken to grow in proportion to the fleet.
 The sample that gives the first prices has a thousand databases, however many there are.
@@ -38,6 +38,7 @@ from benchmarks.harness.study import Study
 from formulations.fleet.column_generation import FleetSearch, solve_with_pricer
 from formulations.fleet.price_member import PricedMember, price_member
 from formulations.fleet.pricing import Pricer
+from formulations.fleet.pricing_workers import BATCH, batches_of
 from placement.checks import FloatArray
 from placement.fleet import FleetPlan, SharedRows, synthetic_fleet
 from placement.overtime.replay.generated_fleets import client_ground
@@ -45,9 +46,6 @@ from placement.overtime.replay.generated_fleets import client_ground
 __all__ = ["STUDY", "Pass", "Record", "Simulated", "record", "simulate"]
 
 FILE = RESULTS / "fleet_cluster.json"
-
-_BATCH = 250
-"""Databases of a batch."""
 
 _SITES = "azure"
 """Bundled data set with 48 sites."""
@@ -121,9 +119,11 @@ class _RecordingPricer(Pricer):
         began = time.process_time()
         one = Pass(before=began - self.recorder.ended, sample=self.sample)
         members = self._rows.fleet.members
-        for first in range(0, len(members), _BATCH):
+        batches = batches_of(len(members))
+        of_batch = np.broadcast_to(prices, (len(batches), len(self._rows.capacity)))
+        for (first, last), own in zip(batches, of_batch, strict=True):
             start = time.process_time()
-            batch = [price_member(self._rows, m, prices) for m in members[first : first + _BATCH]]
+            batch = [price_member(self._rows, member, own) for member in members[first:last]]
             worked = time.process_time()
             one.batches.append(worked - start)
             answer: list[PricedMember] = pickle.loads(pickle.dumps(batch))
@@ -198,7 +198,7 @@ def simulate(recorded: Record, databases: int, workers: int, growth: float = 1.0
         between = one.before * (1.0 if one.sample else scale**growth)
         times = np.array(one.batches)
         if not one.sample:
-            times = np.resize(times, -(-databases // _BATCH))  # the recorded ones again and again
+            times = np.resize(times, -(-databases // BATCH))  # the recorded ones again and again
         now += between
         for arrival in _arrivals(now, times.tolist(), workers):
             now = max(now, arrival) + one.answer
@@ -229,8 +229,8 @@ def _growth(records: Sequence[Record]) -> float:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--sizes", nargs="+", type=int, default=[1_000, 2_000, 4_000], metavar="N",
-        help="databases of the recorded fleets (default 1000 2000 4000)",
+        "--sizes", nargs="+", type=int, default=[4_000, 8_000, 16_000], metavar="N",
+        help="databases of the recorded fleets (default 4000 8000 16000)",
     )  # fmt: skip
     parser.add_argument(
         "--simulate", nargs="+", type=int, default=[10_000, 100_000, 1_000_000], metavar="N",

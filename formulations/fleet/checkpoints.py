@@ -8,7 +8,8 @@ ends with the same plan to the last bit.
 ==============================  ====================================================================
 ``search.json``                 the question and settings, as a digest, and versions
 ``pass-0007-00250.json``        answers from database 250 on, of the pass at the prices of a digest
-``pass-0007.json``              the prices of a pass, written when all of its answers are there
+``pass-0007.json``              the prices of a pass, one row or one for each batch, written when
+                                all of its answers are there
 ``sample/``                     the same of the sample that gives the first prices
 ==============================  ====================================================================
 
@@ -134,7 +135,8 @@ class Checkpoint:
         """Keep the prices of a pass all of whose answers are kept."""
         name = f"pass-{number:04}.json"
         if not (self._folder / name).exists():
-            self._write(name, {"prices": [each.hex() for each in prices.tolist()]})
+            rows = np.atleast_2d(prices).tolist()  # one, or one for each batch
+            self._write(name, {"prices": [[each.hex() for each in row] for row in rows]})
 
     def _write(self, name: str, document: dict[str, object]) -> None:
         write_file(self._folder / name, json.dumps(document).encode(), force=True)

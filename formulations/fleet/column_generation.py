@@ -1,7 +1,8 @@
 """Column generation for fleets: prices of the shared limits, a proven bound, and a plan.
 
 1. Every database alone, at prices of zero: the first bound, and the first columns. A large fleet
-   then takes its first prices from a sample of its databases.
+   then goes another way (:mod:`formulations.fleet.large_fleet`); only where that leaves too large a
+   gap, or no plan, do the next steps follow.
 2. The master problem over the columns (:mod:`formulations.fleet.column_pool`) gives new prices.
    They are smoothed with the prices of the best bound, which keeps them from jumping; the smoothed
    ones are dropped for a round where they bring no better column.
@@ -26,13 +27,15 @@ import numpy as np
 
 from formulations.fleet.checkpoints import Checkpoint
 from formulations.fleet.column_pool import ColumnPool, MasterResult
+from formulations.fleet.large_fleet import LargeFleet, sample_of
 from formulations.fleet.price_member import PricedMember
 from formulations.fleet.pricing import Pricer, lagrangean_bound
 from formulations.fleet.rounding import round_master
-from placement.checks import FloatArray
+from placement.checks import FloatArray, IntArray
 from placement.fleet.fleet_plan import (
     FleetPlan,
     NoFleetPlan,
+    Placed,
     Shortage,
     shortage_reasons,
     worst_value,
@@ -41,7 +44,7 @@ from placement.fleet.fleet_problem import FleetMember, FleetProblem
 from placement.fleet.shared_rows import SharedRows
 from placement.status import Termination, end_early, relative_gap
 
-__all__ = ["FleetSearch", "solve_fleet", "solve_with_pricer"]
+__all__ = ["FleetSearch", "Generation", "solve_fleet", "solve_with_pricer"]
 
 _SMOOTHING = 0.5
 """Part of the prices of the best bound in the next prices."""
@@ -57,11 +60,8 @@ _SHARE_OF_GAP = 0.25
 """Part of the wanted gap that is left to the relaxation; the rest is for rounding."""
 
 
-_SAMPLE = 1000
-"""Databases in the sample that gives the first prices."""
-
-_LARGE_FLEET = 3 * _SAMPLE
-"""Different databases from which on a sample is worth its time."""
+_LARGE_FLEET = 3000
+"""Different databases from which on a sample gives the prices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,8 @@ def solve_fleet(
     Notes
     -----
     Each round takes one call of the exact search for each database (about a millisecond at 48
-    sites) and one linear program with a row for each database and each shared limit.
+    sites) and linear programs with a row for each database and each shared limit. From 3,000
+    different databases on there is a program for each 2,500 of them in place of one for all.
     """
     settings = FleetSearch() if settings is None else settings
     rows = SharedRows(fleet)
@@ -151,13 +152,35 @@ def solve_with_pricer(
     settings
         Limits of the search; its `processes` are not looked at.
     """
-    return _Generation(rows, pricer, settings).run()
+    return Generation(rows, pricer, settings).run()
 
 
-class _Generation:
-    """State and steps of the search; :func:`solve_with_pricer` is its only user."""
+class Generation:
+    """State and steps of the search of :func:`solve_with_pricer`, or of that for a sample.
 
-    def __init__(self, rows: SharedRows, pricer: Pricer, settings: FleetSearch) -> None:
+    Parameters
+    ----------
+    rows
+        The shared limits.
+    pricer
+        Prices the databases of these rows.
+    settings
+        Limits of the search.
+    copies
+        Of each database, shape (members,); None: those of the fleet. In a sample each database
+        stands for many.
+    worst
+        A value that no plan exceeds; None: that of the fleet.
+    """
+
+    def __init__(
+        self,
+        rows: SharedRows,
+        pricer: Pricer,
+        settings: FleetSearch,
+        copies: FloatArray | None = None,
+        worst: float | None = None,
+    ) -> None:
         self.rows = rows
         self.fleet = rows.fleet
         self.pricer = pricer
@@ -172,6 +195,12 @@ class _Generation:
         self.alone: tuple[float, ...] = ()
         self.penalty: FloatArray = np.zeros(len(rows.capacity))
         self.termination = Termination.FINISHED
+        own = [member.copies for member in self.fleet.members]
+        self.copies = np.array(own, dtype=np.float64) if copies is None else copies
+        self.room = rows.capacity
+        self.worst = worst_value(self.fleet) if worst is None else worst
+        self.placed: list[list[Placed]] | None = None
+        self.value = math.inf
 
     def run(self) -> FleetPlan | NoFleetPlan:
         """Generate columns until the gap is small, then round."""
@@ -190,45 +219,61 @@ class _Generation:
                     oversize=tuple(member.name for member in misfits),
                 )
             if len(self.fleet.members) >= _LARGE_FLEET:
-                self.price(self.sampled_prices())
-            self.generate()
+                self.plan_large(alone)
+            if self.termination is Termination.FINISHED and not self.is_good():
+                self.generate()
         self.pool.drop_unfinished()
         return self.conclude()
 
     def begin(self) -> list[PricedMember]:
         """Price every database alone, and set the scales of the master."""
         alone = self.price(self.prices)
-        self.unit = max(self.bound / self.fleet.databases, 1e-12)
+        self.unit = max(self.bound / float(self.copies.sum()), 1e-12)
         self.penalty = 0.3 * max(self.bound, 1e-12) / np.maximum(self.rows.capacity, 1.0)
         self.alone = tuple(each.least for each in alone)
         return alone
 
-    def sampled_prices(self) -> FloatArray:
-        """Return the best prices for a sample of the databases, each in place of several.
+    def plan_large(self, alone: list[PricedMember]) -> None:
+        """Find prices and a plan without a linear program over all databases."""
+        large = LargeFleet(self, alone)
+        self.master = large.last_pass()
+        if not large.fits():
+            sample, chosen, weights = sample_of(self, large.columns)
+            rows = SharedRows(sample)
+            left = self.deadline - time.perf_counter()
+            settings = dataclasses.replace(self.settings, seconds=left, listen=None)
+            with self.pricer.for_rows(rows) as pricer:
+                search = Generation(rows, pricer, settings, weights, self.worst)
+                search.begin()
+                large.correct_prices(search, chosen)
+            if self.bound > self.worst:
+                return
+            large.vary_prices()
+            large.balance()
+            self.master = large.place()
+        self.round(self.master, parts=False)
 
-        Any prices prove a bound. These are close to the best ones, and save most of the rounds with
-        all databases.
-        """
-        rng = np.random.default_rng(self.settings.seed)
-        members = self.fleet.members
-        chosen = np.sort(rng.choice(len(members), _SAMPLE, replace=False)).tolist()
-        each = round(self.fleet.databases / sum(members[one].copies for one in chosen))
-        sample = FleetProblem(
-            [
-                dataclasses.replace(members[one], copies=each * members[one].copies)
-                for one in chosen
-            ],
-            dataclasses.replace(self.fleet.limits, apart=()),
+    def round(self, master: MasterResult, *, parts: bool = True) -> None:
+        """Make a plan of the weights of a master, and keep it when it is the best so far."""
+        placed, self.termination = round_master(
+            self.pool,
+            master,
+            self.bound,
+            self.settings,
+            self.unit,
+            self.deadline,
+            self.termination,
+            parts=parts,
         )
-        rows = SharedRows(sample)
-        left = self.settings.seconds - (time.perf_counter() - self.started)
-        settings = dataclasses.replace(self.settings, seconds=left, listen=None)
-        with self.pricer.for_rows(rows) as pricer:
-            search = _Generation(rows, pricer, settings)
-            search.begin()
-            search.generate()
-        found = dict(zip(rows.names, search.prices.tolist(), strict=True))
-        return np.array([found.get(name, 0.0) for name in self.rows.names])
+        if placed is None:
+            return
+        value = FleetPlan(self.fleet, placed).value
+        if value < self.value:
+            self.placed, self.value = placed, value
+
+    def is_good(self) -> bool:
+        """Return whether there is a plan as close to the bound as asked for."""
+        return relative_gap(self.value, self.bound) <= self.settings.gap
 
     def misfit(self, member: FleetMember) -> str:
         """Say of a database that has no configuration alone how many sites are large enough."""
@@ -240,6 +285,14 @@ class _Generation:
 
     def price(self, prices: FloatArray) -> list[PricedMember]:
         """Price all databases, keep their columns, and raise the bound."""
+        priced = self.collect(prices)
+        bound = lagrangean_bound(self.rows, prices, priced, copies=self.copies, room=self.room)
+        if bound > self.bound:
+            self.bound, self.prices = bound, prices
+        return priced
+
+    def collect(self, prices: FloatArray) -> list[PricedMember]:
+        """Price all databases, at prices of their batches if there are some; keep the columns."""
         priced = []
         for member, each in enumerate(self.pricer.price(prices)):
             if self.late():
@@ -247,24 +300,40 @@ class _Generation:
             priced.append(each)
             if each.configuration is not None:
                 self.pool.add(member, each.configuration)
-        bound = lagrangean_bound(self.rows, prices, priced)
-        if bound > self.bound:
-            self.bound, self.prices = bound, prices
         return priced
+
+    def columns_of(self, priced: list[PricedMember]) -> IntArray:
+        """Return the columns of the answers for all databases, shape (members,)."""
+        return np.array(
+            [
+                self.pool.index(member, each.configuration)
+                for member, each in enumerate(priced)
+                if each.configuration is not None
+            ],
+            dtype=np.intp,
+        )
+
+    def change_room(self, room: FloatArray) -> None:
+        """Change what the databases may use; the best prices prove another bound then."""
+        self.bound += float(self.prices @ (self.room - room))
+        self.room = room
+
+    def solve_master(self, deadline: float = math.inf) -> MasterResult:
+        """Solve the master over all columns."""
+        columns = np.arange(len(self.pool))
+        return self.pool.relax(columns, self.copies, self.room, self.penalty, self.unit, deadline)
 
     def generate(self) -> None:
         """Alternate between master and pricing."""
-        worst, raised = worst_value(self.fleet), 0
+        raised = 0
         smoothing = _SMOOTHING
         while True:
-            self.master = master = self.pool.solve(self.penalty, self.unit, self.deadline)
-            self.rounds.append((self.bound, master.value))
-            self.report()
-            wanted = _SHARE_OF_GAP * self.settings.gap
+            self.master = master = self.solve_master(self.deadline)
+            self.note_round(master.value)
             overloaded = bool((master.overload > 1e-9 * np.maximum(self.rows.capacity, 1)).any())
-            if not overloaded and relative_gap(master.value, self.bound) <= wanted:
+            if not overloaded and relative_gap(master.value, self.bound) <= self.share_of_gap:
                 return
-            if self.bound > worst:
+            if self.bound > self.worst:
                 return
             if self.late():
                 raise TimeoutError
@@ -281,12 +350,7 @@ class _Generation:
 
     def improves(self, master: MasterResult, priced: list[PricedMember]) -> bool:
         """Return whether some configuration costs less in the master than its database is worth."""
-        columns = [
-            self.pool.index(member, each.configuration)
-            for member, each in enumerate(priced)
-            if each.configuration is not None
-        ]
-        reduced = self.pool.reduced_costs(master, np.array(columns))
+        reduced = self.pool.reduced_costs(master, self.columns_of(priced))
         return bool((reduced < -_IMPROVES * np.maximum(np.abs(master.worth), self.unit)).any())
 
     @property
@@ -298,12 +362,17 @@ class _Generation:
         """Return whether the time is over."""
         return time.perf_counter() >= self.deadline
 
-    def report(self) -> None:
-        """Tell the listener where the search is."""
+    @property
+    def share_of_gap(self) -> float:
+        """Gap that is left to the relaxation."""
+        return _SHARE_OF_GAP * self.settings.gap
+
+    def note_round(self, value: float) -> None:
+        """Keep bound and value of the relaxation, and tell the listener."""
+        self.rounds.append((self.bound, value))
         if self.settings.listen is not None:
-            value, bound = self.rounds[-1][1], self.rounds[-1][0]
             seconds = time.perf_counter() - self.started
-            self.settings.listen(len(self.rounds), seconds, value, bound)
+            self.settings.listen(len(self.rounds), seconds, value, self.bound)
 
     def conclude(self) -> FleetPlan | NoFleetPlan:
         """Round the last master; say why there is no plan where there is none."""
@@ -311,23 +380,16 @@ class _Generation:
             why = f"stopped ({self.termination}) before every database was priced: no bound yet"
             return NoFleetPlan(self.fleet, False, (why,), termination=self.termination)
         if self.master is None:
-            self.master = self.pool.solve(self.penalty, self.unit)
-        if self.bound > worst_value(self.fleet):
+            self.master = self.solve_master()
+        if self.bound > self.worst:
             return self.no_plan(True)
-        placed, self.termination = round_master(
-            self.pool,
-            self.master,
-            self.bound,
-            self.settings,
-            self.unit,
-            self.deadline,
-            self.termination,
-        )
-        if placed is None:
+        if not self.is_good():
+            self.round(self.master)
+        if self.placed is None:
             return self.no_plan(False)
         return FleetPlan(
             self.fleet,
-            placed,
+            self.placed,
             bound=self.bound,
             prices=self.prices,
             alone=self.alone,

@@ -69,6 +69,7 @@ class ColumnPool:
         self.costs: list[float] = []
         self._known: dict[tuple[int, Configuration], int] = {}
         self._entries: list[tuple[IntArray, FloatArray]] = []
+        self._of_member: list[list[int]] = [[] for _ in rows.fleet.members]
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -86,6 +87,7 @@ class ColumnPool:
         self.costs.append(cost)
         self._entries.append((taken, use[taken]))  # the last list: it counts the columns
         self._known[member, configuration] = len(self) - 1
+        self._of_member[member].append(len(self) - 1)
         return True
 
     def drop_unfinished(self) -> None:
@@ -97,6 +99,19 @@ class ColumnPool:
         """Return the column of a configuration of a database, added where it is new."""
         self.add(member, configuration)
         return self._known[member, configuration]
+
+    def columns_of(self, members: IntArray) -> IntArray:
+        """Return the columns of some databases in ascending order."""
+        found = [column for member in members.tolist() for column in self._of_member[member]]
+        return np.sort(np.array(found, dtype=np.intp))
+
+    def owners(self, columns: IntArray) -> IntArray:
+        """Return the database of each of some columns, shape (columns given,)."""
+        return np.array([self.owner[column] for column in columns.tolist()], dtype=np.intp)
+
+    def costs_of(self, columns: IntArray) -> FloatArray:
+        """Return the objective of each of some columns, shape (columns given,)."""
+        return np.array([self.costs[column] for column in columns.tolist()])
 
     def use(self, columns: IntArray, weights: FloatArray) -> FloatArray:
         """Return what weighted columns use of each row, shape (rows,)."""
@@ -115,6 +130,12 @@ class ColumnPool:
         """Return whether a column uses any of some rows."""
         return bool(rows[self._entries[column][0]].any())
 
+    def relative_sizes(self, columns: IntArray) -> FloatArray:
+        """Return the sum of the parts of all limits that each column takes, shape (given,)."""
+        scale = np.maximum(self.rows.capacity, 1e-300)
+        entries = [self._entries[column] for column in columns.tolist()]
+        return np.array([(use / scale[taken]).sum() for taken, use in entries])
+
     def largest_parts(self) -> FloatArray:
         """Return the largest part of any limit that each column takes, shape (columns,)."""
         scale = np.maximum(self.rows.capacity, 1e-300)
@@ -124,13 +145,7 @@ class ColumnPool:
         """Return objective plus price minus worth of some columns, shape (columns given,)."""
         entries = [self._entries[column] for column in columns.tolist()]
         price = np.array([amount @ master.prices[taken] for taken, amount in entries])
-        worth = master.worth[np.array(self.owner)[columns]]
-        return np.asarray(np.array(self.costs)[columns] + price - worth)
-
-    def solve(self, penalty: FloatArray, unit: float, deadline: float = math.inf) -> MasterResult:
-        """Solve the relaxation of the master over all columns; see :meth:`relax`."""
-        copies = np.array([member.copies for member in self.rows.fleet.members], dtype=np.float64)
-        return self.relax(np.arange(len(self)), copies, self.rows.capacity, penalty, unit, deadline)
+        return np.asarray(self.costs_of(columns) + price - master.worth[self.owners(columns)])
 
     def relax(
         self,
@@ -246,7 +261,7 @@ class ColumnPool:
         builder = Builder()
         shared = len(room)
         scale = np.maximum(self.rows.capacity, 1.0)
-        costs = np.array(self.costs)[columns] / unit
+        costs = self.costs_of(columns) / unit
         chosen = builder.add_columns(costs, np.inf, integer=whole)
         builder.add_rows(-np.inf, room / scale, shared)
         taking = np.flatnonzero(copies)
@@ -259,7 +274,7 @@ class ColumnPool:
             index = np.concatenate([taken for taken, _ in entries])
             amount = np.concatenate([amount for _, amount in entries])
             builder.put(index, np.repeat(chosen, sizes), amount / scale[index])
-        builder.put(place[np.array(self.owner)[columns]], chosen, 1.0)
+        builder.put(place[self.owners(columns)], chosen, 1.0)
         soft = np.isfinite(penalty)
         costs = np.where(soft, penalty, 0.0) * scale
         over = builder.add_columns(costs, np.where(soft, np.inf, 0.0))

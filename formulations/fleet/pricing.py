@@ -20,6 +20,7 @@ from formulations.fleet.pricing_workers import (
     BATCH,
     BatchWorkers,
     DaskWorkers,
+    PricedBatch,
     ProcessWorkers,
     batches_of,
 )
@@ -89,6 +90,7 @@ class Pricer:
     def price(self, prices: FloatArray) -> Iterator[PricedMember]:
         """Yield the answer of each member in order; O(members) calls of the exact search.
 
+        `prices` has shape (rows,), or (batches, rows) where batches have prices of their own.
         Batches are kept in order, so that those of a search that was killed are the first ones.
 
         Raises
@@ -98,24 +100,24 @@ class Pricer:
         """
         number, kept = self._passes, self._checkpoint
         self._passes += 1
-        todo = batches_of(len(self._rows.fleet.members))
-        while kept and todo and (known := kept.load(number, *todo[0], prices)):
+        batches = batches_of(len(self._rows.fleet.members))
+        of_batch = np.broadcast_to(prices, (len(batches), len(self._rows.capacity)))
+        todo = [(*batch, own) for batch, own in zip(batches, of_batch, strict=True)]
+        while kept and todo and (known := kept.load(number, *todo[0])):
             yield from known
             del todo[0]
         if self._workers is None:
-            yield from self._price_here(number, todo, prices)
+            yield from self._price_here(number, todo)
         else:
-            for (first, _), priced in zip(todo, self._workers.run(todo, prices), strict=True):
+            for (first, _, own), priced in zip(todo, self._workers.run(todo), strict=True):
                 if kept:
-                    kept.save(number, first, prices, priced)
+                    kept.save(number, first, own, priced)
                 yield from priced
         if kept:
             kept.finish(number, prices)
 
-    def _price_here(
-        self, number: int, batches: Sequence[tuple[int, int]], prices: FloatArray
-    ) -> Iterator[PricedMember]:
-        for first, last in batches:
+    def _price_here(self, number: int, batches: Sequence[PricedBatch]) -> Iterator[PricedMember]:
+        for first, last, prices in batches:
             priced = []
             for member in self._rows.fleet.members[first:last]:
                 priced.append(price_member(self._rows, member, prices))
@@ -124,17 +126,27 @@ class Pricer:
                 self._checkpoint.save(number, first, prices, priced)
 
 
-def lagrangean_bound(rows: SharedRows, prices: FloatArray, priced: Sequence[PricedMember]) -> float:
+def lagrangean_bound(
+    rows: SharedRows,
+    prices: FloatArray,
+    priced: Sequence[PricedMember],
+    *,
+    copies: FloatArray | None = None,
+    room: FloatArray | None = None,
+) -> float:
     """Return Σ_d copies · least_d − Σ_rows price · capacity, rounded down: a proven bound.
+
+    A sample of a fleet has `copies` that each database stands for, and a `room` in place of the
+    capacities; its number proves nothing of the fleet.
 
     For any prices π >= 0 no plan of the fleet is below it: a plan within the capacities pays at
     most π · capacity, and each database at least its least objective plus price.
     """
-    members = rows.fleet.members
-    terms = [m.copies * each.least for m, each in zip(members, priced, strict=True)]
+    many = [m.copies for m in rows.fleet.members] if copies is None else copies.tolist()
+    terms = [number * each.least for number, each in zip(many, priced, strict=True)]
     if math.inf in terms:
         return math.inf
-    terms += (-prices * rows.capacity).tolist()
+    terms += (-prices * (rows.capacity if room is None else room)).tolist()
     # products, prices of replicas and ways with prices have a few roundings, the sum has one
     error = 64 * np.finfo(np.float64).eps * math.fsum(map(abs, terms))
     return math.fsum(terms) - float(error)

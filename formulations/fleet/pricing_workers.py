@@ -25,7 +25,7 @@ from placement.errors import InputError, MissingDependencyError, SolverError
 from placement.fleet.fleet_problem import FleetProblem
 from placement.fleet.shared_rows import SharedRows
 
-__all__ = ["BATCH", "BatchWorkers", "DaskWorkers", "ProcessWorkers", "batches_of"]
+__all__ = ["BATCH", "BatchWorkers", "DaskWorkers", "PricedBatch", "ProcessWorkers", "batches_of"]
 
 BATCH = 250
 """Databases that a worker prices at a time: some tenths of a second."""
@@ -36,12 +36,14 @@ _MOST_RESTARTS = 3
 _CONNECT_SECONDS = 20.0
 """Time to reach the scheduler of a cluster and one of its workers."""
 
-_Batch = tuple[int, int]
+PricedBatch = tuple[int, int, FloatArray]
+"""Number of the first database, number behind the last, prices of the limits."""
+
 _Answer = Any
 """A future of :mod:`concurrent.futures` or of Dask: they have the methods used here in common."""
 
 
-def batches_of(members: int) -> list[_Batch]:
+def batches_of(members: int) -> list[tuple[int, int]]:
     """Return (number of the first database, number behind the last) of each batch."""
     return [(first, min(first + BATCH, members)) for first in range(0, members, BATCH)]
 
@@ -67,7 +69,7 @@ class BatchWorkers(ABC):
     def close(self) -> None:
         """Let go of what is still asked for, and end."""
 
-    def run(self, batches: Sequence[_Batch], prices: FloatArray) -> Iterator[list[PricedMember]]:
+    def run(self, batches: Sequence[PricedBatch]) -> Iterator[list[PricedMember]]:
         """Yield the answers of batches in their order, with a few batches out at a time.
 
         Raises
@@ -75,7 +77,7 @@ class BatchWorkers(ABC):
         SolverError
             When a worker is lost each time that a batch is sent.
         """
-        waiting: deque[tuple[_Batch, _Answer | None]] = deque()
+        waiting: deque[tuple[PricedBatch, _Answer | None]] = deque()
         left, failures = iter(batches), 0
         while True:
             while len(waiting) < 2 * self.count + 2 and (batch := next(left, None)) is not None:
@@ -85,7 +87,7 @@ class BatchWorkers(ABC):
             try:
                 for place, (batch, asked) in enumerate(waiting):
                     if asked is None:
-                        waiting[place] = batch, self.submit(*batch, prices)
+                        waiting[place] = batch, self.submit(*batch)
                 answer: list[PricedMember] = self._answer_of(waiting[0][1])
             except self.lost as error:
                 failures += 1

@@ -59,6 +59,8 @@ def round_master(
     unit: float,
     deadline: float,
     ended: Termination = Termination.FINISHED,
+    *,
+    parts: bool = True,
 ) -> tuple[list[list[Placed]] | None, Termination]:
     """Return whole numbers of columns for every database (None: none were found), and the end.
 
@@ -80,10 +82,12 @@ def round_master(
         Time of ``time.perf_counter`` at which the plan is no longer improved.
     ended
         Why the search for columns ended.
+    parts
+        Whether the weights split databases; if not, those with a weight stay.
     """
     rounding = _Rounding(pool, master, bound, settings, unit, deadline)
     rounding.termination = ended
-    return rounding.run(), rounding.termination
+    return rounding.run(parts), rounding.termination
 
 
 class _Rounding:
@@ -111,12 +115,16 @@ class _Rounding:
         # an overload of a hundredth of a limit costs a hundredth of the whole value
         self.penalty = max(bound, 1e-12) / np.maximum(pool.rows.capacity, 1.0)
 
-    def run(self) -> list[list[Placed]] | None:
+    def run(self, parts: bool) -> list[list[Placed]] | None:
         """Place whole copies under limits with a margin, then the rest; then improve."""
         if self.termination is Termination.FINISHED:
             with end_early(self):
-                self.place_all()
-                self.polish()
+                if parts:
+                    self.place_all()
+                else:
+                    self.place_rest()
+                if parts or self.is_plan(self.counts):
+                    self.polish()
         self.pool.drop_unfinished()
         if self.termination is not Termination.FINISHED and not self.is_plan(self.counts):
             self.deadline = time.perf_counter() + _LAST_SECONDS
@@ -246,7 +254,7 @@ class _Rounding:
         """Return databases to place again: on limits that are exceeded, dear ones, some others."""
         chosen = np.flatnonzero(counts)
         reduced = self.pool.reduced_costs(self.master, chosen)
-        owner = np.array(self.pool.owner)[chosen]
+        owner = self.pool.owners(chosen)
         paid = np.bincount(owner, reduced * counts[chosen], len(self.members))
         dearest = np.argsort(-paid, kind="stable")[:_PLACED_AGAIN]
         count = min(4 * _PLACED_AGAIN, len(self.members))
@@ -306,7 +314,7 @@ class _Rounding:
     ) -> IntArray:
         """Return the columns of least reduced cost of each of some databases."""
         columns = np.arange(len(self.pool)) if among is None else among
-        owner = np.array(self.pool.owner)[columns]
+        owner = self.pool.owners(columns)
         order = np.lexsort((self.pool.reduced_costs(master, columns), owner))
         starts = np.searchsorted(owner[order], chosen)
         ends = np.minimum(np.searchsorted(owner[order], chosen, "right"), starts + _MOST_COLUMNS)
@@ -347,5 +355,5 @@ class _Rounding:
         """Return the cost of whole columns with the penalties of overloads."""
         chosen = np.flatnonzero(counts)
         beyond = self.pool.use(chosen, counts[chosen]) - self.pool.rows.capacity
-        costs = np.array(self.pool.costs)[chosen]
+        costs = self.pool.costs_of(chosen)
         return float(costs @ counts[chosen] + self.penalty @ np.maximum(beyond, 0.0))

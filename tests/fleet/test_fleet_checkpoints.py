@@ -60,7 +60,7 @@ PHASES = {
     "before the first answer": ("formulations.fleet.pricing", "price_member", 1),
     "in the first pass": ("formulations.fleet.pricing", "price_member", 290),
     "as a file appears": ("pathlib", "Path.replace", 3),
-    "behind the first pass": ("formulations.fleet.column_pool", "ColumnPool.solve", 1),
+    "behind the first pass": ("formulations.fleet.column_pool", "ColumnPool.relax", 1),
     "in a later pass": ("formulations.fleet.pricing", "price_member", 1000),
     "in a later master": ("formulations.fleet.column_pool", "ColumnPool.relax", 4),
     "at the rounding": ("formulations.fleet.column_pool", "ColumnPool.choose", 1),
@@ -210,7 +210,7 @@ def test_a_batch_that_kills_its_worker_each_time_is_an_error() -> None:
     fleet = drawn(20)
     workers = Dying(fleet, 1)
     with pytest.raises(SolverError, match=r"lost 4 times while databases 1 to 20 were priced"):
-        list(workers.run([(0, 20)], np.zeros(3)))
+        list(workers.run([(0, 20, np.zeros(3))]))
     workers.close()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from formulations.fleet import FleetSearch, column_generation, prove_fleet_bound, solve_fleet
+from formulations.fleet import FleetSearch, prove_fleet_bound, solve_fleet
 from formulations.fleet.pricing import price_member
 from formulations.solvers.highs import Guard, run_highs
 from formulations.solvers.program_builder import Builder
@@ -346,22 +346,3 @@ def test_a_plan_is_found_where_integer_programs_over_the_columns_have_none() -> 
     assert isinstance(found, FleetPlan)
     assert not found.violations
     assert found.gap < 0.1
-
-
-def test_prices_of_a_sample_prove_bounds_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Large fleets begin with the prices of a sample: here of half of the databases."""
-    monkeypatch.setattr(column_generation, "_LARGE_FLEET", 4)
-    monkeypatch.setattr(column_generation, "_SAMPLE", 2)
-    solved = 0
-    for seed in range(400, 400 + examples(75)):
-        fleet = drawn_fleet(seed)
-        if len(fleet.members) < 4 or optimum(fleet) == math.inf:
-            continue
-        found = solve_fleet(fleet, FleetSearch(gap=1e-3))
-        if isinstance(found, FleetPlan):
-            best = optimum(fleet)
-            assert found.bound <= best * (1 + 1e-9) + 1e-9
-            assert found.value >= best * (1 - 1e-9)
-            assert not found.violations
-            solved += 1
-    assert solved >= 2

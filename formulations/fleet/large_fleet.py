@@ -1,0 +1,263 @@
+"""Plans of large fleets, without a linear program over all databases.
+
+1. The prices of a weighted sample (:mod:`formulations.fleet.weighted_sample`). One pass over all
+   databases at these prices gives a bound, and the use of every limit by all and by the sample.
+   Their difference corrects what the sample may use, and the sample gives better prices: two to
+   four times.
+2. Passes at prices that differ a little from batch to batch. Many databases have two sites that
+   cost them nearly the same, so they need columns for both.
+3. Column generation in blocks of 2,500 databases. Each block has a part of every limit: what its
+   program used of it in the round before, over what all blocks used.
+4. The plan: the blocks in order of size, the largest databases first. Databases that the program of
+   a block splits are placed with the next block, so the last ones split are the smallest.
+
+The bound holds whatever the sample is: any prices prove one. What the master does for a database
+does not grow with their number.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from formulations.fleet.column_pool import MasterResult
+from formulations.fleet.price_member import PricedMember
+from formulations.fleet.pricing_workers import batches_of
+from formulations.fleet.weighted_sample import weighted_sample
+from formulations.solvers.highs import Guard
+from placement.checks import FloatArray, IntArray
+from placement.fleet.fleet_problem import FleetProblem
+from placement.status import relative_gap
+
+if TYPE_CHECKING:
+    from formulations.fleet.column_generation import Generation
+
+__all__ = ["LargeFleet", "sample_of"]
+
+_SAMPLE = 1000
+"""Databases in the sample that gives the prices."""
+
+_BLOCK = 10
+"""Batches of a block: a linear program with 2,500 databases takes some tenths of a second."""
+
+_MOST_CORRECTIONS = 6
+"""Passes over all databases at prices of the sample."""
+
+_LEAST_ROOM = 0.1
+"""Part of a limit that a correction leaves the sample at least."""
+
+_SPREADS = (0.3, 0.1, 0.03)
+"""Relative differences of the prices between batches, a pass for each."""
+
+_MOST_BALANCES = 6
+"""Rounds of column generation in blocks."""
+
+_SMOOTHING = 0.5
+"""Part of the prices of the best bound in the prices of a block."""
+
+_SHARE_OF_GAP = 0.6
+"""Part of the wanted gap that the relaxation in blocks may leave."""
+
+_LARGE_BLOCKS = 2
+"""Blocks whose largest databases are placed whole by an integer program."""
+
+_LARGE = 150
+"""Databases that such a program places whole."""
+
+_MOST_NODES = 20
+"""Nodes of such a program."""
+
+
+def sample_of(search: Generation, alone: IntArray) -> tuple[FleetProblem, IntArray, FloatArray]:
+    """Return the fleet of a sample, its databases by their numbers, and the copies of each.
+
+    Parameters
+    ----------
+    search
+        The search over all databases.
+    alone
+        Column of each database without the others, shape (members,).
+    """
+    fleet = search.fleet
+    size = search.copies * search.pool.relative_sizes(alone)
+    named = {name for group in fleet.limits.apart for name in group}
+    certain = np.array([member.name in named for member in fleet.members])
+    chosen, weights = weighted_sample(size, search.copies, certain, _SAMPLE)
+    sample = FleetProblem([fleet.members[one] for one in chosen.tolist()], fleet.limits)
+    return sample, chosen, weights
+
+
+class LargeFleet:
+    """Search for prices and a plan of a large fleet.
+
+    Parameters
+    ----------
+    search
+        Over all databases; its pool, bound and prices are carried on.
+    alone
+        Answers for every database without the others.
+    """
+
+    def __init__(self, search: Generation, alone: list[PricedMember]) -> None:
+        self.search, self.pool = search, search.pool
+        self.copies, self.capacity = search.copies, search.rows.capacity
+        self.columns = search.columns_of(alone)
+        self.size = self.pool.relative_sizes(self.columns)
+        self.worth = np.array([each.least for each in alone])
+        self.rng = np.random.default_rng(search.settings.seed)
+        self.weights: FloatArray = np.zeros(0)
+        self.count = max(1, round(len(batches_of(len(alone))) / _BLOCK))
+
+    def fits(self) -> bool:
+        """Return whether the columns of the last pass keep within the limits."""
+        return bool((self.pool.use(self.columns, self.copies) <= self.capacity).all())
+
+    def last_pass(self) -> MasterResult:
+        """Return the choices of the last pass at common prices, in place of those of a master."""
+        weights = np.zeros(len(self.pool))
+        weights[self.columns] = self.copies
+        return self.result(weights)
+
+    def result(self, weights: FloatArray) -> MasterResult:
+        """Return weights of columns with the best prices."""
+        used = np.flatnonzero(weights)
+        over = np.maximum(self.pool.use(used, weights[used]) - self.capacity, 0.0)
+        return MasterResult(self.search.bound, weights, over, self.search.prices, self.worth)
+
+    def correct_prices(self, sample: Generation, chosen: IntArray) -> None:
+        """Find prices by the sample, and correct it by passes over all databases."""
+        search = self.search
+        wanted = search.share_of_gap
+        for _ in range(_MOST_CORRECTIONS):
+            sample.generate()
+            before = search.bound
+            priced = search.price(sample.prices)
+            self.columns = search.columns_of(priced)
+            if search.bound > before:
+                self.worth = np.array([each.least for each in priced])
+            search.master = self.last_pass()
+            if search.bound > search.worst:
+                return
+            mine = self.pool.use(self.columns[chosen], sample.copies)
+            room = self.capacity - self.pool.use(self.columns, self.copies) + mine
+            sample.change_room(np.maximum(room, _LEAST_ROOM * self.capacity))
+            estimate = search.bound + max(0.0, sample.solve_master().value - sample.bound)
+            search.note_round(estimate)
+            if relative_gap(estimate, search.bound) <= wanted:
+                return
+
+    def vary_prices(self) -> None:
+        """Find columns for databases that have several sites of nearly the same cost."""
+        batches = len(batches_of(len(self.copies)))
+        for spread in _SPREADS:
+            noise = self.rng.standard_normal((batches, len(self.capacity)))
+            self.search.collect(self.search.prices * np.exp(spread * noise))
+
+    def balance(self) -> None:
+        """Generate columns in blocks, each with its part of the limits."""
+        search, count = self.search, self.count
+        batches = batches_of(len(self.copies))
+        blocks = [np.arange(first, len(batches), count) for first in range(count)]
+        inside = [
+            np.concatenate([np.arange(*batches[batch]) for batch in block.tolist()])
+            for block in blocks
+        ]
+        used = [self.pool.use(self.columns[each], self.copies[each]) for each in inside]
+        for left in range(_MOST_BALANCES, 0, -1):
+            total = np.sum(used, axis=0)
+            prices = np.zeros((len(batches), len(self.capacity)))
+            self.weights = np.zeros(len(self.pool))
+            value, overloaded = 0.0, False
+            for number, (block, each) in enumerate(zip(blocks, inside, strict=True)):
+                room = self.capacity * _part(used[number], total, 1 / count)
+                columns = self.pool.columns_of(each)
+                found = self.relax(columns, each, room)
+                value += found.value
+                overloaded |= bool((found.overload > 1e-9 * np.maximum(room, 1.0)).any())
+                mixed = _SMOOTHING * search.prices + (1 - _SMOOTHING) * found.prices
+                prices[block] = mixed
+                used[number] = self.pool.use(columns, found.weights)
+                self.weights[columns] = found.weights
+            search.note_round(value)
+            wanted = _SHARE_OF_GAP * search.settings.gap
+            if left == 1 or (not overloaded and relative_gap(value, search.bound) <= wanted):
+                return
+            search.collect(prices)
+
+    def place(self) -> MasterResult:
+        """Place the databases whole, block by block, the largest ones first.
+
+        The last few of them, which the program of the last block splits, have no weights.
+        """
+        order = np.argsort(-self.size, kind="stable")
+        blocks = np.array_split(order, self.count)
+        used = []
+        for block in blocks:
+            columns = self.pool.columns_of(block)
+            columns = columns[columns < len(self.weights)]
+            used.append(self.pool.use(columns, self.weights[columns]))
+        left, room = np.sum(used, axis=0), self.capacity.copy()
+        weights = np.zeros(len(self.pool))
+        carried, of_carried = np.zeros(0, dtype=np.intp), np.zeros(len(room))
+        for number, block in enumerate(blocks):
+            each = np.concatenate([carried, block])
+            columns, owner = (
+                self.pool.columns_of(each),
+                self.pool.owners(self.pool.columns_of(each)),
+            )
+            part = _part(used[number] + of_carried, left + of_carried, 1 / (len(blocks) - number))
+            chosen = self.choose(columns, owner, each, room * part, number < _LARGE_BLOCKS)
+            whole = np.floor(chosen + 1e-6)
+            placed = np.bincount(owner, whole, len(self.copies))
+            split = placed[owner] < self.copies[owner]
+            weights[columns] = np.where(split, 0.0, whole)
+            room -= self.pool.use(columns, weights[columns])
+            left = left - used[number]
+            carried = each[placed[each] < self.copies[each]]
+            of_carried = self.pool.use(columns[split], chosen[split])
+        return self.result(weights)
+
+    def choose(
+        self, columns: IntArray, owner: IntArray, each: IntArray, room: FloatArray, large: bool
+    ) -> FloatArray:
+        """Return weights of the columns of a block, those of its largest databases whole."""
+        if large:
+            largest = each[np.argsort(-self.size[each], kind="stable")[:_LARGE]]
+            search = self.search
+            guard = Guard(
+                deadline=search.deadline,
+                most_nodes=_MOST_NODES,
+                own_gap=search.settings.gap / 2,
+            )
+            found = self.pool.choose(
+                columns,
+                np.isin(owner, largest),
+                self.only(each),
+                room,
+                search.penalty,
+                guard,
+                search.unit,
+            )
+            if found is not None:
+                return found
+        return self.relax(columns, each, room).weights
+
+    def relax(self, columns: IntArray, each: IntArray, room: FloatArray) -> MasterResult:
+        """Solve the master over some databases."""
+        search = self.search
+        return self.pool.relax(
+            columns, self.only(each), room, search.penalty, search.unit, search.deadline
+        )
+
+    def only(self, each: IntArray) -> FloatArray:
+        """Return the copies of some databases, 0 for the others, shape (members,)."""
+        copies = np.zeros(len(self.copies))
+        copies[each] = self.copies[each]
+        return copies
+
+
+def _part(mine: FloatArray, total: FloatArray, otherwise: float) -> FloatArray:
+    """Return mine / total, and a value of its own where the total is 0."""
+    part = np.full(len(total), otherwise)
+    return np.asarray(np.divide(mine, total, out=part, where=total > 0))
