@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from formulations.fleet.column_pool import ColumnPool, MasterResult
+from formulations.fleet.every_configuration import count_configurations, every_configuration
 from formulations.fleet.price_member import price_member
 from formulations.solvers.highs import Guard
 from placement.checks import BoolArray, FloatArray, IntArray
@@ -40,6 +41,12 @@ _TOLERANCE = 1e-9
 _MOST_NODES = 20
 """Nodes of one integer program: most end at the first. A time limit would make plans differ from
 run to run."""
+
+_MOST_CONFIGURATIONS = 10_000
+"""Configurations of a small fleet, which one integer program chooses from."""
+
+_MOST_NODES_OF_ALL = 2000
+"""Nodes of that program."""
 
 _LAST_SECONDS = 0.7
 """Time to place what the last master has split, once the search has been stopped."""
@@ -125,6 +132,8 @@ class _Rounding:
                     self.place_rest()
                 if parts or self.is_plan(self.counts):
                     self.polish()
+                if parts and not self.is_good():
+                    self.choose_of_all()
         self.pool.drop_unfinished()
         if self.termination is not Termination.FINISHED and not self.is_plan(self.counts):
             self.deadline = time.perf_counter() + _LAST_SECONDS
@@ -242,13 +251,58 @@ class _Rounding:
     def polish(self) -> None:
         """Place databases again that pay most for sharing, with others drawn at random."""
         for _ in range(_POLISHES):
-            value, is_plan = self.paid(self.counts), self.is_plan(self.counts)
-            if is_plan and value - self.bound <= self.settings.gap * value:
+            if self.is_good():
                 return
+            value, is_plan = self.paid(self.counts), self.is_plan(self.counts)
             self.check_time()
             better = self.place_again(self.counts, self.worst_placed(self.counts), hard=is_plan)
             if self.paid(better) < value and (self.is_plan(better) or not is_plan):
                 self.counts = better
+
+    def is_good(self) -> bool:
+        """Return whether there is a plan as close to the bound as asked for."""
+        value = self.paid(self.counts)
+        return self.is_plan(self.counts) and value - self.bound <= self.settings.gap * value
+
+    def choose_of_all(self) -> None:
+        """Choose of all configurations of a small fleet that a better plan can have.
+
+        At any prices the least of each database and the prices of the capacities give a bound. A
+        configuration whose reduced cost is more than what the plan is above it is in no better
+        plan.
+        """
+        rows = self.pool.rows
+        if count_configurations(rows) > _MOST_CONFIGURATIONS:
+            return
+        for number, member in enumerate(self.members):
+            for one in every_configuration(rows, member):
+                self.check_time()
+                self.pool.add(number, one)
+        columns = np.arange(len(self.pool))
+        reduced = self.pool.reduced_costs(self.master, columns)
+        owner = self.pool.owners(columns)
+        least = np.full(len(self.members), np.inf)
+        np.minimum.at(least, owner, reduced)
+        least_value = float(self.copies @ (least + self.master.worth))
+        least_value -= float(self.master.prices @ rows.capacity)
+        if self.is_plan(self.counts):
+            value = self.paid(self.counts)
+            above = value - least_value + _TOLERANCE * abs(value)
+            columns = columns[reduced - least[owner] <= above]
+        whole = np.ones(len(columns), dtype=np.bool_)
+        found = self.choose(
+            columns, whole, self.copies, rows.capacity, hard=True, most_nodes=_MOST_NODES_OF_ALL
+        )
+        if found is None:
+            return
+        total = np.zeros(len(self.pool))
+        total[columns] = found
+        if self.is_plan(total) and not self.paid(total) >= self.value_of_plan():
+            self.counts = total
+
+    def value_of_plan(self) -> float:
+        """Return the value of the plan; +∞ when there is none."""
+        return self.paid(self.counts) if self.is_plan(self.counts) else math.inf
 
     def worst_placed(self, counts: FloatArray) -> IntArray:
         """Return databases to place again: on limits that are exceeded, dear ones, some others."""
@@ -329,12 +383,13 @@ class _Rounding:
         room: FloatArray,
         *,
         hard: bool = False,
+        most_nodes: int = _MOST_NODES,
     ) -> FloatArray | None:
         """Run one integer program; with `hard` no limit may be exceeded."""
         self.check_time()
         guard = Guard(
             deadline=self.deadline,
-            most_nodes=_MOST_NODES,
+            most_nodes=most_nodes,
             own_gap=self.settings.gap / 10,
         )
         penalty = np.full(len(room), np.inf) if hard else self.penalty

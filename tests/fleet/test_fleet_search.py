@@ -192,6 +192,18 @@ def test_bound_optimum_and_value_are_in_order_at_twelve_databases_and_seven_site
     assert_proved(drawn_fleet(seed, most_sites=7, most_databases=12, rules=True), seed)
 
 
+@pytest.mark.parametrize("seed", [11, 16, 57, 59, 135, 208])
+def test_small_tight_fleets_get_a_plan_within_the_gap_of_the_optimum(seed: int) -> None:
+    """Rounding and integer programs over the columns of pricing alone find no such plan here."""
+    fleet = drawn_fleet(seed, most_sites=7, most_databases=12, rules=True)
+    best = optimum(fleet)
+    assert best < math.inf
+    found = solve_fleet(fleet, FleetSearch(gap=1e-3, seed=seed))
+    assert isinstance(found, FleetPlan)
+    assert not found.violations
+    assert best * (1 - 1e-9) <= found.value <= best * (1 + 1e-3)
+
+
 def test_most_small_fleets_are_solved_to_a_small_gap() -> None:
     solved = gaps = feasible = 0
     for seed in range(100, 100 + examples(25)):
