@@ -1,6 +1,6 @@
 """Fleets on a cluster: recorded batch times, and the bookkeeping of a master and its workers.
 
-    python -m benchmarks run fleet.cluster [--sizes 4000 8000 16000] [--simulate 10000 1000000]
+    python -m benchmarks run fleet.cluster [--sizes 6000 12000] [--simulate 10000 1000000]
 
 *Recorded.* Fleets of different databases at 48 sites are planned in one process. The CPU time of
 every batch of 250 databases is recorded, and of all that a master does: the linear programs of the
@@ -14,7 +14,8 @@ for the master, as they would. The time of the master for an answer is the recor
 
 *Extrapolated.* A million databases are not planned here. The time of the master
 between two rounds grows with a power of the number of databases, which is fitted to the recorded
-fleets and stands in the results. The plan at the end is taken to grow in proportion to the fleet.
+fleets and stands in the results. The plan at the end takes a fixed time for the largest databases
+and a time for each database: a line through the recorded fleets, which stands there too.
 The sample that gives the first prices has a thousand databases, however many there are.
 
 Writes benchmarks/results/fleet_cluster.json.
@@ -43,7 +44,7 @@ from placement.checks import FloatArray
 from placement.fleet import FleetPlan, SharedRows, synthetic_fleet
 from placement.overtime.replay.generated_fleets import client_ground
 
-__all__ = ["STUDY", "Pass", "Record", "Simulated", "record", "simulate"]
+__all__ = ["STUDY", "Pass", "Record", "Simulated", "plan_line", "record", "simulate"]
 
 FILE = RESULTS / "fleet_cluster.json"
 
@@ -172,7 +173,13 @@ class Simulated:
         return self.master / (self.master + self.workers)
 
 
-def simulate(recorded: Record, databases: int, workers: int, growth: float = 1.0) -> Simulated:
+def simulate(
+    recorded: Record,
+    databases: int,
+    workers: int,
+    growth: float = 1.0,
+    after: float | None = None,
+) -> Simulated:
     """Run the batches of a larger fleet through the bookkeeping of a master and its workers.
 
     Parameters
@@ -185,7 +192,9 @@ def simulate(recorded: Record, databases: int, workers: int, growth: float = 1.0
         How many; the master has a core of its own.
     growth
         Power of the number of databases with which the time of the master between two passes
-        grows; the plan at the end takes time in proportion to them.
+        grows.
+    after
+        Seconds of the plan at the end; None: in proportion to the databases.
 
     Notes
     -----
@@ -204,7 +213,7 @@ def simulate(recorded: Record, databases: int, workers: int, growth: float = 1.0
             now = max(now, arrival) + one.answer
         busy += between + one.answer * len(times)
         worked += float(times.sum())
-    last = recorded.after * scale
+    last = recorded.after * scale if after is None else after
     return Simulated(now + last, worked, busy + last)
 
 
@@ -227,10 +236,21 @@ def _growth(records: Sequence[Record]) -> float:
     return float(np.polyfit(sizes, np.log(between), 1)[0])
 
 
+def plan_line(records: Sequence[Record]) -> tuple[float, float]:
+    """Fit fixed seconds, and seconds for each database, of the plan at the end."""
+    sizes, seconds = [each.databases for each in records], [each.after for each in records]
+    if len(records) < 2:
+        return 0.0, seconds[0] / sizes[0]
+    slope, fixed = np.polyfit(sizes, seconds, 1)
+    if slope <= 0 or fixed <= 0:  # too much noise for a line: in proportion to the largest
+        return 0.0, seconds[-1] / sizes[-1]
+    return float(fixed), float(slope)
+
+
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--sizes", nargs="+", type=int, default=[4_000, 8_000, 16_000], metavar="N",
-        help="databases of the recorded fleets (default 4000 8000 16000)",
+        "--sizes", nargs="+", type=int, default=[6_000, 12_000], metavar="N",
+        help="databases of the recorded fleets (default 6000 12000)",
     )  # fmt: skip
     parser.add_argument(
         "--simulate", nargs="+", type=int, default=[10_000, 100_000, 1_000_000], metavar="N",
@@ -241,11 +261,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run_study(asked: argparse.Namespace) -> int:
     """Record, then simulate 2, 4 and 8 workers."""
     records = [record(databases) for databases in sorted(asked.sizes)]
-    growth = _growth(records)
+    growth, (fixed, slope) = _growth(records), plan_line(records)
     rows = []
     for databases in asked.simulate:
         for workers in (2, 4, 8):
-            found = simulate(records[-1], databases, workers, growth)
+            after = fixed + slope * databases
+            found = simulate(records[-1], databases, workers, growth, after)
             rows.append(
                 {
                     "databases": databases,
@@ -260,6 +281,7 @@ def _run_study(asked: argparse.Namespace) -> int:
     document = {
         "recorded": [_row(each) for each in records],
         "power of the master between passes": round(growth, 3),
+        "plan at the end, seconds": {"fixed": round(fixed, 2), "each database": round(slope, 6)},
         "simulated": rows,
         "machine": describe(),
     }

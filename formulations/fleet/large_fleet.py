@@ -25,7 +25,6 @@ from formulations.fleet.column_pool import MasterResult
 from formulations.fleet.price_member import PricedMember
 from formulations.fleet.pricing_workers import batches_of
 from formulations.fleet.weighted_sample import weighted_sample
-from formulations.solvers.highs import Guard
 from placement.checks import FloatArray, IntArray
 from placement.fleet.fleet_problem import FleetProblem
 from placement.status import relative_gap
@@ -60,13 +59,13 @@ _SHARE_OF_GAP = 0.6
 """Part of the wanted gap that the relaxation in blocks may leave."""
 
 _LARGE_BLOCKS = 2
-"""Blocks whose largest databases are placed whole by an integer program."""
+"""Blocks whose largest databases are placed whole."""
 
 _LARGE = 150
-"""Databases that such a program places whole."""
+"""Databases of such a block that are placed whole."""
 
-_MOST_NODES = 20
-"""Nodes of such a program."""
+_MOST_DIVES = 8
+"""Linear programs that place them whole."""
 
 
 def sample_of(search: Generation, alone: IntArray) -> tuple[FleetProblem, IntArray, FloatArray]:
@@ -221,27 +220,32 @@ class LargeFleet:
     def choose(
         self, columns: IntArray, owner: IntArray, each: IntArray, room: FloatArray, large: bool
     ) -> FloatArray:
-        """Return weights of the columns of a block, those of its largest databases whole."""
+        """Return weights of the columns of a block, those of its largest databases whole.
+
+        Of the large databases that the program splits, the larger half take their column of most
+        weight, and the program is solved again for the others, as long as some are split.
+        """
+        weights, room = np.zeros(len(columns)), room.copy()
+        largest = np.zeros(len(self.copies), dtype=np.bool_)
         if large:
-            largest = each[np.argsort(-self.size[each], kind="stable")[:_LARGE]]
-            search = self.search
-            guard = Guard(
-                deadline=search.deadline,
-                most_nodes=_MOST_NODES,
-                own_gap=search.settings.gap / 2,
-            )
-            found = self.pool.choose(
-                columns,
-                np.isin(owner, largest),
-                self.only(each),
-                room,
-                search.penalty,
-                guard,
-                search.unit,
-            )
-            if found is not None:
-                return found
-        return self.relax(columns, each, room).weights
+            largest[each[np.argsort(-self.size[each], kind="stable")[:_LARGE]]] = True
+        free = np.ones(len(columns), dtype=np.bool_)
+        for _ in range(_MOST_DIVES):
+            left = np.flatnonzero(free)
+            found = self.relax(columns[left], np.unique(owner[left]), room)
+            weights[left] = found.weights
+            whole = np.bincount(owner[left], np.floor(found.weights + 1e-6), len(self.copies))
+            split = np.unique(owner[left][(largest & (whole < self.copies))[owner[left]]])
+            if not len(split):
+                break
+            split = split[np.argsort(-self.size[split], kind="stable")[: (len(split) + 1) // 2]]
+            for member in split.tolist():
+                mine = left[owner[left] == member]
+                chosen = mine[int(found.weights[owner[left] == member].argmax())]
+                weights[mine], free[mine] = 0.0, False
+                weights[chosen] = self.copies[member]
+                room -= self.pool.use(columns[[chosen]], weights[[chosen]])
+        return weights
 
     def relax(self, columns: IntArray, each: IntArray, room: FloatArray) -> MasterResult:
         """Solve the master over some databases."""

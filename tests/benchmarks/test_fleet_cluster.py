@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.fleet.cluster import Pass, Record, record, simulate
+from benchmarks.fleet.cluster import Pass, Record, plan_line, record, simulate
 
 
 def test_two_workers_and_a_master_by_hand() -> None:
@@ -17,6 +17,22 @@ def test_two_workers_and_a_master_by_hand() -> None:
     assert found.workers == pytest.approx(5.0)
     assert found.master == pytest.approx(2.0 + 3 * 0.5 + 4.0)
     assert found.share == pytest.approx(7.5 / 12.5)
+
+
+def test_the_plan_at_the_end_may_take_a_time_of_its_own() -> None:
+    one = Record(1000, [Pass(batches=[0.1] * 4)], 8.0, 0.0)
+    assert simulate(one, 2000, 1).master == pytest.approx(16.0)
+    assert simulate(one, 2000, 1, after=9.0).master == pytest.approx(9.0)
+
+
+def test_the_time_of_the_plan_is_a_line_only_where_it_rises() -> None:
+    def line(*seconds: float) -> tuple[float, float]:
+        return plan_line([Record(1000 * 2**i, [], each, 0.0) for i, each in enumerate(seconds)])
+
+    assert line(3.0, 4.0) == pytest.approx((2.0, 0.001))
+    assert line(4.0, 3.0) == pytest.approx((0.0, 0.0015))
+    assert line(1.0, 4.0) == pytest.approx((0.0, 0.002))
+    assert line(2.0) == pytest.approx((0.0, 0.002))
 
 
 def test_a_slow_master_is_waited_for() -> None:
