@@ -113,18 +113,21 @@ class ColumnPool:
         """Return the objective of each of some columns, shape (columns given,)."""
         return np.array([self.costs[column] for column in columns.tolist()])
 
+    def entries(self, columns: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return what some columns use: place in `columns`, row and amount of each entry."""
+        found = [self._entries[column] for column in columns.tolist()]
+        if not found:
+            return np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zeros(0)
+        place = np.repeat(np.arange(len(found)), [len(taken) for taken, _ in found])
+        rows = np.concatenate([taken for taken, _ in found])
+        return place, rows, np.concatenate([amount for _, amount in found])
+
     def use(self, columns: IntArray, weights: FloatArray) -> FloatArray:
         """Return what weighted columns use of each row, shape (rows,)."""
-        total = np.zeros(len(self.rows.capacity))
-        for column, weight in zip(columns.tolist(), weights.tolist(), strict=True):
-            taken, amount = self._entries[column]
-            total[taken] += weight * amount
-        return total
-
-    def use_of(self, row: int, columns: IntArray) -> FloatArray:
-        """Return what each of some columns uses of one row, shape (columns given,)."""
-        entries = [self._entries[column] for column in columns.tolist()]
-        return np.array([amount[taken == row].sum() for taken, amount in entries])
+        place, rows, amount = self.entries(columns)
+        return np.asarray(
+            np.bincount(rows, weights[place] * amount, len(self.rows.capacity)), float
+        )
 
     def takes(self, column: int, rows: BoolArray) -> bool:
         """Return whether a column uses any of some rows."""
@@ -132,9 +135,9 @@ class ColumnPool:
 
     def relative_sizes(self, columns: IntArray) -> FloatArray:
         """Return the sum of the parts of all limits that each column takes, shape (given,)."""
+        place, rows, amount = self.entries(columns)
         scale = np.maximum(self.rows.capacity, 1e-300)
-        entries = [self._entries[column] for column in columns.tolist()]
-        return np.array([(use / scale[taken]).sum() for taken, use in entries])
+        return np.asarray(np.bincount(place, amount / scale[rows], len(columns)), float)
 
     def largest_parts(self) -> FloatArray:
         """Return the largest part of any limit that each column takes, shape (columns,)."""
@@ -143,8 +146,8 @@ class ColumnPool:
 
     def reduced_costs(self, master: MasterResult, columns: IntArray) -> FloatArray:
         """Return objective plus price minus worth of some columns, shape (columns given,)."""
-        entries = [self._entries[column] for column in columns.tolist()]
-        price = np.array([amount @ master.prices[taken] for taken, amount in entries])
+        place, rows, amount = self.entries(columns)
+        price = np.bincount(place, amount * master.prices[rows], len(columns))
         return np.asarray(self.costs_of(columns) + price - master.worth[self.owners(columns)])
 
     def relax(
@@ -268,12 +271,8 @@ class ColumnPool:
         place = np.full(len(copies), -1)
         place[taking] = shared + np.arange(len(taking))
         builder.add_rows(copies[taking], copies[taking], len(taking))
-        entries = [self._entries[column] for column in columns.tolist()]
-        sizes = [len(taken) for taken, _ in entries]
-        if sizes:
-            index = np.concatenate([taken for taken, _ in entries])
-            amount = np.concatenate([amount for _, amount in entries])
-            builder.put(index, np.repeat(chosen, sizes), amount / scale[index])
+        own, index, amount = self.entries(columns)
+        builder.put(index, chosen[own], amount / scale[index])
         builder.put(place[self.owners(columns)], chosen, 1.0)
         soft = np.isfinite(penalty)
         costs = np.where(soft, penalty, 0.0) * scale

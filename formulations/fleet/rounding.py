@@ -168,19 +168,22 @@ class _Rounding:
 
     def within_limits(self, counts: FloatArray) -> FloatArray:
         """Take copies away from limits that are exceeded, those that use most of one first."""
-        left = counts.copy()
-        for row in np.flatnonzero(self.overload(left)).tolist():
+        chosen = np.flatnonzero(counts)
+        left = counts[chosen]
+        place, rows, amount = self.pool.entries(chosen)
+        for row in np.flatnonzero(self.overload(counts)).tolist():
             self.check_time()
-            chosen = np.flatnonzero(left)
-            use = self.pool.use_of(row, chosen)
-            beyond = float(use @ left[chosen]) - self.pool.rows.capacity[row]
+            mine, use = place[rows == row], amount[rows == row]
+            beyond = float(use @ left[mine]) - self.pool.rows.capacity[row]
             for index in np.argsort(-use, kind="stable").tolist():
                 if beyond <= 0:
                     break
-                taken = min(left[chosen[index]], math.ceil(beyond / use[index]))
-                left[chosen[index]] -= taken
+                taken = min(left[mine[index]], math.ceil(beyond / use[index]))
+                left[mine[index]] -= taken
                 beyond -= taken * use[index]
-        return left
+        total = np.zeros(len(counts))
+        total[chosen] = left
+        return total
 
     def missing(self, counts: FloatArray) -> IntArray:
         """Return the copies of each database that have no configuration yet, shape (members,)."""
