@@ -385,8 +385,9 @@ class Plan:
 
     @property
     def has_failures(self) -> bool:
-        """Return whether :attr:`failures` can be computed: not for operations with waits."""
-        return self.found and not self.problem.demand.has_waits
+        """Return whether :attr:`failures` can be computed: not with waits or a vote layout."""
+        plain = not self.problem.demand.has_waits and self.problem.vote_layout is None
+        return self.found and plain
 
     @cached_property
     def failures(self) -> Failures:

@@ -22,7 +22,13 @@ from placement.model.demand import Demand, aggregate, decay_weights
 from placement.model.instance import Instance
 from placement.model.operations import Operation
 from placement.model.protocols import Protocol, votes_as_coefficients
-from placement.model.rules import AllowedSites, allowed_sites, compile_rules, is_count
+from placement.model.rules import (
+    AllowedSites,
+    allowed_sites,
+    compile_rules,
+    is_count,
+    layout_votes,
+)
 
 __all__ = ["Problem"]
 
@@ -44,7 +50,11 @@ class Problem:
     voters
         |V|: a number, or the sites by name.
     quorum
-        Votes a commit waits for, 1 <= m <= |V| (flexible quorums); None: a majority.
+        Votes a commit waits for, 1 <= m <= |V| (flexible quorums); None: a majority. With a vote
+        layout at most the sum of its votes.
+    vote_layout
+        Votes per voter, largest first, such as (2, 2, 1): the leader has the first entry, the
+        voters closest to it the next ones. None: one vote each.
     leader
         The site that must lead.
     leaders
@@ -91,6 +101,7 @@ class Problem:
     replicas: int | tuple[int, int] | range | Sequence[str]
     voters: int | Sequence[str]
     quorum: int | None = None
+    vote_layout: Sequence[int] | None = None
     leader: str | None = None
     leaders: Sequence[str] | None = None
     pinned: Sequence[str] = ()
@@ -134,6 +145,9 @@ class Problem:
                 object.__setattr__(
                     self, field, elements(value, field, "a number, a range or a list of names")
                 )
+        if self.vote_layout is not None:
+            given = elements(self.vote_layout, "vote_layout", "votes per voter, as (2, 2, 1)")
+            object.__setattr__(self, "vote_layout", given)
         if self.objective is not MEAN_LATENCY and not isinstance(self.objective, Objective):
             raise InputError(
                 "not an objective",
@@ -359,7 +373,11 @@ def describe(problem: Problem) -> str:
         f"{count} replica{'' if count == '1' else 's'}",
         f"{rules.voters} voter{'' if rules.voters == 1 else 's'}",
     ]
-    if rules.quorum != majority(rules.voters):
+    if problem.vote_layout is not None:
+        needed, votes = layout_votes(problem)
+        parts.append(f"votes {' + '.join(map(str, problem.vote_layout))}")
+        parts.extend([f"quorum {needed} votes"] * (needed != majority(votes)))
+    elif rules.quorum != majority(rules.voters):
         parts.append(f"quorum {rules.quorum}")
     if problem.tier < 3:
         parts.append("replicas fixed" if problem.tier == 2 else "replicas and voters fixed")

@@ -38,6 +38,7 @@ __all__ = [
     "threads",
     "two_numbers",
     "whole",
+    "whole_numbers",
 ]
 
 LARGEST_NUMBER = 1e12
@@ -158,6 +159,11 @@ def read_named_numbers(
 def whole(least: int = 0, most: int = LARGEST_SIZE) -> Callable[[str], int]:
     """Return a type: a whole number within a range."""
     return _typed(lambda value: read_whole(value, "", least, most))
+
+
+def whole_numbers(value: str) -> tuple[int, ...]:
+    """Type: whole numbers >= 1 with commas between them."""
+    return tuple(whole(1)(part) for part in value.split(","))
 
 
 def number(

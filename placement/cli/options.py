@@ -131,6 +131,12 @@ def add_constraints(parser: argparse.ArgumentParser, *, configuration: bool = Fa
         metavar="M",
         help="votes a commit waits for (default: a majority)",
     )
+    group.add_argument(
+        "--vote-layout",
+        type=types.whole_numbers,
+        metavar="V,V,…",
+        help="votes per voter, largest first: the leader's, then those of the voters closest to it",
+    )
     for option, text in (
         ("--leaders", "candidate leaders"),
         ("--pin", "sites that must hold a replica"),
@@ -399,6 +405,7 @@ def problem_from(
         voters=voters,  # type: ignore[arg-type]  # no range, checked above
         leader=None if configuration else args.leader,
         quorum=args.quorum,
+        vote_layout=args.vote_layout,
         leaders=names(args.leaders, known) if args.leaders else None,
         pinned=names(args.pin, known),
         pinned_voters=names(args.pin_voter, known),

@@ -254,6 +254,13 @@ def deployment_of_plan(plan: Plan) -> Deployment:
     """
     if plan.configuration is None or plan.leader is None:
         raise InputError("the plan holds no configuration", field="plan", value=plan.status.value)
+    if plan.problem.vote_layout is not None:
+        raise InputError(
+            "a deployment gives each voter one vote",
+            field="vote_layout",
+            value=plan.problem.vote_layout,
+            expected="a plan without a vote layout",
+        )
     follow = tuple(name for name, _ in plan.failures.failover)
     voters = set(plan.voters)
     return Deployment.of(

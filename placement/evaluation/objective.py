@@ -283,6 +283,13 @@ class MeanLatency:
         """Latency under the loss of each single site, clients staying where they are."""
         from placement.evaluation.losses import failures
 
+        if problem.vote_layout is not None:
+            raise InputError(
+                "losses are not computed with a vote layout: it says not which votes are lost",
+                field="failures",
+                value=problem.vote_layout,
+                expected="one vote for each voter",
+            )
         if problem.demand.has_waits:
             raise InputError(
                 "losses are not computed for operations with waits or constants",

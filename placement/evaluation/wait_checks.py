@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from placement.errors import InputError, UnsupportedError
 from placement.model.constraints import majority
 from placement.model.protocols import Protocol
+from placement.model.rules import layout_votes
 from placement.model.waits import Clause, Wait
 
 if TYPE_CHECKING:
@@ -31,6 +32,11 @@ def refuse_waits(problem: Problem, what: str) -> None:
     UnsupportedError
         For a question whose operations have waits or constants.
     """
+    if problem.vote_layout is not None:
+        raise UnsupportedError(
+            f"{what} counts one vote for each voter, and the question has a vote layout; ask it "
+            "without one"
+        )
     if any(one.has_waits for one in problem.operations):  # a watch has no demand yet
         raise UnsupportedError(
             f"{what} knows operations of the four coefficients alone, and those of the question "
@@ -52,6 +58,8 @@ def check_waits(problem: Problem) -> None:
     demand, rules = problem.demand, problem.rules
     if isinstance(problem.protocol, Protocol):
         _check_groups(problem, problem.protocol)
+    if problem.vote_layout is not None:
+        _check_layout(problem)
     rewritten = problem.operations != problem.instance.operations
     if (demand.has_waits or rewritten) and (problem.budget is not None or problem.cost_weight):
         raise InputError(
@@ -99,6 +107,39 @@ def check_waits(problem: Problem) -> None:
                     field=field,
                     value=value,
                     expected=f"no {field} with {_who(problem)}",
+                )
+
+
+def _check_layout(problem: Problem) -> None:
+    """Refuse a vote layout where votes are counted otherwise than in quorums of the leader."""
+    for field, odd, expected in (
+        ("objective", not problem.objective.minimises_mean, "the mean latency, or one vote each"),
+        ("current", problem.current is not None, "no present configuration, or one vote each"),
+        (
+            "instance",
+            problem.demand.scenarios > 1,
+            "one RTT matrix: who is closest to the leader would change",
+        ),
+    ):
+        if odd:
+            value = problem.instance.name if field == "instance" else getattr(problem, field)
+            raise InputError(
+                "a vote layout is not taken here", field=field, value=value, expected=expected
+            )
+    if isinstance(problem.protocol, Protocol):
+        paths = problem.protocol.family.paths(problem.protocol.parameters, problem.rules.voters)
+        waits = [Wait(wait) for path in paths.values() for wait in path.waits]
+    else:
+        waits = [Wait(str(wait)) for one in problem.instance.operations for wait in one.waits]
+    for wait in waits:
+        for clause in wait.clauses:
+            of_all = clause.role == "replicas" or clause.need == "quorum"
+            if wait.origin != "leader" or not of_all:
+                raise InputError(
+                    "a vote layout says which votes a quorum of the leader has, and no more",
+                    field="vote_layout",
+                    value=str(wait),
+                    expected="leader: quorum of voters, beside clauses about replicas",
                 )
 
 
@@ -188,11 +229,15 @@ def wait_notes(problem: Problem) -> tuple[str, ...]:
     votes = bool(problem.demand.quorum.any()) or any(
         clause.need == "quorum" for term in problem.demand.waits for clause in term.clauses
     )
-    asked = problem.protocol is not None or problem.demand.has_waits
-    if asked and votes and 2 * rules.quorum <= rules.voters:
+    layout = problem.vote_layout is not None
+    asked = problem.protocol is not None or problem.demand.has_waits or layout
+    needed, total = (
+        (rules.quorum, rules.voters) if problem.vote_layout is None else layout_votes(problem)
+    )
+    if asked and votes and 2 * needed <= total:
         said.append(
-            f"a commit waits for {rules.quorum} of {rules.voters} votes: two commits need not "
-            f"share a voter, and an election needs {rules.voters - rules.quorum + 1} votes"
+            f"a commit waits for {needed} of {total} votes: two commits need not share a voter, "
+            f"and an election needs {total - needed + 1} votes"
         )
     by_hand = [wait for one in problem.instance.operations for wait in one.waits]
     for wait in dict.fromkeys(by_hand):

@@ -54,6 +54,7 @@ def command_line(question: Question, origin: Origin) -> tuple[str, tuple[str, ..
         words += _counts(option, value)
     for option, single in (
         ("--quorum", problem.quorum),
+        ("--vote-layout", problem.vote_layout and ",".join(map(str, problem.vote_layout))),
         ("--leader", problem.leader),
         ("--survive", problem.survive),
         ("--budget", problem.budget),
@@ -158,6 +159,7 @@ def python_lines(question: Question, origin: Origin) -> str:
     given: list[tuple[str, object]] = [("replicas", problem.replicas), ("voters", problem.voters)]
     for field, default in (
         ("quorum", None),
+        ("vote_layout", None),
         ("leader", None),
         ("leaders", None),
         ("pinned", ()),

@@ -79,6 +79,7 @@ class FleetMember:
             ("objective", not problem.objective.minimises_mean, "the mean latency"),
             ("budget", problem.budget is not None, "no budget: limits belong to the fleet"),
             ("protocol", problem.demand.has_waits, "operations without waits"),
+            ("vote_layout", problem.vote_layout is not None, "one vote for each voter"),
             (
                 "cost_weight",
                 bool(problem.rules.cost_weight and problem.cost_parts),

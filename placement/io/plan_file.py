@@ -34,6 +34,7 @@ from placement.io.recomputed_fields import check_recomputed
 from placement.model.configuration import Configuration
 from placement.model.instance import Instance
 from placement.plan import Plan
+from placement.problem import Problem
 from placement.quorumstore.plan import QuorumPlan
 from placement.status import Status, Termination, status_of
 
@@ -51,7 +52,7 @@ __all__ = [
 
 FORMAT = "replica-placement plan"
 VERSION = 2
-"""Version 2 has a protocol, or operations with waits; a plan without them is of version 1."""
+"""Version 2 has a protocol, waits or a vote layout; a plan without them is of version 1."""
 
 _AGREE = 1e-9
 """Relative excess of a stored bound over the objective that is rounding."""
@@ -174,7 +175,7 @@ def plan_document(
         about["content"] = instance_document(instance)
     return {
         "format": FORMAT,
-        "version": VERSION if plan.problem.protocol or plan.problem.demand.has_waits else 1,
+        "version": VERSION if _of_version_2(plan.problem) else 1,
         "seconds": plan.seconds,
         **outcome_document(plan),
         "stats": jsonable(plan.stats, "stats"),
@@ -225,6 +226,12 @@ def _decision(plan: Plan) -> dict[str, object]:
         "quorum_wait_ms": _finite(plan.quorum_wait),
         "cost": _finite(plan.cost) if plan.priced else None,
     }
+
+
+def _of_version_2(problem: Problem) -> bool:
+    """Return whether a question has what version 1 of the format does not know."""
+    asks = problem.protocol is not None or problem.vote_layout is not None
+    return asks or problem.demand.has_waits
 
 
 def _breakdown(plan: Plan) -> dict[str, object]:

@@ -33,6 +33,11 @@ def problem_document(problem: Problem) -> dict[str, object]:
         "replicas": replicas,
         "voters": list(voters) if isinstance(voters, Sequence) else int(voters),
         "quorum": None if problem.quorum is None else int(problem.quorum),
+        **(
+            {}
+            if problem.vote_layout is None
+            else {"vote_layout": [int(entry) for entry in problem.vote_layout]}
+        ),
         "leader": problem.leader,
         "leaders": None if problem.leaders is None else list(problem.leaders),
         "pinned": list(problem.pinned),
@@ -55,6 +60,16 @@ def _moves_document(problem: Problem) -> dict[str, object]:
         return {}
     found: dict[str, object] = {"current": problem.current.document()}
     return found if problem.moves is None else {**found, "moves": problem.moves.given}
+
+
+def _layout_from(document: Document) -> tuple[int, ...] | None:
+    """Return the votes per voter; entries that are no numbers are refused by the question."""
+    if not document.has("vote_layout"):
+        return None
+    given = document.values["vote_layout"]
+    if not isinstance(given, list):
+        raise document.refuse("vote_layout", "no list", "votes per voter, as [2, 2, 1]")
+    return tuple(given)
 
 
 def _current_from(document: Document) -> CurrentSites | None:
@@ -114,6 +129,7 @@ def problem_from(document: Document, instance: Instance) -> Problem:
         replicas=replicas,
         voters=document.names("voters") if by_name else document.whole("voters"),
         quorum=document.whole("quorum") if document.has("quorum") else None,
+        vote_layout=_layout_from(document),
         leader=document.text("leader") if document.has("leader") else None,
         leaders=document.names("leaders") if document.has("leaders") else None,
         pinned=document.names("pinned", ()),

@@ -19,7 +19,7 @@ from placement.model.protocols import Protocol
 if TYPE_CHECKING:
     from placement.problem import Problem
 
-__all__ = ["AllowedSites", "allowed_sites", "compile_rules", "is_count"]
+__all__ = ["AllowedSites", "allowed_sites", "compile_rules", "is_count", "layout_votes"]
 
 
 def _whole(value: object, field: str, minimum: int = 1) -> int:
@@ -78,8 +78,63 @@ def is_count(value: object) -> TypeGuard[int | tuple[int, int] | range]:
     return isinstance(value, (int, range)) and not isinstance(value, bool)
 
 
+def layout_votes(problem: Problem) -> tuple[int, int]:
+    """Return the votes that a commit waits for under a vote layout, and those of all voters.
+
+    Parameters
+    ----------
+    problem
+        With a layout; its quorum counts votes, a majority of them unless given.
+    """
+    assert problem.vote_layout is not None
+    total = sum(problem.vote_layout)
+    return (majority(total) if problem.quorum is None else problem.quorum), total
+
+
+def _layout_quorum(problem: Problem, voters: int) -> int:
+    """Return how many voters have the votes of a commit under a vote layout, the leader first.
+
+    The leader has the most votes, and the voters closest to it the next: no other placement of the
+    votes waits less. So the layout is no decision, but the least k whose first k entries suffice.
+    """
+    assert problem.vote_layout is not None
+    layout = [_whole(entry, "vote_layout") for entry in problem.vote_layout]
+    if len(layout) != voters or layout != sorted(layout, reverse=True):
+        raise InputError(
+            "no layout of the votes of these voters",
+            field="vote_layout",
+            value=problem.vote_layout,
+            expected=f"{voters} whole numbers, largest first",
+        )
+    if isinstance(problem.protocol, Protocol) and "quorum" in problem.protocol.parameters:
+        raise InputError(
+            "the quorum of the protocol counts voters, and the layout gives them several votes",
+            field="protocol",
+            value=str(problem.protocol),
+            expected="the votes of a commit as quorum of the question",
+        )
+    if problem.survive is not None:
+        raise InputError(
+            "which losses leave a quorum depends on where each vote lies",
+            field="survive",
+            value=problem.survive,
+            expected="no vote layout, or diversity: at most so many voters per domain",
+        )
+    needed, total = _whole(layout_votes(problem)[0], "quorum"), sum(layout)
+    if needed > total:
+        raise InputError(
+            "a quorum larger than the number of votes",
+            field="quorum",
+            value=needed,
+            expected=f"<= {total}",
+        )
+    return next(k for k in range(1, voters + 1) if sum(layout[:k]) >= needed)
+
+
 def _quorum(problem: Problem, voters: int) -> int:
     """Return m: the question's, or the protocol's, or a majority."""
+    if problem.vote_layout is not None:
+        return _layout_quorum(problem, voters)
     of_protocol = (
         problem.protocol.quorum(voters) if isinstance(problem.protocol, Protocol) else None
     )

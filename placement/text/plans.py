@@ -56,9 +56,11 @@ def plan_text(plan: Plan, today: MonthlyBill | None = None) -> str:
                 section("Clients", _clients(plan)),
                 section("Leaders, replicas and voters unchanged", _leaders(plan)),
                 section("The same replicas with a leader chosen by rule of thumb", _naive(plan)),
-                section(f"When {plan.failures.describe()}", _failures(plan.failures)),
             ]
         )
+        if plan.has_failures:
+            lost = section(f"When {plan.failures.describe()}", _failures(plan.failures))
+            sections.append(lost)
     sections.extend(sentences("Notes", plan.notes))
     sections.extend(sentences("Where the numbers come from", instance.provenance))
     return "\n\n".join(sections)
@@ -109,8 +111,13 @@ def _decision(plan: Plan) -> list[tuple[str, str]]:
         ("Leader", plan.leader or "none: no operation needs one"),
     ]
     if plan.commits:
-        wait = f"waits {number_text(plan.quorum_wait)} ms for {votes} of "
-        rows.append(("Commit", f"{wait}{len(plan.quorum_members)} votes"))
+        layout = plan.problem.vote_layout
+        total, noun = len(plan.quorum_members), "votes"
+        if layout is not None:
+            votes, total = sum(layout[:votes]), sum(layout)
+            noun += f" ({' + '.join(map(str, layout))}: the leader's, then the closest voter's, …)"
+        wait = f"waits {number_text(plan.quorum_wait)} ms for {votes} of {total} {noun}"
+        rows.append(("Commit", wait))
     prices = plan.problem.instance.prices
     if prices is not None and plan.priced:
         rows.append(("Cost", f"{number_text(plan.cost)} {prices.currency} per month"))
