@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from formulations.contingency.loss_data import largest_score
-from formulations.cpsat.integer_costs import Chain, LeaderCosts, Waits
+from formulations.cpsat.integer_costs import Chain, LeaderCosts, quorum_waits
 from formulations.cpsat.variables import LeaderVariables
 from placement.contingency.objective import Contingency
 from placement.evaluation.score import closest_first
@@ -116,22 +116,10 @@ def costs_after(problem: Problem, demand: Demand, lost: Iterable[int], leader: i
             sites = sites[: int(certain[sites].argmax()) + 1]
             chains.append(Chain(sites, near[c] * rtt[c, sites] + relay[c] * to_leader[sites]))
         if demand.quorum[k] > 0:
-            waits.append(
-                _waits(demand.site_rtt[k][leader], voters, rules.quorum, float(demand.quorum[k]))
-            )
+            led_rtt, weight = demand.site_rtt[k][leader], float(demand.quorum[k])
+            waits.append(quorum_waits(led_rtt, voters, rules.quorum, weight))
     zero = np.zeros(len(alive))
     return LeaderCosts(leader, direct, tuple(chains), tuple(waits), zero, 0.0)
-
-
-def _waits(rtt: np.ndarray, voters: np.ndarray, quorum: int, weight: float) -> Waits:
-    """Radii of the m-th answer; the last ball holds everyone, so a quorum is certain there."""
-    balls, radii = [], []
-    for radius in np.unique(rtt[voters]):
-        ball = voters[rtt[voters] <= radius]
-        if len(ball) >= quorum:
-            radii.append(radius)
-            balls.append(ball)
-    return Waits(tuple(balls[:-1]), weight * np.array(radii))
 
 
 def elections(

@@ -19,7 +19,16 @@ from placement.evaluation.score import closest_first
 from placement.evaluation.wait_rows import LeaderWait, RoleRow, leader_waits
 from placement.problem import Problem
 
-__all__ = ["LIMIT", "Chain", "Integers", "LeaderCosts", "Waits", "leader_costs", "to_integers"]
+__all__ = [
+    "LIMIT",
+    "Chain",
+    "Integers",
+    "LeaderCosts",
+    "Waits",
+    "leader_costs",
+    "quorum_waits",
+    "to_integers",
+]
 
 LIMIT = 2.0**53
 """Largest sum of coefficients: far from wrapping (2^63), and every bound is exact as a double."""
@@ -136,6 +145,7 @@ def leader_costs(problem: Problem, leader: int) -> LeaderCosts:
     certain[leader] = True
     # Fewer sites than this many lie outside a chain that is still empty: it can't stay so.
     longest = int(rules.may_hold.sum()) - rules.replicas_min + 1
+    voters = np.nonzero(rules.may_vote)[0]
     chains, waits = [], [_of_leader_wait(wait) for wait in led]
     direct = demand.constant
     for k in range(demand.scenarios):
@@ -150,7 +160,9 @@ def leader_costs(problem: Problem, leader: int) -> LeaderCosts:
             sites = sites[:stop]
             chains.append(Chain(sites, near[c] * rtt[c, sites] + relay[c] * to_leader[sites]))
         if demand.quorum[k] > 0:
-            waits.append(_waits(problem, demand.site_rtt[k][leader], float(demand.quorum[k])))
+            led_rtt, weight = demand.site_rtt[k][leader], float(demand.quorum[k])
+            spare = rules.voters - rules.quorum
+            waits.append(quorum_waits(led_rtt, voters, rules.quorum, weight, spare))
     prices = problem.site_costs(leader) if rules.cost_weight else None
     money = np.zeros(len(certain)) if prices is None else rules.cost_weight * prices
     floor = (
@@ -162,21 +174,35 @@ def leader_costs(problem: Problem, leader: int) -> LeaderCosts:
     return LeaderCosts(leader, direct, tuple(chains), tuple(waits), money, floor * (1 - _NOISE))
 
 
-def _waits(problem: Problem, rtt: FloatArray, weight: float) -> Waits:
-    """Radii that the m-th answer can have, and the rows that decide which it is."""
-    rules = problem.rules
-    voters = np.nonzero(rules.may_vote)[0]
-    spare = rules.voters - rules.quorum
+def quorum_waits(
+    rtt: FloatArray, voters: IntArray, quorum: int, weight: float, spare: int = 0
+) -> Waits:
+    """Radii that the m-th answer can have, and the rows that decide which it is.
+
+    Parameters
+    ----------
+    rtt
+        From the leader to each site, ms, shape (sites,).
+    voters
+        Sites that may vote.
+    quorum
+        m, the answers waited for.
+    weight
+        D_k, operations.
+    spare
+        Voters that a commit does not wait for, |V| - m: with no more sites than that outside, a
+        radius holds m voters. 0 after a loss, where it is not known how many voters are left.
+    """
     rows: list[tuple[RoleRow, ...]] = []
     radii = []
     for radius in np.unique(rtt[voters]):
         ball = voters[rtt[voters] <= radius]
-        if len(ball) < rules.quorum:
+        if len(ball) < quorum:
             continue
         radii.append(radius)
         if len(voters) - len(ball) <= spare:
             break  # for any other voters, m of the voters lie within
-        rows.append((RoleRow(dict.fromkeys(ball.tolist(), 1), {}, rules.quorum),))
+        rows.append((RoleRow(dict.fromkeys(ball.tolist(), 1), {}, quorum),))
     return Waits(tuple(rows[: len(radii) - 1]), weight * np.array(radii))
 
 

@@ -253,7 +253,7 @@ def test_waits_that_nobody_can_answer_are_refused_with_their_field(wait: str, fi
 def test_methods_that_do_not_know_waits_refuse_them() -> None:
     problem = Problem(world(1), replicas=3, voters=3, protocol="leases")
     for name in placement.available():
-        if name in ("exact", "exhaustive", "sets"):
+        if name in ("cp-sat", "exact", "exhaustive", "milp", "sets"):
             assert placement.solve(problem, name).status is Status.OPTIMAL
         else:
             with pytest.raises(UnsupportedError, match="four coefficients"):
