@@ -234,24 +234,38 @@ class Generation:
         return alone
 
     def plan_large(self, alone: list[PricedMember]) -> None:
-        """Find prices and a plan without a linear program over all databases."""
+        """Find prices and a plan without a linear program over all databases.
+
+        A search that is stopped on the way leaves the best prices and no weights: then every
+        database takes the best of its columns that has room.
+        """
         large = LargeFleet(self, alone)
         self.master = large.last_pass()
         if not large.fits():
-            sample, chosen, weights = sample_of(self, large.columns)
-            rows = SharedRows(sample)
-            left = self.deadline - time.perf_counter()
-            settings = dataclasses.replace(self.settings, seconds=left, listen=None)
-            with self.pricer.for_rows(rows) as pricer:
-                search = Generation(rows, pricer, settings, weights, self.worst)
-                search.begin()
-                large.correct_prices(search, chosen)
-            if self.bound > self.worst:
-                return
-            large.vary_prices()
-            large.balance()
-            self.master = large.place()
-        self.round(self.master, parts=False)
+            try:
+                self.master = self.prices_and_weights(large)
+            except (KeyboardInterrupt, TimeoutError):
+                self.pool.drop_unfinished()
+                self.master = large.result(np.zeros(len(self.pool)))
+                raise
+        if self.bound <= self.worst:
+            self.round(self.master, parts=False)
+
+    def prices_and_weights(self, large: LargeFleet) -> MasterResult:
+        """Find prices by a sample, columns by passes at these prices, and weights by blocks."""
+        sample, chosen, weights = sample_of(self, large.columns)
+        rows = SharedRows(sample)
+        left = self.deadline - time.perf_counter()
+        settings = dataclasses.replace(self.settings, seconds=left, listen=None)
+        with self.pricer.for_rows(rows) as pricer:
+            search = Generation(rows, pricer, settings, weights, self.worst)
+            search.begin()
+            large.correct_prices(search, chosen)
+        if self.bound > self.worst:
+            return large.last_pass()
+        large.vary_prices()
+        large.balance()
+        return large.place()
 
     def round(self, master: MasterResult, *, parts: bool = True) -> None:
         """Make a plan of the weights of a master, and keep it when it is the best so far."""

@@ -113,6 +113,10 @@ class ColumnPool:
         """Return the objective of each of some columns, shape (columns given,)."""
         return np.array([self.costs[column] for column in columns.tolist()])
 
+    def entry(self, column: int) -> tuple[IntArray, FloatArray]:
+        """Return the rows that a column uses, and how much of each."""
+        return self._entries[column]
+
     def entries(self, columns: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
         """Return what some columns use: place in `columns`, row and amount of each entry."""
         found = [self._entries[column] for column in columns.tolist()]

@@ -18,6 +18,7 @@ from formulations.fleet import (
     solve_fleet,
 )
 from formulations.fleet.weighted_sample import weighted_sample
+from placement import Termination
 from placement.fleet import FleetPlan, FleetProblem, synthetic_fleet
 from placement.overtime.replay.generated_fleets import client_ground
 from tests.effort import examples
@@ -99,6 +100,28 @@ def test_a_large_fleet_goes_on_from_its_checkpoint(
 
     monkeypatch.setattr(pricing, "price_member", refuse)
     assert content(solve_fleet(fleet, search)) == whole
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError])
+@pytest.mark.parametrize("step", ["vary_prices", "balance", "place"])
+@pytest.mark.usefixtures("small_is_large")
+def test_a_search_that_is_stopped_has_a_plan(
+    step: str, error: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once prices are known, columns that were found already place a fleet whose limits bind."""
+    monkeypatch.setattr(large_fleet, "_SAMPLE", 40)
+    monkeypatch.setattr(large_fleet, "_BLOCK", 30)
+
+    def stopped(_: large_fleet.LargeFleet) -> None:
+        raise error
+
+    monkeypatch.setattr(large_fleet.LargeFleet, step, stopped)
+    found = solve_fleet(crowded_fleet(120), FleetSearch(gap=1e-3))
+    assert isinstance(found, FleetPlan)
+    assert found.termination is not Termination.FINISHED
+    assert not found.violations
+    assert 0 < found.gap <= 0.08
+    assert found.value_alone < found.bound
 
 
 @pytest.mark.slow
