@@ -8,8 +8,9 @@
    cost them nearly the same, so they need columns for both.
 3. Column generation in blocks of 2,500 databases. Each block has a part of every limit: what its
    program used of it in the round before, over what all blocks used.
-4. The plan: the blocks in order of size, the largest databases first. Databases that the program of
-   a block splits are placed with the next block, so the last ones split are the smallest.
+4. The plan: two blocks of the largest databases, then blocks of those of the others that the last
+   programs split, a few in a hundred, in order of size. Databases that the program of such a block
+   splits are placed with the next block, so the last ones split are the smallest.
 
 The bound holds whatever the sample is: any prices prove one. What the master does for a database
 does not grow with their number.
@@ -189,15 +190,16 @@ class LargeFleet:
 
         The last few of them, which the program of the last block splits, have no weights.
         """
-        order = np.argsort(-self.size, kind="stable")
-        blocks = np.array_split(order, self.count)
+        room, weights = self.capacity.copy(), np.zeros(len(self.pool))
+        blocks, stay = self.blocks_by_size()
+        weights[stay] = np.round(self.weights[stay])
+        room -= self.pool.use(stay, weights[stay])
         used = []
         for block in blocks:
             columns = self.pool.columns_of(block)
             columns = columns[columns < len(self.weights)]
             used.append(self.pool.use(columns, self.weights[columns]))
-        left, room = np.sum(used, axis=0), self.capacity.copy()
-        weights = np.zeros(len(self.pool))
+        left = np.sum(used, axis=0)
         carried, of_carried = np.zeros(0, dtype=np.intp), np.zeros(len(room))
         for number, block in enumerate(blocks):
             each = np.concatenate([carried, block])
@@ -216,6 +218,26 @@ class LargeFleet:
             carried = each[placed[each] < self.copies[each]]
             of_carried = self.pool.use(columns[split], chosen[split])
         return self.result(weights)
+
+    def blocks_by_size(self) -> tuple[list[IntArray], IntArray]:
+        """Return the blocks of databases to place, the largest first, and columns that stay.
+
+        Those of the first blocks are placed anew. Of the smaller ones, those stay that the last
+        programs left whole: a few in a hundred are split.
+        """
+        order = np.argsort(-self.size, kind="stable")
+        length = -(-len(order) // self.count)
+        first, others = order[: _LARGE_BLOCKS * length], order[_LARGE_BLOCKS * length :]
+        used = np.flatnonzero(self.weights)
+        owner, whole = self.pool.owners(used), np.floor(self.weights[used] + 1e-6)
+        split = np.bincount(owner, whole, len(order)) < self.copies
+        kept = ~split
+        kept[first] = False
+        blocks = np.array_split(first, -(-len(first) // length))
+        left = others[split[others]]
+        if len(left):
+            blocks += np.array_split(left, -(-len(left) // length))
+        return blocks, used[kept[owner] & (whole > 0)]
 
     def choose(
         self, columns: IntArray, owner: IntArray, each: IntArray, room: FloatArray, large: bool
