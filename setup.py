@@ -1,11 +1,11 @@
 """Build the optional compiled kernels; everything else is in pyproject.toml.
 
 They are those of the exact engine (two), of the enumeration for quorum stores, of the search over
-sets for operations with waits, and of simulated replica selection. The extensions use the limited
-API of CPython 3.11, so one wheel per platform serves every later version. They are optional: where
-no C compiler is found the package installs without them, and engine and enumeration run on NumPy,
-the simulation in Python (same results, slower); questions about losses, percentiles and waits go to
-other methods.
+sets for operations with waits, of simulated replica selection, and the sums of the checker. The
+extensions use the limited API of CPython 3.11, so one wheel per platform serves every later
+version. They are optional: where no C compiler is found the package installs without them, and
+engine, enumeration and checker run on NumPy, the simulation in Python (same results, slower);
+questions about losses, percentiles and waits go to other methods.
 
 The environment variable REPLICA_PLACEMENT_KERNELS decides otherwise: ``required`` makes a missing
 or failing compiler an error, so that a release has no wheel that lacks its kernels unnoticed;
@@ -184,6 +184,13 @@ kernels = [
             for name in ("module", "event_loop", "rate_limiter", "snitch", "policies")
         ],
         depends=["heuristics/online/selection/csrc/selection.h"],
+        extra_compile_args=FLAGS,
+        py_limited_api=True,
+        optional=KERNELS == "optional",
+    ),
+    Extension(
+        "placement.proof._pair_sums",
+        sources=["placement/proof/csrc/pair_sums.c"],
         extra_compile_args=FLAGS,
         py_limited_api=True,
         optional=KERNELS == "optional",

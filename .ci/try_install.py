@@ -23,6 +23,7 @@ KERNELS = (
     "formulations.quorumstore._kernel",
     "formulations.waits._kernel",
     "heuristics.online.selection._kernel",
+    "placement.proof._pair_sums",
 )
 QUESTION = ("--replicas", "5", "--voters", "3", "--survive", "country")
 

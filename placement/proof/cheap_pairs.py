@@ -15,14 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from placement.checks import BoolArray, IntArray
 
-__all__ = ["CheapPairs", "SortedBetas"]
+__all__ = ["CheapPairs", "PairList", "SortedBetas", "covers", "few", "limits_above"]
 
 Whole = npt.NDArray[np.int64]
 
@@ -43,6 +43,8 @@ class SortedBetas:
         client · (n + 1) + place of the site in the client's order, ascending, shape (entries,).
     clients, sites, places, values
         Of each entry.
+    starts
+        First entry of each client, and the number of entries, shape (clients + 1,).
     """
 
     keys: IntArray
@@ -50,14 +52,18 @@ class SortedBetas:
     sites: IntArray
     places: IntArray
     values: Whole
+    starts: IntArray
 
     @classmethod
     def sort(cls, clients: IntArray, sites: IntArray, values: Whole, rank: IntArray) -> Self:
         """Sort entries; `rank` has the place of each site for each client. O(entries · log)."""
+        width = rank.shape[1] + 1
         places = rank[clients, sites].astype(np.int64)
-        keys = clients * (rank.shape[1] + 1) + places
+        keys = clients * width + places
         order = keys.argsort()
-        return cls(keys[order], clients[order], sites[order], places[order], values[order])
+        keys = keys[order]
+        starts = keys.searchsorted(np.arange(len(rank) + 1) * width)
+        return cls(keys, clients[order], sites[order], places[order], values[order], starts)
 
     def counted(self, is_free: BoolArray, first: IntArray) -> Whole:
         """Return β of the entries that count in a state, 0 for the others.
@@ -65,6 +71,64 @@ class SortedBetas:
         `is_free` says which sites are free; `first` is the place of each client's first site of I.
         """
         return self.values * (is_free.take(self.sites) & (self.places < first.take(self.clients)))
+
+
+class PairList(Protocol):
+    """List of pairs that serves some states."""
+
+    def covers(self, u: Whole, inside: Collection[int], is_free: BoolArray) -> bool:
+        """Return whether the pairs of a state and of multipliers are among these."""
+
+    def sums(
+        self,
+        u: Whole,
+        first: IntArray,
+        inside: Collection[int],
+        is_free: BoolArray,
+        beta: SortedBetas | None,
+        betas: Whole,
+    ) -> tuple[Whole, PairList | None]:
+        """Return Σ_c min(0, w'_cj + P_cj − u_c) of every free site, and a shorter list.
+
+        Parameters
+        ----------
+        u
+            u_c, shape (clients,).
+        first
+            Place of each client's first site of I, shape (clients,).
+        inside, is_free
+            I, and which sites are free.
+        beta, betas
+            β (None: all are 0), and what of them counts in the state.
+
+        Returns
+        -------
+        tuple
+            The sums, shape (sites,), and the pairs that count in this state and those after it;
+            None where they are not much fewer.
+        """
+
+
+def limits_above(u: Whole) -> Whole:
+    """Return limits for multipliers and those a little larger."""
+    return np.asarray(u + (np.abs(u) >> _MARGIN) + 1)
+
+
+def covers(
+    limits: Whole,
+    held: frozenset[int],
+    free: BoolArray,
+    u: Whole,
+    inside: Collection[int],
+    is_free: BoolArray,
+) -> bool:
+    """Return whether a list made for a state and limits has the pairs of another and of u."""
+    return bool(held.issubset(inside) and not (is_free & ~free).any() and (u <= limits).all())
+
+
+def few(counted: int, listed: int) -> bool:
+    """Return whether so many of the pairs listed are worth a list of their own."""
+    return _NARROW * counted <= listed
 
 
 class CheapPairs:
@@ -98,18 +162,25 @@ class CheapPairs:
         self._present = sites[self._starts]
         self._entries = among
 
-    @staticmethod
-    def limits_above(u: Whole) -> Whole:
-        """Return limits for multipliers and those a little larger."""
-        return np.asarray(u + (np.abs(u) >> _MARGIN) + 1)
-
     def covers(self, u: Whole, inside: Collection[int], is_free: BoolArray) -> bool:
         """Return whether the pairs of a state and of multipliers are among these."""
-        return bool(
-            self.inside.issubset(inside)
-            and not (is_free & ~self.free).any()
-            and (u <= self.limits).all()
-        )
+        return covers(self.limits, self.inside, self.free, u, inside, is_free)
+
+    def sums(
+        self,
+        u: Whole,
+        first: IntArray,
+        inside: Collection[int],
+        is_free: BoolArray,
+        beta: SortedBetas | None,
+        betas: Whole,
+    ) -> tuple[Whole, PairList | None]:
+        """Return what :meth:`PairList.sums` says."""
+        counts = self.counted(first, is_free)
+        fewer = self.narrowed(counts, inside, is_free, beta)
+        if fewer is None:
+            return self.savings(u, beta, betas, counts), None
+        return fewer.savings(u, beta, betas, None), fewer
 
     def counted(self, first: IntArray, is_free: BoolArray) -> BoolArray:
         """Return which pairs count in a state: free sites before the first one of I."""
@@ -123,7 +194,7 @@ class CheapPairs:
         beta: SortedBetas | None,
     ) -> Self | None:
         """Return the pairs that count in a state; None where they are not much fewer."""
-        if _NARROW * np.count_nonzero(counts) > len(counts):
+        if not few(int(np.count_nonzero(counts)), len(counts)):
             return None
         kept = np.flatnonzero(counts)
         among = None
@@ -174,8 +245,7 @@ class CheapPairs:
     def _among(self, beta: SortedBetas) -> tuple[IntArray, IntArray]:
         """Return how many entries of β come before each pair, and before its client's first."""
         if self._entries is None or self._entries[0] is not beta:
-            width = len(self.free) + 1
-            starts = beta.keys.searchsorted(np.arange(len(self.limits) + 1) * width)
+            width, starts = len(self.free) + 1, beta.starts
             start = starts.take(self.clients)
             before = start.copy()
             some = np.flatnonzero((starts[1:] > starts[:-1]).take(self.clients))

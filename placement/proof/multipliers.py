@@ -37,12 +37,22 @@ class Betas:
     """
 
     def __init__(self, entries: Iterable[tuple[int, int, float]] = ()) -> None:
-        by_pair = {(client, site): value for site, client, value in entries}
-        owners = np.array([client for client, _ in by_pair], dtype=np.intp)
-        self.clients: IntArray
-        self.clients, self.rows = np.unique(owners, return_inverse=True)
-        self.sites: IntArray = np.array([site for _, site in by_pair], dtype=np.intp)
-        self.values: FloatArray = np.array(list(by_pair.values()), dtype=np.float64)
+        self._sort(*_columns(list(entries)))
+
+    def _sort(self, sites: IntArray, clients: IntArray, values: FloatArray) -> None:
+        """Keep entries by client and then by site."""
+        # of entries given twice the last one counts
+        most = int(sites.max(initial=-1)) + 1
+        order = np.argsort(clients * most + sites, kind="stable")
+        sites, clients, values = sites[order], clients[order], values[order]
+        same = (clients[1:] == clients[:-1]) & (sites[1:] == sites[:-1])
+        last = np.append(~same, np.ones(min(len(order), 1), dtype=np.bool_))
+        self.sites: IntArray = sites[last]
+        self.values: FloatArray = values[last]
+        owners = clients[last]
+        starts = np.append(np.ones(min(len(owners), 1), np.bool_), owners[1:] != owners[:-1])
+        self.clients: IntArray = owners[starts]
+        self.rows: IntArray = np.cumsum(starts) - 1
 
     @classmethod
     def read(cls, entries: Sequence[Sequence[Any]], sites: int, clients: int) -> Betas:
@@ -52,15 +62,36 @@ class Betas:
         ------
         ValueError
             With the flaw: a value that is negative or not finite, or no such site or client.
+        TypeError
+            When a site or a client is no whole number, or a value no number.
         """
-        found: list[tuple[int, int, float]] = []
-        for site, client, value in entries:
-            if not (value >= 0 and math.isfinite(value)):
-                raise ValueError("a closest-assignment multiplier is negative")
-            if not (0 <= site < sites and 0 <= client < clients):
+        of_sites, of_clients, values = _columns(entries)
+        if not (np.isfinite(values).all() and (values >= 0).all()):
+            raise ValueError("a closest-assignment multiplier is negative")
+        for number, count in ((of_sites, sites), (of_clients, clients)):
+            if not ((number >= 0).all() and (number < count).all()):
                 raise ValueError("a multiplier belongs to no site or client")
-            found.append((index(site), index(client), float(value)))
-        return cls(found)
+        read = cls()
+        read._sort(of_sites, of_clients, values)
+        return read
+
+
+def _columns(
+    entries: Sequence[Sequence[Any]],
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return sites, clients and values of entries; TypeError where one is no such number."""
+    if not {*map(len, entries)} <= {3}:
+        raise ValueError("a multiplier has a site, a client and a value")
+    sites, clients, values = ([entry[k] for entry in entries] for k in range(3))
+    if not {*map(type, sites), *map(type, clients)} <= {int}:
+        sites, clients = list(map(index, sites)), list(map(index, clients))
+    if not {*map(type, values)} <= {int, float}:
+        values = [math.fsum([value]) for value in values]  # refuses what is no number
+    return (
+        np.array(sites, dtype=np.intp),
+        np.array(clients, dtype=np.intp),
+        np.array(values, dtype=np.float64),
+    )
 
 
 class CostTransfers:

@@ -27,15 +27,19 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Sequence
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from placement.checks import BoolArray, FloatArray, IntArray
-from placement.proof.cheap_pairs import CheapPairs, SortedBetas
+from placement.proof.cheap_pairs import CheapPairs, PairList, SortedBetas, limits_above
 from placement.proof.claim import Claim, Scale, floor_costs
+from placement.proof.compiled_pairs import CompiledPairs, compiled_sums
 from placement.proof.multipliers import Betas, CostTransfers
+
+if TYPE_CHECKING:
+    from placement.proof._pair_sums import _Pairs
 
 __all__ = ["RoundedCosts", "TableCosts"]
 
@@ -93,7 +97,7 @@ class TableCosts:
     def use_table(self, costs: Whole | None) -> None:
         """Take other costs of pairs of a client and a site, shape (clients, sites)."""
         self._kept = costs
-        self._lists: list[CheapPairs] = []
+        self._lists: list[PairList] = []
         self._limits = np.zeros(len(self.rank), dtype=np.int64)
 
     def evaluation(
@@ -129,8 +133,7 @@ class TableCosts:
                 self._lower(whole_u, less, of_beta, first)
             betas = of_beta.counted(is_free, first)
             np.add.at(closing, of_beta.clients, betas)
-        pairs, counts = self._pairs(whole_u, first, inside, is_free, of_beta)
-        rho = self.price + pairs.savings(whole_u, of_beta, betas, counts)
+        rho = self.price + self._savings(whole_u, first, inside, is_free, of_beta, betas)
         if of_beta is not None:
             np.add.at(rho, of_beta.sites, betas)
         served = whole_u
@@ -175,15 +178,16 @@ class TableCosts:
         assert self._kept is not None
         return self._kept[part]
 
-    def _pairs(
+    def _savings(
         self,
         u: Whole,
         first: IntArray,
         inside: Collection[int],
         is_free: BoolArray,
         beta: SortedBetas | None,
-    ) -> tuple[CheapPairs, BoolArray | None]:
-        """Return pairs, and which of them can lower ρ in a state; lists are kept while they serve.
+        betas: Whole,
+    ) -> Whole:
+        """Return Σ_c min(0, w'_cj + P_cj − u_c) of every site; lists are kept while they serve.
 
         The first list serves all states, each further one those that go on from a state in which
         few of the pairs before count: like the states of a tree that is searched depth first.
@@ -191,19 +195,19 @@ class TableCosts:
         while self._lists and not self._lists[-1].covers(u, inside, is_free):
             self._lists.pop()
         if not self._lists:
-            self._limits = np.maximum(self._limits, CheapPairs.limits_above(u))
+            self._limits = np.maximum(self._limits, limits_above(u))
             self._lists.append(self._listed(self._limits))
-        pairs = self._lists[-1]
-        counts = pairs.counted(first, is_free)
-        fewer = pairs.narrowed(counts, inside, is_free, beta)
-        if fewer is None:
-            return pairs, counts
-        self._lists.append(fewer)
-        return fewer, None
+        totals, fewer = self._lists[-1].sums(u, first, inside, is_free, beta, betas)
+        if fewer is not None:
+            self._lists.append(fewer)
+        return totals
 
-    def _listed(self, limits: Whole) -> CheapPairs:
+    def _listed(self, limits: Whole) -> PairList:
         """List all pairs that cost less than a limit of the client."""
         clients, sites = self.rank.shape
+        every = np.ones(sites, dtype=bool)
+        if compiled_sums() is not None:
+            return CompiledPairs(self._compiled_list(limits), limits, frozenset(), every)
         rows = max(1, _BLOCK // sites)
         parts: list[tuple[IntArray, Whole, IntArray]] = []
         for start in range(0, max(1, clients), rows):
@@ -216,8 +220,15 @@ class TableCosts:
         client, site = np.divmod(pair, sites)
         order = site.astype(np.min_scalar_type(sites)).argsort(kind="stable")
         client, site, cost, place = (column.take(order) for column in (client, site, cost, place))
-        every = np.ones(sites, dtype=bool)
         return CheapPairs(client, site, cost, place, limits, frozenset(), every)
+
+    def _compiled_list(self, limits: Whole) -> _Pairs:
+        """List the same pairs by the compiled loops."""
+        from placement.proof import _pair_sums
+
+        sizes = (*self.rank.shape, self.rank.itemsize)
+        table = np.ascontiguousarray(self._whole_costs(slice(None)))
+        return _pair_sums.list_table(sizes, self.rank, limits, table)
 
     @staticmethod
     def _lower(u: Whole, site: int, beta: SortedBetas, first: IntArray) -> None:
@@ -291,6 +302,20 @@ class RoundedCosts(TableCosts):
             return super()._costs(clients, sites)
         to_leader = self.to_leader[self.scenario[clients], sites]
         return _whole(self.near_costs[clients, sites] + self.relay[clients] * to_leader)
+
+    def _compiled_list(self, limits: Whole) -> _Pairs:
+        """List the pairs by the compiled loops, without a table of all costs."""
+        if self._kept is not None:
+            return super()._compiled_list(limits)
+        from placement.proof import _pair_sums
+
+        sizes = (*self.rank.shape, self.rank.itemsize, len(self.to_leader))
+        near, relay = np.ascontiguousarray(self.near_costs), np.ascontiguousarray(self.relay)
+        to_leader = np.ascontiguousarray(self.to_leader)
+        scenario = self.scenario.astype(np.int32)
+        return _pair_sums.list_sums(
+            sizes, _BELOW, self.rank, limits, near, relay, to_leader, scenario
+        )
 
     def _whole_costs(self, part: slice) -> Whole:
         """Costs w' of some clients."""

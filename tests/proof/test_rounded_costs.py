@@ -10,9 +10,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from placement.errors import CertificateError, LimitError
-from placement.proof import cheap_pairs
+from placement.proof import cheap_pairs, rounded_costs
 from placement.proof.certificate_check import check_certificate
 from placement.proof.claim import Claim, finest_bit
+from placement.proof.compiled_pairs import CompiledPairs, compiled_sums
 from placement.proof.exact_costs import ExactCosts
 from placement.proof.multipliers import Betas, CostTransfers
 from placement.proof.rounded_costs import RoundedCosts
@@ -31,6 +32,20 @@ from tests.proof.test_checker import (
     with_certificate,
 )
 from tests.strategies import problems
+
+
+@pytest.fixture(params=["compiled", "numpy"], autouse=True, scope="module")
+def loops(request):
+    """Sum by the compiled loops, and by NumPy as where no compiler was at hand."""
+    if request.param == "compiled":
+        if compiled_sums() is None:
+            pytest.skip("no compiled loops here")
+        yield request.param
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rounded_costs, "compiled_sums", lambda: None)
+        yield request.param
+
 
 # --- the bound -----------------------------------------------------------------------------------
 
@@ -177,6 +192,78 @@ def test_lists_of_pairs_serve_a_walk_through_states(problem, seed):
             fixed, rho = rounded.evaluation(inside, free, u, beta, less)
             by_pairs, sums = by_hand(rounded, inside, free, u, beta, less)
             assert (fixed, [rho[j] for j in free]) == (by_pairs, [sums[j] for j in free])
+
+
+@given(problems(kinds=TAKEN), st.integers(0, 2**32 - 1))
+def test_the_loops_are_those_that_are_asked_for(loops, problem, seed):
+    rng = np.random.default_rng(seed)
+    claim = Claim(problem, 1.0, 0.0)
+    rounded = RoundedCosts(claim, 0, np.zeros(1))
+    u = multipliers(rng, claim)
+    assume(rounded.fits(u, Betas()))
+    rounded.evaluation([0], [], u, Betas())
+    assert isinstance(rounded._lists[0], CompiledPairs) == (loops == "compiled")
+
+
+def test_the_compiled_loops_refuse_arrays_that_do_not_fit():
+    compiled = pytest.importorskip("placement.proof._pair_sums")
+    rank = np.array([[0, 1], [1, 0], [0, 1]], dtype=np.int16)
+    costs = np.array([[5, 9], [9, 5], [5, 30]])
+    limits = np.array([8, 10, 40])
+    pairs = compiled.list_table((3, 2, 2), rank, limits, costs)
+    assert compiled.count(pairs) == 5
+    first, free = np.full(3, 2, dtype=np.int32), np.ones(2, dtype=bool)
+    none, prefix, totals = (
+        np.zeros(4, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+        np.zeros(2, int),
+    )
+    given_arrays = [pairs, limits, first, free, 0, none, prefix, totals]
+    assert compiled.savings(*given_arrays) == 5
+    assert totals.tolist() == [-3 - 1 - 35, -5 - 10]
+    for at, wrong in (
+        (0, None), (1, limits[:2]), (2, first.astype(np.int64)), (3, free[:1]), (4, -1), (4, 2),
+        (5, none[:3]), (5, np.array([0, 2, 1, 0])), (6, none), (7, totals[:1]),
+    ):  # fmt: skip
+        changed = [*given_arrays[:at], wrong, *given_arrays[at + 1 :]]
+        with pytest.raises((ValueError, TypeError, BufferError)):
+            compiled.savings(*changed)
+    for sizes in ((3, 3, 2), (-1, 2, 2), (3, 0, 2), (2**30, 2**30, 2)):
+        with pytest.raises(ValueError, match=r"bytes|range"):
+            compiled.list_table(sizes, rank, limits, costs)
+    with pytest.raises(ValueError, match="scenario"):
+        compiled.list_sums(
+            (3, 2, 2, 1), 1.0, rank, limits, costs * 1.0, np.zeros(3), np.zeros((1, 2)),
+            np.array([0, 1, 0], dtype=np.int32),
+        )  # fmt: skip
+    with pytest.raises(ValueError, match="fit"):
+        compiled.place_entries(pairs, 1, np.array([0, 2, 2, 1]), np.zeros(1, dtype=np.int32))
+    with pytest.raises(ValueError, match="bytes"):
+        compiled.narrow(pairs, first, free[:1])
+
+
+@pytest.mark.parametrize(
+    ("entry", "error"),
+    [
+        ([0, 0, -1.0], ValueError), ([0, 0, math.nan], ValueError), ([0, 0, math.inf], ValueError),
+        ([5, 0, 1.0], ValueError), ([0, 7, 1.0], ValueError), ([-1, 0, 1.0], ValueError),
+        ([0, 0], ValueError), ([0, 0, 1.0, 1.0], ValueError), ([0.0, 0, 1.0], TypeError),
+        ([0, "0", 1.0], TypeError), ([0, 0, "1"], TypeError), ([0, 0, None], TypeError),
+        ([2**70, 0, 1.0], OverflowError),
+    ],
+)  # fmt: skip
+def test_multipliers_that_are_none_are_refused(entry, error):
+    with pytest.raises(error):
+        Betas.read([[0, 0, 1.0], entry], 5, 7)
+
+
+def test_of_multipliers_given_twice_the_last_one_counts():
+    read = Betas.read([[3, 1, 2.0], [0, 4, 1.0], [2, 1, 7.0], [3, 1, 5.0]], 5, 7)
+    assert read.clients.tolist() == [1, 4]
+    assert read.rows.tolist() == [0, 0, 1]
+    assert read.sites.tolist() == [2, 3, 0]
+    assert read.values.tolist() == [7.0, 5.0, 1.0]
+    assert not len(Betas().clients)
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0, 0.1, 3e-320, 5e-324, 2.0**80, 1e18, 1 / 3, 2**-40])
