@@ -114,6 +114,8 @@ class ReducedProblem:
         for role in ("voters", "replicas"):
             if len(site_families(rules, role)) > MOST_FAMILIES:
                 return f"the rules for {role} are on too many crossing levels"
+        if rules.witnesses:
+            return "some voters are witnesses"
         why = no_cases(demand, rules)
         if why is not None:
             return why
