@@ -263,6 +263,11 @@ def _witness_reasons(rules: Rules) -> list[str]:
     able = np.count_nonzero(rules.may_witness)
     if able < rules.witnesses:
         return [f"{rules.witnesses} witnesses are asked for, but only {able} sites may be one"]
+    if (able := np.count_nonzero(rules.able_voters)) < rules.voters:
+        return [
+            f"{rules.voters} voters are asked for, but only {able} sites may vote, with a replica "
+            "or as a witness"
+        ]
     together = np.count_nonzero(rules.may_hold | rules.may_witness)
     if together < rules.replicas_min + rules.witnesses:
         return [

@@ -79,7 +79,7 @@ def questions(draw: st.DrawFn) -> Problem:
 
 @settings(deadline=None, max_examples=60)
 @given(problem=questions())
-@pytest.mark.parametrize("method", ["exhaustive", "exact"])
+@pytest.mark.parametrize("method", ["exhaustive", "exact", "milp", "cp-sat"])
 def test_methods_find_what_plain_loops_find(method: str, problem: Problem) -> None:
     least = least_score(problem)
     plan = placement.solve(problem, method=method)
@@ -122,6 +122,24 @@ def violations_of_replicas(problem: Problem, replicas: list[int]) -> bool:
     rules = problem.rules
     held = np.isin(np.arange(6), replicas)
     return bool((held & ~rules.may_hold).any() or (rules.must_hold & ~held).any())
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    problem=questions(),
+    protocol=st.sampled_from(["leases", "semi-sync:level=region", "flexiraft:level=region"]),
+)
+def test_methods_agree_on_waits_of_the_leader(problem: Problem, protocol: str) -> None:
+    try:
+        asked = problem.replace(protocol=protocol)
+    except InputError:  # more answers than voters
+        return
+    best = placement.solve(asked, method="exhaustive")
+    for method in ("milp", "cp-sat"):
+        plan = placement.solve(asked, method=method)
+        assert plan.status is best.status
+        if best.found:
+            assert plan.score == pytest.approx(best.score, rel=1e-9)
 
 
 def test_no_witness_is_the_question_without_the_word() -> None:
