@@ -117,6 +117,8 @@ def explain_infeasible(problem: Problem) -> tuple[str, ...]:
         raise SolverError(f"no plan is said to exist, but here is one: {plan}")
     voters = problem.rules.voters
     whom = f"{voters} voter{'' if voters == 1 else 's'}"
+    if witnesses := problem.rules.witnesses:
+        whom += f" ({witnesses} witness{'' if witnesses == 1 else 'es'})"
     if not found:
         return (f"no choice of {whom} among the sites that may be chosen makes a plan",)
     parts = _words(found)
@@ -207,7 +209,7 @@ def constraints_of(problem: Problem) -> tuple[Constraint, ...]:
         found.append(_listed(Kind.REPLICAS, problem.replicas))
     else:
         pins = {*problem.pinned, *problem.pinned_voters, problem.leader} - {None}
-        if rules.replicas_min > max(rules.voters, len(pins)):  # else implied by those
+        if rules.replicas_min > max(rules.data_voters, len(pins)):  # else implied by those
             found.append(Constraint(Kind.LEAST, Kind.LEAST.value.format(rules.replicas_min)))
         if rules.replicas_max < len(instance.sites):
             found.append(Constraint(Kind.MOST, Kind.MOST.value.format(rules.replicas_max)))
@@ -280,7 +282,7 @@ def _unlabelled(problem: Problem) -> tuple[set[str], set[str]]:
     rules, instance = problem.rules, problem.instance
     stays: dict[str, set[str]] = {"replicas": set(), "voters": set()}
     for group in rules.groups:
-        free = rules.may_vote if group.role == "voters" else rules.may_hold
+        free = rules.able_voters if group.role == "voters" else rules.may_hold
         for site, label in enumerate(instance.labels(group.level)):
             if label is None and not free[site]:
                 stays[group.role].add(instance.sites[site])
@@ -314,6 +316,7 @@ class _Guarded:
         self.replica = [self.model.new_bool_var(f"replica{s}") for s in range(count)]
         self.voter = [self.model.new_bool_var(f"voter{s}") for s in range(count)]
         self.leader = [self.model.new_bool_var(f"leader{s}") for s in range(count)]
+        self.witness = [self.model.new_bool_var(f"witness{s}") for s in range(count)]
         self._structure()
         self.guards: dict[Constraint, cp_model.IntVar] = {}
         for number, constraint in enumerate(constraints):
@@ -342,13 +345,24 @@ class _Guarded:
         return tuple(c for c in assumed if self.guards[c].index in named)
 
     def _structure(self) -> None:
-        """ℓ ∈ V ⊆ R and |V| = v, which are never given up, and sites that can't be set free."""
+        """Add what is never given up, and sites that can't be set free.
+
+        ℓ ∈ V ∩ R, |V| = v, and voters outside R are the witnesses.
+        """
         from ortools.sat.python import cp_model
 
         self.model.add_exactly_one(self.leader)
-        for replica, voter, leader in zip(self.replica, self.voter, self.leader, strict=True):
-            self.model.add_implication(leader, voter)
-            self.model.add_implication(voter, replica)
+        for site, leader in enumerate(self.leader):
+            replica, voter, witness = self.replica[site], self.voter[site], self.witness[site]
+            self.model.add_bool_and([voter, replica]).only_enforce_if(leader)
+            self.model.add_bool_or([~voter, replica, witness])
+            self.model.add_bool_and([voter, ~replica]).only_enforce_if(witness)
+        rules = self.problem.rules
+        witnesses = cp_model.LinearExpr.sum(self.witness)
+        self.model.add(witnesses == rules.witnesses)
+        if rules.must_witness is not None:
+            named = np.nonzero(rules.must_witness)[0].tolist()
+            self.model.add_bool_and([self.witness[s] for s in named])
         votes = cp_model.LinearExpr.sum(self.voter)
         self.model.add(votes == self.problem.rules.voters)
         for names, literals in zip(
@@ -368,13 +382,15 @@ class _Guarded:
         literals: list[cp_model.IntVar] = []
         match constraint.kind:
             case Kind.FORBIDDEN:
-                literals = [~self.replica[s] for s in self._indices([constraint.words])]
+                sites = self._indices([constraint.words])
+                literals = [~one[s] for s in sites for one in (self.replica, self.witness)]
             case Kind.NON_VOTER:
                 literals = [~self.voter[s] for s in self._indices([constraint.words])]
             case Kind.PINNED:
                 literals = [self.replica[s] for s in self._indices([constraint.words])]
             case Kind.PINNED_VOTER:
-                literals = [self.voter[s] for s in self._indices([constraint.words])]
+                sites = self._indices([constraint.words])
+                literals = [one[s] for s in sites for one in (self.voter, self.replica)]
             case Kind.REPLICAS:
                 literals = _exactly(self.replica, self._indices(map(str, problem.replicas)))  # type: ignore[arg-type]  # by name: a tuple of str
             case Kind.VOTERS:

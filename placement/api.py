@@ -75,7 +75,7 @@ def evaluate(
     problem
         The question; the configuration may break its constraints.
     leader, voters, replicas
-        Names of sites, ℓ ∈ V ⊆ R.
+        Names of sites, ℓ ∈ V ⊆ R; where the question has witnesses, they are voters outside R.
 
     Returns
     -------
@@ -85,7 +85,8 @@ def evaluate(
     Raises
     ------
     InputError
-        For an unknown site, or a leader or voter that holds no replica.
+        For an unknown site, a leader that holds no replica, and a voter that holds none where the
+        question has no witnesses.
     """
     instance = instance_of(problem, Problem, "problem", "a placement.Problem").instance
     chosen = Configuration.of(
@@ -93,7 +94,10 @@ def evaluate(
         instance.site_indices(voters, "voters").tolist(),
         instance.site_indices(replicas, "replicas").tolist(),
     )
-    _inside(instance, chosen.voters, chosen.replicas, "voters", "one of the replicas")
+    if problem.rules.witnesses:
+        _inside(instance, (chosen.leader,), chosen.replicas, "leader", "one of the replicas")
+    else:
+        _inside(instance, chosen.voters, chosen.replicas, "voters", "one of the replicas")
     _inside(instance, (chosen.leader,), chosen.voters, "leader", "one of the voters")
     return evaluate_configuration(problem, chosen)
 

@@ -15,7 +15,8 @@ A distribution registers one in its pyproject.toml::
 
 A name with a dot is a part of a method: the callable that answers the problems whose objective is
 of the kind after the dot, and ``NAME.waits`` those whose operations have waits or constants
-(:mod:`placement.model.waits`). Other kinds go to the method's own ``call``.
+(:mod:`placement.model.waits`), or some of whose voters are witnesses. Other kinds go to the
+method's own ``call``.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ class Method:
         Problem -> why this method cannot take it, or None. There is no silent approximation.
     objectives
         Kinds of objective it can minimise; see :mod:`placement.evaluation.objective`. "waits": the
-        mean latency of operations with waits or constants.
+        mean latency of operations with waits or constants. "witnesses": voters without a replica.
     cost_parts
         Parts of the cost beside prices of sites that it can take, of :attr:`Problem.cost_parts`.
     settings
@@ -157,12 +158,15 @@ def available() -> tuple[str, ...]:
 
 def _kind(problem: Problem) -> str:
     """Return the kind of question: that of the objective, or "waits" of operations with waits."""
-    return "waits" if problem.demand.has_waits else problem.objective.kind
+    if problem.demand.has_waits:
+        return "waits"
+    return "witnesses" if problem.rules.witnesses else problem.objective.kind
 
 
 def _call_for(method: Method, problem: Problem) -> Callable[[Problem, Options], Plan]:
     """Return the part of the method for the problem's kind of objective, else its own call."""
-    part = METHODS.entries.get(f"{method.name}.{_kind(problem)}")
+    kind = _kind(problem)
+    part = METHODS.entries.get(f"{method.name}.{'waits' if kind == 'witnesses' else kind}")
     if part is None:
         return method.call
     found: Callable[[Problem, Options], Plan] = part.load()
@@ -185,6 +189,11 @@ def load_method(name: str) -> Method:
 def refusal(method: Method, problem: Problem) -> str | None:
     """Return why a method cannot take a problem, or None."""
     kind = _kind(problem)
+    if problem.rules.witnesses and "witnesses" not in method.objectives:
+        return (
+            "it knows voters with a replica alone, and the question has witnesses; use 'exact', "
+            "or ask without witnesses"
+        )
     if kind == "waits" and kind not in method.objectives:
         return (
             "it knows operations of the four coefficients alone, and those of the question have "
@@ -214,6 +223,8 @@ def _cost_refusal(method: Method, problem: Problem) -> str | None:
             way_out = "leave out the moves"
         else:
             others = " or 'milp'"
+        if problem.rules.witnesses:
+            return f"{_PRICE_FIELDS[part]}, and the question has witnesses: {way_out}"
         if problem.objective.kind != "mean":
             return f"{_PRICE_FIELDS[part]}, and the objective is not the mean latency: {way_out}"
         if part != "votes" and problem.instance.varying_rtt:
@@ -291,7 +302,7 @@ def run(method: Method, problem: Problem, options: Options) -> Plan:
         plan = _call_for(method, problem)(problem, options)
         if note:
             plan = plan.replace(notes=(*plan.notes, note))
-    said = wait_notes(problem)
+    said = [note for note in wait_notes(problem) if note not in plan.notes]  # of another method
     plan = plan.replace(notes=(*plan.notes, *said)) if said else plan
     seconds = time.perf_counter() - started
     if plan.configuration is not None:

@@ -259,6 +259,12 @@ class Plan:
         return tuple(self._name(site) for site, _ in answer_times(self.problem, self.configuration))
 
     @property
+    def witnesses(self) -> tuple[str, ...]:
+        """Names of the voters that hold no replica, closest to the leader first; mostly none."""
+        held = set(self.replicas)
+        return tuple(name for name in self.voters if name not in held)
+
+    @property
     def replicas(self) -> tuple[str, ...]:
         """Names of all replicas, in site order."""
         return tuple(map(self._name, self.configuration.replicas)) if self.configuration else ()
@@ -385,9 +391,12 @@ class Plan:
 
     @property
     def has_failures(self) -> bool:
-        """Return whether :attr:`failures` can be computed: not with waits or a vote layout."""
+        """Return whether :attr:`failures` can be computed.
+
+        Not with waits, a vote layout or witnesses.
+        """
         plain = not self.problem.demand.has_waits and self.problem.vote_layout is None
-        return self.found and plain
+        return self.found and plain and not self.problem.rules.witnesses
 
     @cached_property
     def failures(self) -> Failures:

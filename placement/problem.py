@@ -48,13 +48,16 @@ class Problem:
     replicas
         |R|: a number, an inclusive range ``(3, 7)`` or ``range(3, 8)``, or the sites by name.
     voters
-        |V|: a number, or the sites by name.
+        |V|, witnesses included: a number, or the sites by name.
     quorum
         Votes a commit waits for, 1 <= m <= |V| (flexible quorums); None: a majority. With a vote
         layout at most the sum of its votes.
     vote_layout
         Votes per voter, largest first, such as (2, 2, 1): the leader has the first entry, the
         voters closest to it the next ones. None: one vote each.
+    witnesses
+        Voters that hold no replica, counted in `voters` and not in `replicas`: a number, or the
+        sites by name. A witness votes, serves no reads and cannot lead.
     leader
         The site that must lead.
     leaders
@@ -62,9 +65,9 @@ class Problem:
     pinned, pinned_voters
         Sites that must hold a replica, must vote.
     forbidden
-        Sites that may not hold a replica.
+        Sites that may not hold a replica, nor be a witness.
     non_voters
-        Sites that may hold a replica but not vote.
+        Sites that may hold a replica but not vote, nor be a witness.
     diversity
         :class:`Diversity` rules.
     survive
@@ -102,6 +105,7 @@ class Problem:
     voters: int | Sequence[str]
     quorum: int | None = None
     vote_layout: Sequence[int] | None = None
+    witnesses: int | Sequence[str] = 0
     leader: str | None = None
     leaders: Sequence[str] | None = None
     pinned: Sequence[str] = ()
@@ -139,7 +143,7 @@ class Problem:
                 names = (names,)
             if names is not None and type(names) is not tuple:
                 object.__setattr__(self, field, elements(names, field, "a list of names"))
-        for field in ("replicas", "voters"):
+        for field in ("replicas", "voters", "witnesses"):
             value = getattr(self, field)
             if isinstance(value, Iterable) and not isinstance(value, (range, str)):
                 object.__setattr__(
@@ -307,7 +311,8 @@ class Problem:
         costs = linear.replica.copy()
         costs[leader] += linear.constant
         if linear.voter is not None:
-            votes = slice(None) if self.rules.replicas_max == self.rules.voters else leader
+            all_vote = self.rules.replicas_max == self.rules.data_voters
+            votes = slice(None) if all_vote else leader
             costs[votes] += linear.voter[votes]
         return costs
 
@@ -324,7 +329,7 @@ class Problem:
         if model is None or (self.budget is None and not self.cost_weight):
             return moves
         linear, rules = model.linear(0), self.rules
-        some_vote = linear.voter is not None and rules.replicas_max > rules.voters
+        some_vote = linear.voter is not None and rules.replicas_max > rules.data_voters
         near = linear.nearest is not None
         return (*(["near reads"] if near else []), *(["votes"] if some_vote else []), *moves)
 
@@ -334,7 +339,7 @@ class Problem:
         rules = self.rules
         if not np.array_equal(rules.may_hold, rules.must_hold):
             return 3
-        return 1 if int(rules.may_vote.sum()) == rules.voters else 2
+        return 1 if int(rules.may_vote.sum()) == rules.data_voters else 2
 
     def __repr__(self) -> str:
         return f"<Problem on {self.instance.name!r}: {describe(self)}>"
@@ -373,6 +378,11 @@ def describe(problem: Problem) -> str:
         f"{count} replica{'' if count == '1' else 's'}",
         f"{rules.voters} voter{'' if rules.voters == 1 else 's'}",
     ]
+    if rules.witnesses:
+        named = rules.must_witness is not None
+        names = f": {', '.join(map(str, problem.witnesses))}" if named else ""  # type: ignore[arg-type]  # they are names
+        noun = f"witness{'' if rules.witnesses == 1 else 'es'}"
+        parts[-1] += f" ({rules.witnesses} {noun}{names})"
     if problem.vote_layout is not None:
         needed, votes = layout_votes(problem)
         parts.append(f"votes {' + '.join(map(str, problem.vote_layout))}")

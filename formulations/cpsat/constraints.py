@@ -51,10 +51,19 @@ def _counts(model: cp_model.CpModel, variables: LeaderVariables, problem: Proble
 def _roles(
     model: cp_model.CpModel, variables: LeaderVariables, problem: Problem, leader: int
 ) -> None:
-    """ℓ ∈ V ⊆ R, and the pins."""
+    """ℓ ∈ V ∩ R, voters outside R are the witnesses, and the pins."""
     rules = problem.rules
     for site, voter in variables.voter.items():
-        model.add_implication(voter, variables.replica[site])
+        backing = [variables.replica[site]] if rules.may_vote[site] else []
+        if site in variables.witness:
+            witness = variables.witness[site]
+            model.add_implication(witness, voter)
+            if site in variables.replica:
+                model.add_at_most_one([witness, variables.replica[site]])
+            backing.append(witness)
+        model.add_bool_or([~voter, *backing])
+    if rules.witnesses:
+        model.add(_sum(list(variables.witness.values())) == rules.witnesses)
     model.add_bool_and([variables.voter[leader], variables.replica[leader]])
     for site in np.nonzero(rules.must_hold)[0].tolist():
         model.add_bool_and([variables.replica[site]])

@@ -138,14 +138,15 @@ def leader_costs(problem: Problem, leader: int) -> LeaderCosts:
     """
     demand, rules = problem.demand, problem.rules
     led = list(leader_waits(demand, rules, leader).values())
-    too_few = rules.may_hold.sum() < rules.replicas_min or rules.may_vote.sum() < rules.voters
+    able = rules.able_voters
+    too_few = rules.may_hold.sum() < rules.replicas_min or able.sum() < rules.voters
     if too_few or not all(wait.radii for wait in led):
         return LeaderCosts(leader, 0.0, (), (), np.zeros(len(rules.may_hold)), math.inf)
     certain = rules.must_hold.copy()
     certain[leader] = True
     # Fewer sites than this many lie outside a chain that is still empty: it can't stay so.
     longest = int(rules.may_hold.sum()) - rules.replicas_min + 1
-    voters = np.nonzero(rules.may_vote)[0]
+    voters = np.nonzero(able)[0]
     chains, waits = [], [_of_leader_wait(wait) for wait in led]
     direct = demand.constant
     for k in range(demand.scenarios):

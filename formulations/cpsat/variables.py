@@ -22,8 +22,8 @@ class LeaderVariables:
 
     Attributes
     ----------
-    replica, voter
-        By site index; sites that may not hold a replica (or vote) have none.
+    replica, voter, witness
+        By site index; sites that may not hold a replica (vote, vote without a replica) have none.
     empty
         By set of sites: true when none of them holds a replica.
     slow
@@ -33,6 +33,7 @@ class LeaderVariables:
 
     replica: dict[int, cp_model.IntVar]
     voter: dict[int, cp_model.IntVar]
+    witness: dict[int, cp_model.IntVar] = field(default_factory=dict)
     empty: dict[frozenset[int], cp_model.IntVar] = field(default_factory=dict)
     slow: list[list[cp_model.IntVar]] = field(default_factory=list)
 
@@ -52,6 +53,8 @@ class LeaderVariables:
             model.add_hint(literal, site in replicas)
         for site, literal in self.voter.items():
             model.add_hint(literal, site in voters)
+        for site, literal in self.witness.items():
+            model.add_hint(literal, site in voters - replicas)
         for sites, literal in self.empty.items():
             model.add_hint(literal, not sites & replicas)
 
@@ -62,6 +65,7 @@ def create(model: cp_model.CpModel, problem: Problem, costs: LeaderCosts) -> Lea
     Solver variables are numbered, never named after sites: names can't clash.
     """
     rules = problem.rules
+    able = rules.able_voters
     return LeaderVariables(
         replica={
             site: model.new_bool_var(f"replica{site}")
@@ -71,7 +75,10 @@ def create(model: cp_model.CpModel, problem: Problem, costs: LeaderCosts) -> Lea
         voter={
             site: model.new_bool_var(f"voter{site}")
             for site in range(len(rules.may_vote))
-            if rules.may_vote[site]
+            if able[site]
+        },
+        witness={
+            site: model.new_bool_var(f"witness{site}") for site in rules.witness_sites(()).tolist()
         },
         slow=[
             [model.new_bool_var(f"slow{k}_{i}") for i in range(len(wait.rows))]

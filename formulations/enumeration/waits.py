@@ -1,23 +1,28 @@
-"""Every replica set, every choice of voters, every leader: the reference for operations with waits.
+"""Every replica set, every choice of voters, every leader: the reference for waits and witnesses.
 
 Part ``exhaustive.waits`` of the method ``exhaustive``. Nothing is bounded and nothing shared: each
 configuration is scored by the one evaluator, many at a time.
-O(C(|S|, |R|) · C(|R|, |V|) · |V| · |C| · |R|).
+O(C(|S|, |R|) · C(|R|, |V|) · |V| · |C| · |R|), and with w witnesses C(|S| − |R|, w) times as much.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
+from collections.abc import Iterator
 
 import numpy as np
 
 from formulations.enumeration.enumerate_sets import Found, enumerate_sets
+from formulations.enumeration.exhaustive import count_sets
 from placement.checks import IntArray
+from placement.errors import LimitError
 from placement.evaluation.breakdown import objective_values
 from placement.evaluation.score import TIE
 from placement.evaluation.voter_choice import by_answer_time
 from placement.methods import Options
 from placement.model.configuration import Configuration
+from placement.model.constraints import Rules
 from placement.plan import Plan
 from placement.problem import Problem
 
@@ -34,13 +39,28 @@ def solve(problem: Problem, options: Options) -> Plan:
     LimitError
         When there are more replica sets than the setting ``limit``.
     """
+    choices = _witness_choices(problem.rules)
+    if choices > 1:
+        total, limit = count_sets(problem) * choices, int(str(options.settings["limit"]))
+        if total > limit:
+            raise LimitError(
+                f"{total:,} sets of replicas and witnesses are more than the limit of {limit:,}; "
+                "use 'milp', or raise the setting 'limit'"
+            )
     return enumerate_sets(
         problem,
         options,
         lambda sets: _best_of(problem, sets),
-        block=_BLOCK,
-        instead="'sets'",
+        block=max(1, _BLOCK // choices),
+        instead="'milp'" if problem.rules.witnesses else "'sets'",
     )
+
+
+def _witness_choices(rules: Rules) -> int:
+    """Return the number of choices of witnesses beside any replicas, at most."""
+    if rules.may_witness is None or not rules.witnesses:
+        return 1
+    return max(1, math.comb(int(rules.may_witness.sum()), rules.witnesses))
 
 
 def _best_of(problem: Problem, sets: IntArray) -> Found | None:
@@ -50,19 +70,19 @@ def _best_of(problem: Problem, sets: IntArray) -> Found | None:
     if not len(sets):
         return None
     found: list[Configuration] = []
-    for places in itertools.combinations(range(sets.shape[1]), rules.voters):
-        voters = sets[:, places]
-        held = np.isin(voters, np.nonzero(rules.must_vote)[0]).sum(axis=1)
-        good = rules.may_vote[voters].all(axis=1) & rules.obeyed("voters", voters)
-        good &= held == rules.must_vote.sum()
-        for row in np.nonzero(good)[0].tolist():
-            leaders = [site for site in voters[row].tolist() if rules.may_lead[site]]
+    for places in itertools.combinations(range(sets.shape[1]), rules.data_voters):
+        holding = sets[:, places]
+        held = np.isin(holding, np.nonzero(rules.must_vote)[0]).sum(axis=1)
+        able = rules.may_vote[holding].all(axis=1) & (held == rules.must_vote.sum())
+        for row, voters in _with_each_witness(rules, sets, holding, np.nonzero(able)[0]):
+            leaders = [site for site in holding[row].tolist() if rules.may_lead[site]]
             if problem.demand.leaderless:  # any does: it has no part
                 leaders = leaders[:1]
             found.extend(
-                Configuration(leader, tuple(voters[row].tolist()), tuple(sets[row].tolist()))
-                for leader in leaders
+                Configuration(leader, voters, tuple(sets[row].tolist())) for leader in leaders
             )
+    if problem.limits:  # of money, which questions with witnesses may have
+        found = [one for one in found if not any(limit.broken(one) for limit in problem.limits)]
     if not found:
         return None
     values = objective_values(problem, found)
@@ -76,3 +96,26 @@ def _best_of(problem: Problem, sets: IntArray) -> Found | None:
         order = by_answer_time(problem.demand, one.leader, one.voters)
         one = Configuration(one.leader, order, one.replicas)
     return float(values[first]), 0.0, one
+
+
+def _with_each_witness(
+    rules: Rules, sets: IntArray, holding: IntArray, rows: IntArray
+) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Yield rows with every choice of their voters that obeys the rules, witnesses last.
+
+    `holding` are the voters with a replica, shape (sets, |V ∩ R|).
+    """
+    if not rules.witnesses:
+        good = rules.obeyed("voters", holding[rows])
+        yield from ((row, tuple(holding[row].tolist())) for row in rows[good].tolist())
+        return
+    for row in rows.tolist():
+        free = rules.witness_sites(sets[row].tolist()).tolist()
+        more = np.array(list(itertools.combinations(free, rules.witnesses)), dtype=np.intp)
+        if not len(more):
+            continue
+        voters = np.concatenate([np.tile(holding[row], (len(more), 1)), more], axis=1)
+        if rules.must_witness is not None:
+            must = np.nonzero(rules.must_witness)[0]
+            voters = voters[np.isin(voters, must).sum(axis=1) == len(must)]
+        yield from ((row, tuple(v)) for v in voters[rules.obeyed("voters", voters)].tolist())

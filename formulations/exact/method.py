@@ -343,7 +343,14 @@ METHOD = Method(
     call=solve,
     summary="tier 3 with proof: Lagrangean branch and bound over leaders and replicas",
     exact=True,
-    objectives=("mean", "contingency", "contingency-percentile", "percentile", "waits"),
+    objectives=(
+        "mean",
+        "contingency",
+        "contingency-percentile",
+        "percentile",
+        "waits",
+        "witnesses",
+    ),
     cost_parts=("near reads", "votes", "moves"),
     refuses=refuses,
     settings={

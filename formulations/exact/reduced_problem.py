@@ -24,7 +24,12 @@ from placement.errors import InputError, UnsupportedError
 from placement.evaluation.score import score
 from placement.evaluation.voter_choice import best_voters
 from placement.evaluation.wait_cases import WaitCases, case_wait, no_cases
-from placement.evaluation.wait_floors import wait_floors
+from placement.evaluation.wait_floors import (
+    no_floors,
+    voters_with_replicas,
+    wait_floors,
+    witness_floors,
+)
 from placement.model.configuration import Configuration
 from placement.model.constraints import GroupRule, Role, Rules, majority
 from placement.model.demand import Demand
@@ -92,6 +97,11 @@ class ReducedProblem:
     price
         What a replica at r adds to the objective under leader ℓ, in ms times operations, shape
         (sites, sites), row = leader, >= 0; None: nothing.
+    asked
+        Rules with witnesses, where `rules` are those of the voters with replicas
+        (:mod:`placement.evaluation.wait_floors`); None: `rules` are those of the question.
+    wait_floors
+        Least wait of each leader, ms, shape (sites,), where `asked` has witnesses.
 
     Raises
     ------
@@ -102,6 +112,8 @@ class ReducedProblem:
     demand: Demand
     rules: Rules
     price: FloatArray | None = None
+    asked: Rules | None = None
+    wait_floors: FloatArray | None = None
 
     def __post_init__(self) -> None:
         reason = ReducedProblem.refuses(self.demand, self.rules)
@@ -114,6 +126,9 @@ class ReducedProblem:
         for role in ("voters", "replicas"):
             if len(site_families(rules, role)) > MOST_FAMILIES:
                 return f"the rules for {role} are on too many crossing levels"
+        if rules.witnesses:
+            why = no_floors(demand, rules)
+            return why or ReducedProblem.refuses(demand, voters_with_replicas(rules))
         why = no_cases(demand, rules)
         if why is not None:
             return why
@@ -136,7 +151,12 @@ class ReducedProblem:
             size = len(rules.may_hold)
             rows = [problem.site_costs(leader) for leader in range(size)]
             price = rules.cost_weight * np.array([row for row in rows if row is not None])
-        return cls(problem.demand, rules, price)
+        if not rules.witnesses:
+            return cls(problem.demand, rules, price)
+        if reason := cls.refuses(problem.demand, rules):
+            raise UnsupportedError(f"the engine cannot take this problem: {reason}")
+        floors = witness_floors(problem.demand, rules)
+        return cls(problem.demand, voters_with_replicas(rules), price, rules, floors)
 
     @classmethod
     def of_arrays(
@@ -280,9 +300,23 @@ class ReducedProblem:
     def site_rtt(self) -> FloatArray:
         """d(r, s), ms, shape (sites, sites), row = the side that waits.
 
-        Of several scenarios the floors of the waits, which carry the weights D already.
+        Of several scenarios the floors of the waits, which carry the weights D already; with
+        witnesses not less than `wait_floors`. See :attr:`relay_rtt` for trips.
         """
-        return self._wait_floors if self.varies else np.asarray(self.demand.site_rtt[0])
+        if self.varies:
+            return self._wait_floors
+        rtt = np.asarray(self.demand.site_rtt[0])
+        if self.wait_floors is None:
+            return rtt
+        return np.asarray(np.maximum(rtt, self.wait_floors[:, np.newaxis]))
+
+    @property
+    def relay_rtt(self) -> FloatArray | None:
+        """RTTs of trips between sites, where they are not :attr:`site_rtt`; None: they are.
+
+        Of several scenarios each row of clients has its own.
+        """
+        return None if self.wait_floors is None else np.asarray(self.demand.site_rtt[0])
 
     @property
     def quorum_weight(self) -> float:
@@ -319,8 +353,13 @@ class ReducedProblem:
 
     @cached_property
     def direct(self) -> FloatArray:
-        """Σ_c G_c d(c, ℓ) and the constant for every leader ℓ, shape (sites,)."""
+        """Σ_c G_c d(c, ℓ) and the constant for every leader ℓ, shape (sites,).
+
+        Where witnesses alone complete every quorum, with the wait, which no replica changes.
+        """
         direct = _over_clients(self.demand.direct.reshape(-1), self.client_rtt)
+        if self.wait_floors is not None and self.rules.quorum == 1:
+            direct = direct + float(self.demand.quorum[0]) * self.wait_floors
         return direct + self.demand.constant if self.demand.has_waits else direct
 
     @cached_property
@@ -353,6 +392,8 @@ class ReducedProblem:
         """q_ℓ if every site voted, or the least wait of the cases, shape (sites,)."""
         if self.cases is not None:
             return self.cases.shortest()
+        if self.wait_floors is not None and self.rules.quorum == 1:
+            return np.zeros(self.sites)  # it is part of `direct`
         place = self.rules.quorum - 1
         return np.asarray(np.partition(self.site_rtt, place, axis=1)[:, place])
 
@@ -362,8 +403,8 @@ class ReducedProblem:
         Only one with the very same demand is compared, as problems on one instance have it.
         """
         mine, its = self.rules, other.rules
-        if self.cases is not None:  # they depend on |R|
-            return False
+        if self.cases is not None or self.asked is not None or other.asked is not None:
+            return False  # the cases depend on |R|, and so may what is known of witnesses
         if self.demand is not other.demand or len(mine.groups) != len(its.groups):
             return False
         pairs = (
@@ -424,7 +465,9 @@ class ReducedProblem:
         demand = dataclasses.replace(
             self.demand,
             client_rtt=rtt[np.newaxis],
-            site_rtt=self.site_rtt[pairs][np.newaxis],
+            site_rtt=(self.site_rtt if self.relay_rtt is None else self.relay_rtt)[pairs][
+                np.newaxis
+            ],
             counts=np.zeros((1, len(rtt), 0)),
             near=weights[0][np.newaxis],
             relay=weights[1][np.newaxis],
@@ -440,7 +483,8 @@ class ReducedProblem:
             groups=tuple(groups),
         )
         price = None if self.price is None else self.price[pairs]
-        part = ReducedProblem(demand, rules, price)
+        floors = None if self.wait_floors is None else self.wait_floors[keep]
+        part = ReducedProblem(demand, rules, price, wait_floors=floors)
         part.__dict__.update(
             active=np.arange(len(rtt)),
             direct=self.direct[keep],
@@ -496,7 +540,7 @@ class ReducedProblem:
             configuration.leader,
             configuration.voters,
             configuration.replicas,
-            self.rules.quorum,
+            (self.asked or self.rules).quorum,
         )
         if self.price is not None:
             total += float(self.price[configuration.leader, list(configuration.replicas)].sum())
@@ -510,7 +554,7 @@ class ReducedProblem:
         chosen = sorted(int(r) for r in replicas)
         for candidate in chosen if leader < 0 else [leader]:
             if self.rules.may_lead[candidate]:
-                voters = best_voters(self.demand, self.rules, candidate, chosen)
+                voters = best_voters(self.demand, self.asked or self.rules, candidate, chosen)
                 if voters is not None:
                     return Configuration.of(candidate, voters, chosen)
         return None

@@ -12,12 +12,32 @@ __all__ = ["add_budget", "add_counts", "add_diversity", "add_leader_prices", "ad
 
 
 def add_roles(model: Any, variables: ProgramVariables) -> None:
-    """y_r ≤ v_r ≤ x_r: the leader votes, and who votes holds a replica."""
+    """y_r ≤ v_r ≤ x_r: the leader votes, and who votes holds a replica.
+
+    With witnesses v_r ≤ x_r + h_r, where x_r counts only where a replica may vote, and
+
+        h_r ≤ v_r,   h_r + x_r ≤ 1,   y_r ≤ x_r,   Σ h = w.
+    """
     import pyomo.environ as pyo
 
-    x, v, y = variables.x, variables.v, variables.y
-    model.voter_holds = pyo.Constraint(list(v), rule=lambda _, r: v[r] <= x[r])
+    x, v, h, y = variables.x, variables.v, variables.h, variables.y
     model.leader_votes = pyo.Constraint(list(y), rule=lambda _, r: y[r] <= v[r])
+    if not len(h):
+        model.voter_holds = pyo.Constraint(list(v), rule=lambda _, r: v[r] <= x[r])
+        return
+    rules = variables.terms.problem.rules
+
+    def backed(_: Any, r: int) -> Any:
+        parts = [*([x[r]] if rules.may_vote[r] else []), *([h[r]] if r in h else [])]
+        return Affine.of(parts).minus(Affine.of([v[r]])).expression() >= 0
+
+    model.voter_holds = pyo.Constraint(list(v), rule=backed)
+    model.leader_holds = pyo.Constraint(list(y), rule=lambda _, r: y[r] <= x[r])
+    model.witness_votes = pyo.Constraint(list(h), rule=lambda _, r: h[r] <= v[r])
+    model.witness_apart = pyo.Constraint(
+        [r for r in h if r in x], rule=lambda _, r: h[r] + x[r] <= 1
+    )
+    model.witness_count = pyo.Constraint(expr=Affine.of(h.values()).expression() == rules.witnesses)
 
 
 def add_counts(model: Any, variables: ProgramVariables) -> None:

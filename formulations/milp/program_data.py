@@ -126,6 +126,11 @@ class ProgramData:
         """Demand of the problem."""
         return self.problem.demand
 
+    @property
+    def witnesses(self) -> tuple[int, ...]:
+        """Sites that may vote without a replica, ascending."""
+        return tuple(self.problem.rules.witness_sites(()).tolist())
+
     def leader_price(self, leader: int) -> FloatArray:
         """Price of a replica at every site under a leader, shape (sites,); zeros without prices."""
         costs = self.problem.site_costs(leader)
@@ -165,9 +170,9 @@ def program_data(problem: Problem) -> ProgramData:
     """
     rules, demand = problem.rules, problem.demand
     holders = np.nonzero(rules.may_hold)[0]
-    voters = np.nonzero(rules.may_vote)[0]
+    voters = np.nonzero(rules.able_voters)[0]
     leaders = np.nonzero(rules.may_lead)[0]
-    if rules.must_vote.sum() == rules.voters:  # the leader is one of the voters
+    if rules.must_vote.sum() == rules.data_voters:  # the leader is one of the voters
         leaders = leaders[rules.must_vote[leaders]]
     led: dict[tuple[int, int, int], LeaderWait] = {}
     if demand.waits:

@@ -104,7 +104,7 @@ def mass_of(terms: ProgramData, rows: Rows) -> float:
     domains = sum(len(group.names) for group in rules.groups)
     flows = len(terms.clients) + len(terms.classes)
     roles = 2 * rules.replicas_max + 2 * rules.voters + 1 + (rules.quorum + 1) * scenarios
-    return float(served + flows + radii + domains + roles)
+    return float(served + flows + radii + domains + roles + rules.witnesses)
 
 
 def add_rows(model: Any, variables: ProgramVariables, step: Step = no_step) -> None:

@@ -5,6 +5,7 @@ name        index                        meaning
 ==========  ===========================  =====================================================
 x           site                         holds a replica (binary)
 v           site                         votes (binary)
+h           site                         is a witness: votes without a replica (binary)
 y           site                         leads (binary)
 z           client i, site               serves client i (of ProgramData.clients), in [0, 1]
 Z           client i, site               client i is served from here or closer, in [0, 1]
@@ -92,6 +93,7 @@ class ProgramVariables:
     rows: Rows
     x: Any
     v: Any
+    h: Any
     y: Any
     z: Any
     Z: Any
@@ -170,6 +172,7 @@ def declare(model: Any, terms: ProgramData, rows: Rows) -> ProgramVariables:
         rows=rows,
         x=add("x", terms.holders, pyo.Binary, pinned(rules.must_hold)),
         v=add("v", terms.voters, pyo.Binary, pinned(rules.must_vote)),
+        h=add("h", terms.witnesses, pyo.Binary),
         y=add("y", leaders, pyo.Binary),
         z=add("z", [(i, r) for i, row in clients for r in row.serving if not chain], unit),
         Z=add("Z", [(i, r) for i, row in clients for r in row.serving[:-1] if chain], unit),
@@ -265,6 +268,7 @@ def assign(variables: ProgramVariables, configuration: Configuration) -> None:
     for container, chosen in (
         (variables.x, replicas),
         (variables.v, voters),
+        (variables.h, configuration.witnesses),
         (variables.y, (leader,)),
     ):
         for site in container:

@@ -1,8 +1,11 @@
-"""Part ``exact.waits`` of the method ``exact``: operations with waits or constants.
+"""Part ``exact.waits`` of the method ``exact``: operations with waits or constants, and witnesses.
 
 Waits of a leader go into the engine by their cases (:mod:`placement.evaluation.wait_cases`), a
-constant with the direct demand. What the engine cannot take another method proves: waits of the
-nearest replica and of clients, and rules for voters where not all replicas vote.
+constant with the direct demand, and witnesses as floors of the waits
+(:mod:`placement.evaluation.wait_floors`). What the engine cannot take another method proves:
+waits of the nearest replica and of clients, rules for voters where not all replicas vote, and
+witnesses beside rules for voters, pinned voters, a budget or other waits (by enumeration where it
+is small, else by ``milp``).
 """
 
 from __future__ import annotations
@@ -16,8 +19,12 @@ from formulations.exact.reduced_problem import ReducedProblem
 from placement.methods import Options, load_method, refusal, run
 from placement.plan import Plan
 from placement.problem import Problem
+from placement.proof.enumeration_check import steps_of_enumeration
 
 __all__ = ["solve"]
+
+_MOST_STEPS = 300_000_000
+"""Steps of an enumeration of witnesses: about ten seconds."""
 
 
 def solve(problem: Problem, options: Options) -> Plan:
@@ -28,10 +35,14 @@ def solve(problem: Problem, options: Options) -> Plan:
     says that it has none.
     """
     compiled = compiled_available() and options.settings["kernel"] != "numpy"
-    if compiled and ReducedProblem.refuses(problem.demand, problem.rules) is None:
+    witnesses = problem.rules.witnesses > 0
+    able = not problem.limits if witnesses else compiled
+    if able and ReducedProblem.refuses(problem.demand, problem.rules) is None:
         return Session()(problem, options)
     sets = load_method("sets")
     method = sets if refusal(sets, problem) is None else load_method("exhaustive")
+    if witnesses and steps_of_enumeration(problem) > _MOST_STEPS:
+        method = load_method("milp")
     plan = run(method, problem, dataclasses.replace(options, settings={}))
     plan = plan.replace(method="exact", notes=(*plan.notes, f"solved by {method.name!r}"))
     if options.settings["certificate"]:

@@ -137,6 +137,12 @@ def add_constraints(parser: argparse.ArgumentParser, *, configuration: bool = Fa
         metavar="V,V,…",
         help="votes per voter, largest first: the leader's, then those of the voters closest to it",
     )
+    add_sites(
+        group,
+        "--witnesses",
+        "voters that hold no replica: number or list of sites (default: 0)",
+        metavar="W|SITES",
+    )
     for option, text in (
         ("--leaders", "candidate leaders"),
         ("--pin", "sites that must hold a replica"),
@@ -399,6 +405,14 @@ def problem_from(
         raise InputError(
             "a range", field="--voters", value=args.voters[0], expected="a number, or sites by name"
         )
+    witnesses = 0 if not args.witnesses else count_or_names(args.witnesses, known, "--witnesses")
+    if isinstance(witnesses, tuple) and not all(isinstance(name, str) for name in witnesses):
+        raise InputError(
+            "a range",
+            field="--witnesses",
+            value=args.witnesses[0],
+            expected="a number, or sites by name",
+        )
     return Problem(
         instance,
         replicas=replicas,
@@ -406,6 +420,7 @@ def problem_from(
         leader=None if configuration else args.leader,
         quorum=args.quorum,
         vote_layout=args.vote_layout,
+        witnesses=witnesses,  # type: ignore[arg-type]  # no range, checked above
         leaders=names(args.leaders, known) if args.leaders else None,
         pinned=names(args.pin, known),
         pinned_voters=names(args.pin_voter, known),

@@ -254,6 +254,13 @@ def deployment_of_plan(plan: Plan) -> Deployment:
     """
     if plan.configuration is None or plan.leader is None:
         raise InputError("the plan holds no configuration", field="plan", value=plan.status.value)
+    if plan.witnesses:
+        raise InputError(
+            "a deployment gives each voter a replica",
+            field="witnesses",
+            value=list(plan.witnesses),
+            expected="a plan without witnesses",
+        )
     if plan.problem.vote_layout is not None:
         raise InputError(
             "a deployment gives each voter one vote",

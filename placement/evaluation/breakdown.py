@@ -159,7 +159,8 @@ def by_leader(problem: Problem, configuration: Configuration) -> tuple[LeaderVal
 
     Replicas and voters stay as they are; `overhead` is in percent of the best of them.
     """
-    candidates = {s for s in configuration.voters if problem.rules.may_lead[s]}
+    held = set(configuration.replicas)  # a witness cannot lead
+    candidates = {s for s in configuration.voters if problem.rules.may_lead[s] and s in held}
     order = sorted(candidates | {configuration.leader})
     scores = np.array(
         [score_of(problem, dataclasses.replace(configuration, leader=site)) for site in order]

@@ -362,7 +362,9 @@ class CostModel:
         linear = self.linear(configuration.leader)
         total = linear.constant + float(linear.replica[list(configuration.replicas)].sum())
         if linear.voter is not None:
-            total += float(linear.voter[list(configuration.voters)].sum())
+            held = set(configuration.replicas)  # a witness has no machine of a replica
+            votes = [site for site in configuration.voters if site in held]
+            total += float(linear.voter[votes].sum())
         return total + self.near_cost(configuration.replicas)
 
     @cached_property

@@ -283,6 +283,13 @@ class MeanLatency:
         """Latency under the loss of each single site, clients staying where they are."""
         from placement.evaluation.losses import failures
 
+        if problem.rules.witnesses:
+            raise InputError(
+                "losses are not computed with witnesses: they cannot take over",
+                field="failures",
+                value=problem.rules.witnesses,
+                expected="no witnesses",
+            )
         if problem.vote_layout is not None:
             raise InputError(
                 "losses are not computed with a vote layout: it says not which votes are lost",

@@ -87,7 +87,8 @@ def rules_of_thumb(problem: Problem, configuration: Configuration) -> tuple[Rule
     """
     if problem.demand.leaderless:
         return ()
-    voters = sorted(configuration.voters)
+    witnesses = set(configuration.witnesses)
+    voters = sorted(site for site in configuration.voters if site not in witnesses)
     candidates = [s for s in voters if problem.rules.may_lead[s]] or [configuration.leader]
     demand, quorum = problem.demand, quorum_size(problem, configuration)
 

@@ -32,6 +32,11 @@ def refuse_waits(problem: Problem, what: str) -> None:
     UnsupportedError
         For a question whose operations have waits or constants.
     """
+    if problem.rules.witnesses:
+        raise UnsupportedError(
+            f"{what} knows voters with a replica alone, and the question has witnesses; ask it "
+            "without them"
+        )
     if problem.vote_layout is not None:
         raise UnsupportedError(
             f"{what} counts one vote for each voter, and the question has a vote layout; ask it "
@@ -60,6 +65,8 @@ def check_waits(problem: Problem) -> None:
         _check_groups(problem, problem.protocol)
     if problem.vote_layout is not None:
         _check_layout(problem)
+    if rules.witnesses:
+        _check_witnesses(problem)
     rewritten = problem.operations != problem.instance.operations
     if (demand.has_waits or rewritten) and (problem.budget is not None or problem.cost_weight):
         raise InputError(
@@ -108,6 +115,28 @@ def check_waits(problem: Problem) -> None:
                     value=value,
                     expected=f"no {field} with {_who(problem)}",
                 )
+
+
+def _check_witnesses(problem: Problem) -> None:
+    """Refuse witnesses where every voter holds a replica, or where losses or moves are weighed."""
+    for field, odd, expected in (
+        ("objective", not problem.objective.minimises_mean, "the mean latency, or no witnesses"),
+        ("current", problem.current is not None, "no present configuration, or no witnesses"),
+    ):
+        if odd:
+            value = getattr(problem, field)
+            raise InputError(
+                "witnesses are not taken here", field=field, value=value, expected=expected
+            )
+    for term in problem.demand.waits:
+        if term.origin != "leader":
+            raise InputError(
+                f"every replica votes where the {_ORIGINS[term.origin]} waits ({term.wait.asked}), "
+                "and a witness is no replica",
+                field="witnesses",
+                value=problem.rules.witnesses,
+                expected="no witnesses, or a protocol with a leader, such as leases",
+            )
 
 
 def _check_layout(problem: Problem) -> None:
@@ -239,6 +268,11 @@ def wait_notes(problem: Problem) -> tuple[str, ...]:
             f"a commit waits for {needed} of {total} votes: two commits need not share a voter, "
             f"and an election needs {total - needed + 1} votes"
         )
+    if rules.witnesses and 1 < rules.quorum <= rules.witnesses + 1 and votes:
+        said.append(
+            f"the {rules.quorum} voters of a commit may be the leader and witnesses, so that only "
+            "the leader holds its data at first"
+        )
     by_hand = [wait for one in problem.instance.operations for wait in one.waits]
     for wait in dict.fromkeys(by_hand):
         assert isinstance(wait, Wait)  # text was read when the operation was made
@@ -267,7 +301,7 @@ def _implies(problem: Problem, met: Clause, clause: Clause) -> bool:
     """Return whether a clause is met whenever `met` is, in every configuration of the question."""
     rules = problem.rules
     same_part = (clause.scope, clause.level) == (met.scope, met.level)
-    all_vote = rules.voters == rules.replicas_min == rules.replicas_max
+    all_vote = rules.voters == rules.replicas_min == rules.replicas_max and not rules.witnesses
     at_most = _number(problem, clause, rules.replicas_max)
     at_least = _number(problem, met, rules.replicas_min)
     members = rules.voters if met.role == "voters" else rules.replicas_max

@@ -99,7 +99,8 @@ def _leader_wait(
 ) -> LeaderWait:
     radii: list[float] = []
     rows: list[tuple[RoleRow, ...]] = []
-    for radius in np.unique(rtt[rules.may_hold | (np.arange(len(rtt)) == leader)]).tolist():
+    members = rules.may_hold | rules.able_voters | (np.arange(len(rtt)) == leader)
+    for radius in np.unique(rtt[members]).tolist():
         asked = [
             _clause_row(clause, labels, rtt, rules, leader, radius)
             for clause, labels in zip(term.clauses, term.labels, strict=True)
@@ -127,7 +128,7 @@ def _clause_row(
 ) -> RoleRow:
     """Return what one clause asks for within a radius."""
     of_voters = clause.role == "voters"
-    able = rules.may_vote if of_voters else rules.may_hold
+    able = rules.able_voters if of_voters else rules.may_hold
     part = able.copy()
     if labels is not None:
         same = labels == labels[leader]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from placement.errors import InputError
 from placement.evaluation.losses import score_after
 from placement.explore.question import Question
 from placement.io.plan_file import outcome_document
@@ -81,10 +82,17 @@ def after_loss(plan: Plan, lost: tuple[str, ...]) -> Plan | None:
     Raises
     ------
     InputError
-        For an unknown site, and where operations have waits.
+        For an unknown site, and where operations have waits or voters are witnesses.
     """
     problem, configuration = plan.problem, plan.configuration
     assert configuration is not None
+    if problem.rules.witnesses:
+        raise InputError(
+            "losses are not computed with witnesses",
+            field="lost",
+            value=", ".join(lost),
+            expected="no lost site, or no witnesses",
+        )
     gone = set(problem.instance.site_indices(lost, "lost").tolist())
     scores = score_after(problem, configuration, gone)
     if not scores:
@@ -116,13 +124,9 @@ def _facts(question: Question, plan: Plan, after: Plan | None) -> str:
     if plan.leader is not None:
         waits = f"waits {milliseconds(plan.quorum_wait)} for its quorum"
         rows.append(("Leader", plan.leader, waits))
-    rows.append(
-        (
-            "Gap",
-            percent(plan.gap),
-            f"{_proof(plan)}; {len(plan.voters)} of {len(plan.replicas)} vote",
-        )
-    )
+    voting = len(plan.voters) - len(plan.witnesses)
+    said = f"{_proof(plan)}; {voting} of {len(plan.replicas)} vote"
+    rows.append(("Gap", percent(plan.gap), said))
     prices = problem.instance.prices
     if prices is not None:
         rows.append(("Bill", f"{plan.cost:,.2f} {prices.currency}", "per month"))

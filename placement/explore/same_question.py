@@ -52,6 +52,8 @@ def command_line(question: Question, origin: Origin) -> tuple[str, tuple[str, ..
     words += origin.words
     for option, value in (("--replicas", problem.replicas), ("--voters", problem.voters)):
         words += _counts(option, value)
+    if problem.witnesses:
+        words += _counts("--witnesses", problem.witnesses)
     for option, single in (
         ("--quorum", problem.quorum),
         ("--vote-layout", problem.vote_layout and ",".join(map(str, problem.vote_layout))),
@@ -160,6 +162,7 @@ def python_lines(question: Question, origin: Origin) -> str:
     for field, default in (
         ("quorum", None),
         ("vote_layout", None),
+        ("witnesses", 0),
         ("leader", None),
         ("leaders", None),
         ("pinned", ()),

@@ -63,11 +63,14 @@ def complete_configuration(
     budget = np.inf if rules.budget is None else rules.budget
     must_vote = frozenset(np.nonzero(rules.must_vote)[0].tolist()) | {leader}
     must_hold = frozenset(np.nonzero(rules.must_hold)[0].tolist())
+    of_voters = rules.of("voters")
+    if rules.witnesses:  # they count in the rules as well: a minimum is no rule for the others
+        of_voters = tuple(group.caps_only() for group in of_voters)
     voters_first = SiteSubset(
         [site for site in order if rules.may_vote[site]],
-        rules.voters,
+        rules.data_voters,
         must_vote,
-        (*rules.of("voters"), *(group.caps_only() for group in rules.of("replicas"))),
+        (*of_voters, *(group.caps_only() for group in rules.of("replicas"))),
         cost=costs,
         budget=budget,
     )
@@ -94,7 +97,10 @@ def complete_configuration(
             )
             for replicas in subsets(replicas_next):
                 best = best_voters(problem.demand, rules, leader, replicas)
-                for chosen in (voters if best is None else best, voters):
+                if best is None and rules.witnesses:
+                    continue
+                second = voters if best is None or not rules.witnesses else best
+                for chosen in (voters if best is None else best, second):
                     found = Configuration.of(leader, chosen, replicas)
                     if not _over_budget(problem, found):
                         return found
@@ -171,9 +177,14 @@ def violations(problem: Problem, configuration: Configuration) -> tuple[str, ...
         broken.append("a site is listed twice")
     if leader not in voters:
         broken.append(f"the leader {sites[leader]} is not a voter")
-    for site in voters:
-        if site not in replicas:
-            broken.append(f"the voter {sites[site]} is not a replica")
+    witnesses = configuration.witnesses
+    if rules.witnesses:
+        if len(witnesses) != rules.witnesses:
+            broken.append(f"{len(witnesses)} witnesses instead of {rules.witnesses}")
+        if leader in witnesses:
+            broken.append(f"the leader {sites[leader]} is a witness")
+    else:
+        broken += [f"the voter {sites[site]} is not a replica" for site in witnesses]
     if not rules.replicas_min <= len(replicas) <= rules.replicas_max:
         asked = (
             str(rules.replicas_min)
@@ -183,9 +194,11 @@ def violations(problem: Problem, configuration: Configuration) -> tuple[str, ...
         broken.append(f"{len(replicas)} replicas instead of {asked}")
     if len(voters) != rules.voters:
         broken.append(f"{len(voters)} voters instead of {rules.voters}")
+    holding = voters if not rules.witnesses else tuple(s for s in voters if s not in witnesses)
     for role, chosen, allowed, needed in (
         ("replica", replicas, rules.may_hold, rules.must_hold),
-        ("vote", voters, rules.may_vote, rules.must_vote),
+        ("vote", holding, rules.may_vote, rules.must_vote),
+        ("witness", witnesses, *_of_witnesses(rules)),
         ("leader", (leader,), rules.may_lead, None),
     ):
         broken += [f"no {role} is allowed at {sites[s]}" for s in chosen if not allowed[s]]
@@ -210,13 +223,16 @@ def reasons_infeasible(problem: Problem) -> tuple[str, ...]:
     rules, instance = problem.rules, problem.instance
     found = []
     holders, voters = np.count_nonzero(rules.may_hold), np.count_nonzero(rules.may_vote)
+    found.extend(_witness_reasons(rules))
     if holders < rules.replicas_min:
         found.append(
             f"{rules.replicas_min} replicas are asked for, but only {holders} of "
             f"{len(instance.sites)} sites may hold one"
         )
-    if voters < rules.voters:
-        found.append(f"{rules.voters} voters are asked for, but only {voters} sites may vote")
+    if voters < rules.data_voters:
+        kind = "voters with a replica" if rules.witnesses else "voters"
+        asked = f"{rules.data_voters} {kind} are asked for"
+        found.append(f"{asked}, but only {voters} sites may vote")
     needed = rules.must_hold.nonzero()[0]
     if len(needed) > rules.replicas_max:
         # Each pin is possible alone; together with voters that have no choice they are too many.
@@ -234,9 +250,36 @@ def reasons_infeasible(problem: Problem) -> tuple[str, ...]:
     return tuple(found)
 
 
+def _of_witnesses(rules: Rules) -> tuple[BoolArray, BoolArray | None]:
+    """Return the sites that may and must be witnesses; without witnesses no site is asked about."""
+    if not rules.witnesses or rules.may_witness is None:
+        return np.ones_like(rules.may_vote), None
+    return rules.may_witness, rules.must_witness
+
+
+def _witness_reasons(rules: Rules) -> list[str]:
+    if not rules.witnesses or rules.may_witness is None:
+        return []
+    able = np.count_nonzero(rules.may_witness)
+    if able < rules.witnesses:
+        return [f"{rules.witnesses} witnesses are asked for, but only {able} sites may be one"]
+    if (able := np.count_nonzero(rules.able_voters)) < rules.voters:
+        return [
+            f"{rules.voters} voters are asked for, but only {able} sites may vote, with a replica "
+            "or as a witness"
+        ]
+    together = np.count_nonzero(rules.may_hold | rules.may_witness)
+    if together < rules.replicas_min + rules.witnesses:
+        return [
+            f"{rules.replicas_min} replicas and {rules.witnesses} witnesses are asked for, but "
+            f"only {together} sites may hold a replica or be a witness"
+        ]
+    return []
+
+
 def _group_reasons(group: GroupRule, rules: Rules, instance: Instance) -> list[str]:
     voting = group.role == "voters"
-    allowed: BoolArray = rules.may_vote if voting else rules.may_hold
+    allowed: BoolArray = rules.able_voters if voting else rules.may_hold
     pinned: BoolArray = rules.must_vote if voting else rules.must_hold
     least = rules.voters if voting else rules.replicas_min
     most = rules.voters if voting else rules.replicas_max

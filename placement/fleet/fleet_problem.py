@@ -80,6 +80,7 @@ class FleetMember:
             ("budget", problem.budget is not None, "no budget: limits belong to the fleet"),
             ("protocol", problem.demand.has_waits, "operations without waits"),
             ("vote_layout", problem.vote_layout is not None, "one vote for each voter"),
+            ("witnesses", bool(problem.rules.witnesses), "voters with a replica alone"),
             (
                 "cost_weight",
                 bool(problem.rules.cost_weight and problem.cost_parts),

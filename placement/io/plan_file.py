@@ -52,7 +52,7 @@ __all__ = [
 
 FORMAT = "replica-placement plan"
 VERSION = 2
-"""Version 2 has a protocol, waits or a vote layout; a plan without them is of version 1."""
+"""Version 2: with a protocol, waits, a vote layout or witnesses; a plan without is of version 1."""
 
 _AGREE = 1e-9
 """Relative excess of a stored bound over the objective that is rounding."""
@@ -215,6 +215,7 @@ def _decision(plan: Plan) -> dict[str, object]:
         "leader": plan.leader,
         "voters": list(plan.voters),
         "replicas": list(plan.replicas),
+        **({"witnesses": list(plan.witnesses)} if plan.witnesses else {}),
         # Plan.voters is in order of answer; the order the method gave is kept for exactness.
         "voters_as_found": None
         if configuration is None
@@ -231,7 +232,7 @@ def _decision(plan: Plan) -> dict[str, object]:
 def _of_version_2(problem: Problem) -> bool:
     """Return whether a question has what version 1 of the format does not know."""
     asks = problem.protocol is not None or problem.vote_layout is not None
-    return asks or problem.demand.has_waits
+    return asks or problem.demand.has_waits or problem.rules.witnesses > 0
 
 
 def _breakdown(plan: Plan) -> dict[str, object]:

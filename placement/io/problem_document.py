@@ -38,6 +38,7 @@ def problem_document(problem: Problem) -> dict[str, object]:
             if problem.vote_layout is None
             else {"vote_layout": [int(entry) for entry in problem.vote_layout]}
         ),
+        **_witness_document(problem),
         "leader": problem.leader,
         "leaders": None if problem.leaders is None else list(problem.leaders),
         "pinned": list(problem.pinned),
@@ -53,6 +54,20 @@ def problem_document(problem: Problem) -> dict[str, object]:
         **({} if problem.protocol is None else {"protocol": str(problem.protocol)}),
         **_moves_document(problem),
     }
+
+
+def _witness_document(problem: Problem) -> dict[str, object]:
+    given = problem.witnesses
+    if isinstance(given, Sequence):
+        return {"witnesses": list(given)} if given else {}
+    return {"witnesses": int(given)} if given else {}
+
+
+def _witnesses_from(document: Document) -> int | tuple[str, ...]:
+    """Return how many voters hold no replica, or which."""
+    if isinstance(document.values.get("witnesses"), list):
+        return document.names("witnesses")
+    return document.whole("witnesses") if document.has("witnesses") else 0
 
 
 def _moves_document(problem: Problem) -> dict[str, object]:
@@ -130,6 +145,7 @@ def problem_from(document: Document, instance: Instance) -> Problem:
         voters=document.names("voters") if by_name else document.whole("voters"),
         quorum=document.whole("quorum") if document.has("quorum") else None,
         vote_layout=_layout_from(document),
+        witnesses=_witnesses_from(document),
         leader=document.text("leader") if document.has("leader") else None,
         leaders=document.names("leaders") if document.has("leaders") else None,
         pinned=document.names("pinned", ()),

@@ -13,7 +13,7 @@ __all__ = ["Configuration"]
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """A configuration on site indices: ℓ ∈ V ⊆ R.
+    """A configuration on site indices: ℓ ∈ V ∩ R, other voters may be witnesses.
 
     Attributes
     ----------
@@ -45,6 +45,12 @@ class Configuration:
         for field in ("voters", "replicas"):
             sites = elements(getattr(self, field), field, "site indices")
             object.__setattr__(self, field, tuple(whole(site, field) for site in sites))
+
+    @property
+    def witnesses(self) -> tuple[int, ...]:
+        """Voters outside R, which hold no replica, in the order of V."""
+        held = self.replicas
+        return tuple(site for site in self.voters if site not in held)
 
     @classmethod
     def of(cls, leader: int, voters: Sequence[int], replicas: Sequence[int]) -> Configuration:

@@ -261,7 +261,7 @@ class Rules:
     replicas_min, replicas_max
         Inclusive range of |R|.
     voters
-        v = |V|.
+        v = |V|, witnesses included.
     quorum
         m, the votes a commit waits for.
     may_hold, must_hold
@@ -276,6 +276,11 @@ class Rules:
         Largest cost allowed; None: no budget.
     cost_weight
         Weight of money in the objective: ms·operations per unit of cost.
+    witnesses
+        w, the number of voters outside R, which hold no replica.
+    may_witness, must_witness
+        Sites that may / must vote without a replica, boolean, shape (sites,); None: no site.
+        No site of them must hold a replica.
     """
 
     replicas_min: int
@@ -290,6 +295,27 @@ class Rules:
     groups: tuple[GroupRule, ...] = ()
     budget: float | None = None
     cost_weight: float = 0.0
+    witnesses: int = 0
+    may_witness: BoolArray | None = None
+    must_witness: BoolArray | None = None
+
+    @property
+    def data_voters(self) -> int:
+        """Return |V ∩ R|, the number of voters that hold a replica."""
+        return self.voters - self.witnesses
+
+    @property
+    def able_voters(self) -> BoolArray:
+        """Return the sites that may vote, with a replica or as a witness, shape (sites,)."""
+        return self.may_vote if self.may_witness is None else self.may_vote | self.may_witness
+
+    def witness_sites(self, replicas: Sequence[int] | IntArray) -> IntArray:
+        """Return the sites beside some replicas that may vote as witnesses, ascending."""
+        if self.may_witness is None:
+            return np.empty(0, dtype=np.intp)
+        free = self.may_witness.copy()
+        free[np.asarray(replicas, dtype=np.intp)] = False
+        return np.nonzero(free)[0]
 
     def of(self, role: Role) -> tuple[GroupRule, ...]:
         """Return the diversity rules of one role."""
@@ -344,7 +370,9 @@ class Rules:
             and self.must_vote is other.must_vote
             and self.may_lead is other.may_lead
             and self.groups is other.groups
-            and (self.voters, self.quorum) == (other.voters, other.quorum)
+            and (self.voters, self.quorum, self.witnesses)
+            == (other.voters, other.quorum, other.witnesses)
+            and self.may_witness is other.may_witness
             and (self.budget, self.cost_weight) == (other.budget, other.cost_weight)
         )
 
@@ -352,7 +380,7 @@ class Rules:
         groups = self.of(role)
         if any(group.has_minimum for group in groups):
             return False
-        allowed = self.may_vote if role == "voters" else self.may_hold
+        allowed = self.able_voters if role == "voters" else self.may_hold
         return laminar([group.labels for group in groups], allowed)
 
 

@@ -151,6 +151,58 @@ def _quorum(problem: Problem, voters: int) -> int:
     return quorum
 
 
+def _named_witnesses(problem: Problem, forbidden: BoolArray) -> BoolArray:
+    """Return the witnesses by name as a mask, refusing sites that hold data or may not vote."""
+    instance = problem.instance
+    assert _by_name(problem.witnesses)
+    given = mask(len(forbidden), instance.site_indices(problem.witnesses, "witnesses"))
+    fixed = problem.replicas if _by_name(problem.replicas) else ()
+    leader = () if problem.leader is None else (problem.leader,)
+    for names, field in (
+        (leader, "leader"),
+        (problem.pinned, "pinned"),
+        (problem.pinned_voters, "pinned_voters"),
+        (fixed, "replicas"),
+        (problem.forbidden, "forbidden"),
+        (problem.non_voters, "non_voters"),
+    ):
+        taken = mask(len(forbidden), instance.site_indices(names, field))
+        _within(problem, given, ~taken, "witnesses", f"a site that is not in {field}")
+    return given
+
+
+def _witness_count(problem: Problem, voters: int, given: BoolArray | None) -> int:
+    """Return the number of witnesses: fewer than voters, and by name where voters are."""
+    if given is None:
+        if problem.witnesses == ():
+            return 0
+        if isinstance(problem.witnesses, (str, tuple)):
+            raise InputError(
+                "not a number of witnesses, and no names",
+                field="witnesses",
+                value=problem.witnesses,
+                expected="1 or ['a', 'b', …]",
+            )
+        count = _whole(problem.witnesses, "witnesses", minimum=0)
+        if count and _by_name(problem.voters):
+            raise InputError(
+                "the voters are given by name, and not which of them are witnesses",
+                field="witnesses",
+                value=count,
+                expected="the witnesses by name, or a number of voters",
+            )
+    else:
+        count = _count(given)
+    if count >= voters:
+        raise InputError(
+            "no voter is left that holds a replica and leads",
+            field="witnesses",
+            value=count,
+            expected=f"<= {voters - 1}, fewer than voters",
+        )
+    return count
+
+
 @dataclass(frozen=True, slots=True)
 class AllowedSites:
     """Roles that each site may and must take, as far as no number of replicas decides them.
@@ -163,6 +215,8 @@ class AllowedSites:
         |R| when the replicas are given by name; else None.
     voters, quorum
         |V| and m.
+    witnesses, may_witness, must_witness
+        As in :class:`Rules`; what `must_hold` adds later is still in `may_witness`.
     pins
         Sites that are pinned: `must_hold` but for voters that have no choice.
     held, holders
@@ -177,6 +231,9 @@ class AllowedSites:
     fixed: int | None
     voters: int
     quorum: int
+    witnesses: int
+    may_witness: BoolArray | None
+    must_witness: BoolArray | None
     pins: int
     held: int
     holders: int
@@ -213,17 +270,25 @@ def allowed_sites(problem: Problem) -> AllowedSites:
         may_hold, must_hold = fixed, fixed.copy()
         fixed_count = _count(fixed)
 
-    may_vote = may_hold & ~mask(size, instance.site_indices(problem.non_voters, "non_voters"))
+    non_voters = mask(size, instance.site_indices(problem.non_voters, "non_voters"))
+    given = None if not _by_name(problem.witnesses) else _named_witnesses(problem, forbidden)
+    if given is not None:
+        may_hold = may_hold & ~given
+    may_vote = may_hold & ~non_voters
     must_vote = mask(size, instance.site_indices(problem.pinned_voters, "pinned_voters"))
     if _by_name(voters):
         fixed = mask(size, instance.site_indices(voters, "voters"))
+        count = _count(fixed)
+        if given is not None:
+            _within(problem, given, fixed, "witnesses", "one of the fixed voters")
+            fixed = fixed & ~given
         _within(problem, must_vote, fixed, "pinned_voters", "one of the fixed voters")
         _within(problem, fixed, may_vote, "voters", "a site that may hold a voting replica")
         may_vote, must_vote = fixed, fixed.copy()
-        count = _count(fixed)
     else:
         count = _whole(voters, "voters")
 
+    witnesses = _witness_count(problem, count, given)
     quorum = _quorum(problem, count)
     if quorum > count:
         raise InputError(
@@ -244,19 +309,21 @@ def allowed_sites(problem: Problem) -> AllowedSites:
     _within(problem, must_vote, may_vote, "pinned_voters", "a site that may hold a voting replica")
     must_hold = must_hold | must_vote
     _within(problem, must_hold, may_hold, "pinned", "no forbidden site")
-    if (pinned := _count(must_vote)) > count:
-        raise _too_many_pins("pinned_voters", pinned, count)
+    holding = count - witnesses  # voters that hold a replica
+    if (pinned := _count(must_vote)) > holding:
+        raise _too_many_pins("pinned_voters", pinned, holding)
     pins = _count(must_hold)
 
     # What follows from the counts alone is said outright, so that every method sees it.
-    if pinned == count:
+    if pinned == holding:
         may_vote = must_vote.copy()
-    elif _count(may_vote) == count:
+    elif _count(may_vote) == holding:
         must_vote = may_vote.copy()
         must_hold = must_hold | must_vote
     may_lead = may_lead & may_vote
     for array in (may_hold, must_hold, may_vote, must_vote, may_lead):
         array.flags.writeable = False  # problems that differ in the number of replicas share them
+    may_witness = ~forbidden & ~non_voters if given is None else given
     return AllowedSites(
         may_hold=may_hold,
         must_hold=must_hold,
@@ -266,6 +333,9 @@ def allowed_sites(problem: Problem) -> AllowedSites:
         fixed=fixed_count,
         voters=count,
         quorum=quorum,
+        witnesses=witnesses,
+        may_witness=may_witness if witnesses else None,
+        must_witness=given,
         pins=pins,
         held=_count(must_hold),
         holders=_count(may_hold),
@@ -300,16 +370,17 @@ def compile_rules(problem: Problem, known: AllowedSites, before: Rules | None = 
                 "more replicas than sites", field="replicas", value=least, expected=f"<= {size}"
             )
         most = min(most, size)
-    if known.voters > most:
+    holding = known.voters - known.witnesses
+    if holding > most:
         raise InputError(
             "more voters than replicas",
             field="voters",
             value=known.voters,
-            expected=f"<= {most}",
+            expected=f"<= {most + known.witnesses}",
         )
     if known.pins > most:
         raise _too_many_pins("pinned", known.pins, most)
-    least = max(least, known.voters, known.pins)
+    least = max(least, holding, known.pins)
 
     may_hold, must_hold = known.may_hold, known.must_hold
     may_vote, may_lead = known.may_vote, known.may_lead
@@ -320,7 +391,11 @@ def compile_rules(problem: Problem, known: AllowedSites, before: Rules | None = 
         may_lead = may_lead & may_vote
     elif known.holders == least:
         must_hold = may_hold
-    if before is not None and before.may_hold is may_hold and before.may_vote is may_vote:
+    may_witness, able = known.may_witness, may_vote
+    if may_witness is not None:
+        may_witness = may_witness & ~must_hold
+        able = may_vote | may_witness
+    elif before is not None and before.may_hold is may_hold and before.may_vote is may_vote:
         return before.with_size(least, most, must_hold, may_lead)
     return Rules(
         replicas_min=least,
@@ -332,9 +407,12 @@ def compile_rules(problem: Problem, known: AllowedSites, before: Rules | None = 
         may_vote=may_vote,
         must_vote=known.must_vote,
         may_lead=may_lead,
-        groups=_groups(problem, known.voters, known.quorum, may_hold, may_vote),
+        groups=_groups(problem, known.voters, known.quorum, may_hold, able),
         budget=problem.budget,
         cost_weight=float(problem.cost_weight),
+        witnesses=known.witnesses,
+        may_witness=may_witness,
+        must_witness=known.must_witness,
     )
 
 

@@ -30,6 +30,7 @@ import numpy as np
 from placement.checks import instance_of
 from placement.errors import CertificateError
 from placement.evaluation.objective import MEAN_LATENCY
+from placement.evaluation.wait_floors import voters_with_replicas
 from placement.feasibility.feasible_plans import violations
 from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
@@ -131,7 +132,7 @@ def check_certificate(plan: Plan, *, work: int = WORK) -> CheckResult:
 
 def _check_no_plan(plan: Plan, certificate: Mapping[str, Any] | None, work: Work) -> CheckResult:
     """Show by counting that there is no plan, or by looking at everything where that is little."""
-    rules, sites = _survivors(plan.problem).rules, plan.problem.instance.sites
+    rules, sites = voters_with_replicas(_survivors(plan.problem).rules), plan.problem.instance.sites
     limited = bool(plan.problem.limits) and plan.problem.objective.minimises_mean
     try:
         if certificate is None and limited and _beyond_limits(plan.problem, work):

@@ -36,10 +36,12 @@ def steps_of_enumeration(problem: Problem) -> int:
     rules, instance = problem.rules, problem.instance
     able = int(rules.may_hold.sum())
     sets = sum(
-        math.comb(able, size) * math.comb(size, rules.voters)
+        math.comb(able, size) * math.comb(size, rules.data_voters)
         for size in range(rules.replicas_min, rules.replicas_max + 1)
     )
-    leaders = 1 if problem.demand.leaderless else rules.voters
+    if rules.witnesses and rules.may_witness is not None:
+        sets *= math.comb(int(rules.may_witness.sum()), rules.witnesses)
+    leaders = 1 if problem.demand.leaderless else rules.data_voters
     losses = 0 if problem.minimises_mean else len(instance.sites)
     each = _STEPS_OF_A_CONFIGURATION * (1 + losses) + len(instance.clients) * rules.replicas_max
     return sets * leaders * each * problem.demand.scenarios
@@ -55,11 +57,13 @@ def _configurations(problem: Problem) -> Iterator[Configuration]:
             if not held <= set(replicas):
                 continue
             voting = [s for s in replicas if rules.may_vote[s]]
-            for voters in itertools.combinations(voting, rules.voters):
+            free = rules.witness_sites(replicas).tolist()
+            for voters in itertools.combinations(voting, rules.data_voters):
                 if votes <= set(voters):
                     leaders = [site for site in voters if rules.may_lead[site]]
-                    for leader in leaders[:1] if problem.demand.leaderless else leaders:
-                        yield Configuration(leader, voters, replicas)
+                    for witnesses in itertools.combinations(free, rules.witnesses):
+                        for leader in leaders[:1] if problem.demand.leaderless else leaders:
+                            yield Configuration(leader, (*voters, *witnesses), replicas)
 
 
 def check_enumeration(plan: Plan, bound: float, work: Work) -> tuple[int, int, float | None]:

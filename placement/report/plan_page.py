@@ -181,7 +181,7 @@ def _map(plan: Plan) -> Markup:
         said = (
             f"Map of {len(instance.sites)} sites and {len(instance.clients)} clients. "
             + (f"The leader is {plan.leader}; " if plan.leader else "No operation needs a leader; ")
-            + f"{len(plan.voters)} of {len(plan.replicas)} replicas vote."
+            + _votes(plan)
         )
     else:
         said = f"Map of {len(instance.sites)} sites and {len(instance.clients)} clients, no plan."
@@ -220,6 +220,14 @@ def _map(plan: Plan) -> Markup:
     return section("map-section", "Where everything is", parts)
 
 
+def _votes(plan: Plan) -> str:
+    """Return how many replicas vote, and how many witnesses beside them."""
+    witnesses = len(plan.witnesses)
+    said = f"{len(plan.voters) - witnesses} of {len(plan.replicas)} replicas vote"
+    more = f", and {witnesses} witness{'' if witnesses == 1 else 'es'} without a replica"
+    return f"{said}{more if witnesses else ''}."
+
+
 def _decision(plan: Plan) -> Markup:
     instance = plan.problem.instance
     labels = {name: i for i, name in enumerate(instance.sites)}
@@ -237,16 +245,17 @@ def _decision(plan: Plan) -> Markup:
         member = members.get(mark.name)
         waits = "" if member is None else ("waited for" if member.counted else "not waited for")
         role = {"leader": "leader, votes", "voter": "voter", "replica": "replica only"}[mark.role]
+        holds = mark.name in served  # a witness serves nobody
         rows.append(
             [
                 float(mark.number),
                 mark.name,
-                role,
+                role if holds else "witness: votes, holds no data",
                 *(instance.domains[level][labels[mark.name]] or "–" for level in levels),
                 None if member is None else member.rtt,
                 waits,
-                float(count[mark.name]),
-                100 * served[mark.name] / total,
+                float(count[mark.name]) if holds else None,
+                100 * served[mark.name] / total if holds else None,
             ]
         )
     return data_table(

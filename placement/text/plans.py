@@ -163,8 +163,10 @@ def _replicas(plan: Plan) -> str:
     for row, site in zip(plan.per_client, near, strict=True):
         demand[site] += row.operations
     rows = []
+    witnesses = set(plan.witnesses)
     for member in plan.quorum_members:
         role = "leader" if member.voter == plan.leader else "voter"
+        role = "witness" if member.voter in witnesses else role
         counted = "waited for" if member.counted else ""
         cells = [number_text(member.rtt), counted] if plan.leader else ["–", ""]
         rows.append([member.voter, role, *cells])
@@ -186,7 +188,8 @@ def _replicas(plan: Plan) -> str:
     place = {site: i for i, site in enumerate(sites)}
     for cells in rows:
         site = cells[0]
-        cells.append(f"{100 * demand[site] / total:.1f} %" if total else "–")
+        serves = total and site not in witnesses
+        cells.append(f"{100 * demand[site] / total:.1f} %" if serves else "–")
         cells.extend(plan.problem.instance.domains[level][place[site]] or "–" for level in levels)
     return table(
         ["site", "role", "RTT ms", "quorum", "nearest to", *levels],

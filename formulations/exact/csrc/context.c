@@ -59,6 +59,7 @@ void context_free(context *x)
     free(p->relay_weight);
     free(p->step_scale);
     free(p->site_rtt);
+    free(p->own_relay_rtt);
     free(p->scenario);
     free(p->scenario_rtt);
     free(p->scenario_weight);

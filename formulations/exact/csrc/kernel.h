@@ -73,6 +73,8 @@ typedef struct {
     int relays;                /* 1: some B > 0, so closest-assignment multipliers can matter */
     double *step_scale;        /* (A + B) / the largest of these, padded: the metric of the steps */
     double *site_rtt;          /* sites x sites, row = the waiting side; of several scenarios, floors of the waits */
+    double *relay_rtt;         /* sites x sites: trips from a site to a leader; site_rtt, or own_relay_rtt */
+    double *own_relay_rtt;     /* with witnesses, whose floors site_rtt has; else NULL */
     int scenarios;             /* 1: the RTTs are the same at all times */
     int *scenario;             /* clients: the scenario of each, ascending */
     double *scenario_rtt;      /* scenarios x sites x sites, as site_rtt; of one scenario NULL */

@@ -184,7 +184,8 @@ class ManyClientsKernel:
             u[:] = 0.0
             return
         chosen = list(replicas)
-        relay = np.zeros(len(chosen)) if leader < 0 else self._core.site_rtt[chosen, leader]
+        trips = self._core.site_rtt if self._core.relay_rtt is None else self._core.relay_rtt
+        relay = np.zeros(len(chosen)) if leader < 0 else trips[chosen, leader]
         costs = self._clients.rtt[:, chosen][self._core.active] * self._clients.near[:, np.newaxis]
         costs += self._clients.relay[:, np.newaxis] * relay
         costs.partition(min(1, len(chosen) - 1), axis=1)

@@ -39,7 +39,7 @@ typedef struct {
 void relay_to_leader(const context *x, int leader, double *relay)
 {
     for (int j = 0; j < x->p.sites; j++)
-        relay[j] = leader < 0 || j == leader ? 0.0 : x->p.site_rtt[(size_t)j * x->p.sites + leader];
+        relay[j] = leader < 0 || j == leader ? 0.0 : x->p.relay_rtt[(size_t)j * x->p.sites + leader];
 }
 
 /* Cost of a client at its nearest certain site: nearest by RTT, then by site. */

@@ -24,7 +24,7 @@ static int are_sites(const int *number, size_t count, int sites)
 }
 
 PyDoc_STRVAR(create_doc,
-             "create(rtt, order, near, relay, site_rtt, direct, quorum_weight, price, sizes, flags,\n"
+             "create(rtt, order, near, relay, site_rtt, relay_rtt, direct, quorum_weight, price, sizes, flags,\n"
              "       replica_families, voter_families, granularity, tolerance,\n"
              "       scenarios, cases) -> context\n\n"
              "rtt (float64) and order (int32: sites by distance) have a row per client.");
@@ -85,11 +85,11 @@ static int read_cases(PyObject *given, wait_cases *out, int sites)
 
 static PyObject *py_create(PyObject *self, PyObject *args)
 {
-    PyObject *rtt, *order, *near, *relay, *site_rtt, *direct, *price, *flags, *replicas, *votes, *scenarios, *cases;
+    PyObject *rtt, *order, *near, *relay, *site_rtt, *relay_rtt, *direct, *price, *flags, *replicas, *votes, *scenarios, *cases;
     double weight, granularity, tolerance;
     int clients, sites, rmin, rmax, voters, quorum;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OOOOOOdO(iiiiii)OO!O!ddOO", &rtt, &order, &near, &relay, &site_rtt,
+    if (!PyArg_ParseTuple(args, "OOOOOOOdO(iiiiii)OO!O!ddOO", &rtt, &order, &near, &relay, &site_rtt, &relay_rtt,
                           &direct, &weight, &price, &clients, &sites, &rmin, &rmax, &voters,
                           &quorum, &flags, &PyTuple_Type, &replicas, &PyTuple_Type, &votes, &granularity,
                           &tolerance, &scenarios, &cases))
@@ -116,6 +116,7 @@ static PyObject *py_create(PyObject *self, PyObject *args)
     if (!(p->rtt = copy_transposed(rtt, C, S, P)) || !(p->by_client = copy_buffer(order, C * S * sizeof(int))) ||
         !(p->near_weight = copy_padded(near, C, P)) || !(p->relay_weight = copy_padded(relay, C, P)) ||
         !(p->site_rtt = copy_buffer(site_rtt, S * S * 8)) || !(p->direct = copy_buffer(direct, S * 8)) ||
+        (relay_rtt != Py_None && !(p->own_relay_rtt = copy_buffer(relay_rtt, S * S * 8))) ||
         !(p->may_hold = copy_buffer(flags, S * 5)) ||
         (price != Py_None && !(p->price = copy_buffer(price, S * S * 8))) ||
         !read_families(replicas, &p->replica_families, sites) || !read_families(votes, &p->voter_families, sites) ||
@@ -123,6 +124,7 @@ static PyObject *py_create(PyObject *self, PyObject *args)
         context_free(x);
         return NULL;
     }
+    p->relay_rtt = p->own_relay_rtt ? p->own_relay_rtt : p->site_rtt;
     if (!context_prepare(x)) {
         context_free(x);
         return PyErr_NoMemory();
