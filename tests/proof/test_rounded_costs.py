@@ -390,8 +390,8 @@ def test_one_evaluation_never_proves_more_of_a_fixed_site_than_enumeration(probl
     claim = Claim(problem, 1.0, 0.0)
     sites = len(problem.instance.sites)
     leader = int(rng.integers(sites)) if claim.leader_matters else None
-    asks = leader is not None and problem.rules.quorum > 1 and claim.quorum > 0
-    choice = SiteChoice(problem.rules, leader, claim.site_rtt[leader] if asks else None)
+    asks = leader is not None and problem.rules.quorum > 1 and claim.quorum.any()
+    choice = SiteChoice(problem.rules, leader, claim.wait_places(leader) if asks else None)
     costs = ExactCosts(claim, leader, choice.radii)
     inside = {*np.nonzero(problem.rules.must_hold)[0].tolist()} | ({leader} - {None})
     free = [s for s in range(sites) if s not in inside and problem.rules.may_hold[s]]
