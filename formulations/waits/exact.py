@@ -5,7 +5,7 @@ constant with the direct demand, and witnesses as floors of the waits
 (:mod:`placement.evaluation.wait_floors`). What the engine cannot take another method proves:
 waits of the nearest replica and of clients, rules for voters where not all replicas vote, and
 witnesses beside rules for voters, pinned voters, a budget or other waits (by enumeration where it
-is small, else by ``milp``).
+is small, else by ``milp``), and witnesses with a price by enumeration alone.
 """
 
 from __future__ import annotations
@@ -36,12 +36,13 @@ def solve(problem: Problem, options: Options) -> Plan:
     """
     compiled = compiled_available() and options.settings["kernel"] != "numpy"
     witnesses = problem.rules.witnesses > 0
-    able = not problem.limits if witnesses else compiled
+    priced = "witnesses" in problem.cost_parts
+    able = not problem.limits and not priced if witnesses else compiled
     if able and ReducedProblem.refuses(problem.demand, problem.rules) is None:
         return Session()(problem, options)
     sets = load_method("sets")
     method = sets if refusal(sets, problem) is None else load_method("exhaustive")
-    if witnesses and steps_of_enumeration(problem) > _MOST_STEPS:
+    if witnesses and not priced and steps_of_enumeration(problem) > _MOST_STEPS:
         method = load_method("milp")
     plan = run(method, problem, dataclasses.replace(options, settings={}))
     plan = plan.replace(method="exact", notes=(*plan.notes, f"solved by {method.name!r}"))

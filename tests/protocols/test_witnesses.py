@@ -237,6 +237,41 @@ def test_a_witness_has_no_price_of_a_replica() -> None:
     assert cheap.status is Status.OPTIMAL
 
 
+def test_a_witness_may_cost_a_part_of_the_storage(tmp_path: Path) -> None:
+    prices = Prices(storage=np.array([8.0, 8.0, 8.0, 8.0, 8.0, 2.0]), witness_share=0.5)
+    instance = world(3, 6).replace(prices=prices)
+    problem = Problem(instance, replicas=2, voters=3, witnesses=1)
+    asked = {"leader": "s0", "voters": ["s0", "s1", "s2"], "replicas": ["s0", "s1"]}
+    plan = placement.evaluate(problem, **asked)  # type: ignore[arg-type]
+    assert plan.cost == 8 + 8 + 0.5 * 8
+    assert plan.bill is not None
+    assert sum(row.amount for row in plan.bill.rows) == plan.cost
+    # without money in the question every method takes it; with it, the witness at s5 is cheapest
+    assert placement.solve(problem, method="cp-sat").status is Status.OPTIMAL
+    cheap = placement.solve(problem.replace(budget=17.0, forbidden=[]))
+    assert cheap.status is Status.OPTIMAL
+    assert "s5" in cheap.voters
+    assert cheap.cost <= 17.0
+    weighed = problem.replace(cost_weight=1e6)
+    best = placement.solve(weighed, method="exhaustive")
+    assert placement.solve(weighed).objective == best.objective
+    assert "s5" in best.voters
+    dear = placement.solve(problem.replace(budget=10.0))
+    assert dear.status is Status.INFEASIBLE
+    with pytest.raises(UnsupportedError, match=r"prices\.witness_share"):
+        placement.solve(weighed, method="milp")
+    save_plan(plan, tmp_path / "plan.json")
+    again = load_plan(tmp_path / "plan.json")
+    assert again.problem.instance.prices is not None
+    assert again.problem.instance.prices.witness_share == 0.5
+    assert again.cost == plan.cost
+    plain = instance.replace(prices=Prices(storage=prices.storage))
+    assert plain.prices is not None
+    assert "witness_share" not in plain.prices.given
+    with pytest.raises(InputError, match="witness_share"):
+        Prices(storage=prices.storage, witness_share=1.5)
+
+
 @settings(deadline=None, max_examples=examples(40))
 @given(seed=st.integers(0, 10_000), data=st.data())
 def test_methods_agree_where_money_counts(seed: int, data: st.DataObject) -> None:
