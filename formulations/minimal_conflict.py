@@ -147,6 +147,8 @@ def _beyond_search(problem: Problem) -> bool:
     The complete search finds such a plan too dear only when it is whole, and goes through all.
     """
     parts = set(problem.cost_parts) - {"moves"}
+    if "witnesses" in parts:  # the search takes the closest witnesses, and not the cheapest
+        return problem.budget is not None
     return problem.budget is not None and bool(parts) and count_sets(problem) > _MOST_SETS
 
 

@@ -210,6 +210,7 @@ def refusal(method: Method, problem: Problem) -> str | None:
 _PRICE_FIELDS = {
     "near reads": "reads from the nearest replica have prices (prices.gb_per_op, prices.requests)",
     "votes": "replicas that do not vote have prices of their own (prices.machines_non_voting)",
+    "witnesses": "witnesses have a price (prices.witness_share)",
     "moves": "moves from the present configuration have prices or limits (moves)",
 }
 """Why the cost is no sum of prices of sites, by the part of the cost."""
@@ -222,12 +223,12 @@ def _cost_refusal(method: Method, problem: Problem) -> str | None:
         if part == "moves":
             way_out = "leave out the moves"
         else:
-            others = " or 'milp'"
-        if problem.rules.witnesses:
+            others = " or 'exhaustive'" if part == "witnesses" else " or 'milp'"
+        if problem.rules.witnesses and part != "witnesses":
             return f"{_PRICE_FIELDS[part]}, and the question has witnesses: {way_out}"
         if problem.objective.kind != "mean":
             return f"{_PRICE_FIELDS[part]}, and the objective is not the mean latency: {way_out}"
-        if part != "votes" and problem.instance.varying_rtt:
+        if part not in ("votes", "witnesses") and problem.instance.varying_rtt:
             return f"{_PRICE_FIELDS[part]}, and RTTs vary by interval: {way_out}"
         if part not in method.cost_parts:
             return f"{_PRICE_FIELDS[part]}: use the method 'exact'{others}, or {way_out}"

@@ -321,8 +321,8 @@ class Problem:
         """Parts of the cost that count and that :meth:`site_costs` does not hold.
 
         "near reads": what the nearest replica of each client costs; "votes": replicas that do not
-        vote cost less; "moves": prices or limits of moves. The first two only where a budget or a
-        weight of the cost is given.
+        vote cost less; "witnesses": they cost something; "moves": prices or limits of moves. The
+        first three only where a budget or a weight of the cost is given.
         """
         moves = () if self.moves is None else ("moves",)
         model = cost_model(self.instance)
@@ -331,7 +331,10 @@ class Problem:
         linear, rules = model.linear(0), self.rules
         some_vote = linear.voter is not None and rules.replicas_max > rules.data_voters
         near = linear.nearest is not None
-        return (*(["near reads"] if near else []), *(["votes"] if some_vote else []), *moves)
+        parts = [*(["near reads"] if near else []), *(["votes"] if some_vote else [])]
+        if linear.witness is not None and rules.witnesses:
+            parts.append("witnesses")
+        return (*parts, *moves)
 
     @property
     def tier(self) -> int:

@@ -185,7 +185,7 @@ METHOD = Method(
         "waits",
         "witnesses",
     ),
-    cost_parts=("near reads",),
+    cost_parts=("near reads", "witnesses"),
     settings={"limit": Setting(20_000_000, "most replica sets to enumerate", minimum=1)},
     complexity="O(C(|S|, |R|)·(C + |R|²·|V|))",
     reference="Sharov et al. 2015, section 5",

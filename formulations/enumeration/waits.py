@@ -45,7 +45,7 @@ def solve(problem: Problem, options: Options) -> Plan:
         if total > limit:
             raise LimitError(
                 f"{total:,} sets of replicas and witnesses are more than the limit of {limit:,}; "
-                "use 'milp', or raise the setting 'limit'"
+                f"{_instead(problem)}, or raise the setting 'limit'"
             )
     return enumerate_sets(
         problem,
@@ -54,6 +54,13 @@ def solve(problem: Problem, options: Options) -> Plan:
         block=max(1, _BLOCK // choices),
         instead="'milp'" if problem.rules.witnesses else "'sets'",
     )
+
+
+def _instead(problem: Problem) -> str:
+    """Return what to do about too many sets of replicas and witnesses, in words."""
+    if "witnesses" in problem.cost_parts:
+        return "leave out the price of witnesses (prices.witness_share) and use 'milp'"
+    return "use 'milp'"
 
 
 def _witness_choices(rules: Rules) -> int:

@@ -351,7 +351,7 @@ METHOD = Method(
         "waits",
         "witnesses",
     ),
-    cost_parts=("near reads", "votes", "moves"),
+    cost_parts=("near reads", "votes", "witnesses", "moves"),
     refuses=refuses,
     settings={
         "certificate": Setting(True, "keep what re-proves the bound (plan.certificate)"),

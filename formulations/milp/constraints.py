@@ -120,7 +120,7 @@ def money(variables: ProgramVariables) -> Affine:
 
     With m_r the least price of a replica at r over the leaders,
 
-        Σ_r m_r x_r + Σ_ℓr (a^ℓ_r − m_r) w_ℓr + Σ_ℓ K_ℓ y_ℓ + Σ_r b_r v_r + Σ_cr n_cr z_cr.
+        Σ_r m_r x_r + Σ_ℓr (a^ℓ_r − m_r) w_ℓr + Σ_ℓ K_ℓ y_ℓ + Σ_r b_r (v_r − h_r) + Σ_cr n_cr z_cr.
     """
     terms = variables.terms
     if not terms.costs:
@@ -137,6 +137,8 @@ def money(variables: ProgramVariables) -> Affine:
     votes = next(iter(terms.costs.values())).voter
     if votes is not None:
         pairs.extend((float(votes[r]), v[r]) for r in v if votes[r])
+        # a witness votes at no price
+        pairs.extend((-float(votes[r]), variables.h[r]) for r in variables.h if votes[r])
     near = [
         variables.serves(i, r).times(float(row.paid[r]))
         for i, row in enumerate(terms.clients)

@@ -2,10 +2,12 @@
 
 Waits of a leader go into the engine by their cases (:mod:`placement.evaluation.wait_cases`), a
 constant with the direct demand, and witnesses as floors of the waits
-(:mod:`placement.evaluation.wait_floors`). What the engine cannot take another method proves:
-waits of the nearest replica and of clients, rules for voters where not all replicas vote, and
-witnesses beside rules for voters, pinned voters, a budget or other waits (by enumeration where it
-is small, else by ``milp``).
+(:mod:`placement.evaluation.wait_floors`). Another method proves what the engine cannot take:
+
+- waits of the nearest replica and of clients, and rules for voters where not all replicas vote;
+- witnesses beside rules for voters, pinned voters, a budget or other waits: ``exhaustive`` where
+  that is quick, else ``milp``;
+- witnesses with a price: ``exhaustive`` alone.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from placement.proof.enumeration_check import steps_of_enumeration
 __all__ = ["solve"]
 
 _MOST_STEPS = 300_000_000
-"""Steps of an enumeration of witnesses: about ten seconds."""
+"""Steps of an enumeration of witnesses that takes about a second."""
 
 
 def solve(problem: Problem, options: Options) -> Plan:
@@ -36,12 +38,13 @@ def solve(problem: Problem, options: Options) -> Plan:
     """
     compiled = compiled_available() and options.settings["kernel"] != "numpy"
     witnesses = problem.rules.witnesses > 0
-    able = not problem.limits if witnesses else compiled
+    priced = "witnesses" in problem.cost_parts
+    able = not problem.limits and not priced if witnesses else compiled
     if able and ReducedProblem.refuses(problem.demand, problem.rules) is None:
         return Session()(problem, options)
     sets = load_method("sets")
     method = sets if refusal(sets, problem) is None else load_method("exhaustive")
-    if witnesses and steps_of_enumeration(problem) > _MOST_STEPS:
+    if witnesses and not priced and steps_of_enumeration(problem) > _MOST_STEPS:
         method = load_method("milp")
     plan = run(method, problem, dataclasses.replace(options, settings={}))
     plan = plan.replace(method="exact", notes=(*plan.notes, f"solved by {method.name!r}"))

@@ -229,6 +229,9 @@ class _BillItems:
             elif term.name == "migration":
                 self._copies(term.replica)
             elif term.replica is not None:
+                for w in one.witnesses if term.witness is not None else ():
+                    assert term.witness is not None
+                    self._row(term.name, sites[w], "", "", 0.0, float(term.witness[w]))
                 for r in one.replicas:
                     amount = float(term.replica[r])
                     if term.voter is not None and r in one.voters:

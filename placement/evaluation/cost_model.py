@@ -1,11 +1,12 @@
 """Cost of configurations in money per month: the only place where prices become costs.
 
 For a fixed leader ℓ every term is linear in the placement. With x_r = 1 where a replica is, v_r = 1
-where it votes, and near(c) the nearest replica of client c,
+where it votes, h_r = 1 where a witness votes without one, and near(c) the nearest replica of
+client c,
 
-    cost(ℓ, V, R) = K_ℓ + Σ_r a_r^ℓ x_r + Σ_r b_r v_r + Σ_c n[c, near(c)]
+    cost(ℓ, V, R) = K_ℓ + Σ_r a_r^ℓ x_r + Σ_r b_r v_r + Σ_r e_r h_r + Σ_c n[c, near(c)]
 
-:class:`LinearCost` holds K, a, b and n; formulations and searches read them, and
+:class:`LinearCost` holds K, a, b, e and n; formulations and searches read them, and
 :func:`configuration_cost` evaluates them.
 
 **From operations to a month.** The counts of all intervals are added, whatever the decay of a
@@ -62,7 +63,9 @@ class CostTerm:
     replica
         Price of a replica at each site, shape (sites,).
     voter
-        Price of a vote at each site, shape (sites,).
+        Price of the vote of a replica at each site, shape (sites,).
+    witness
+        Price of a witness at each site, shape (sites,).
     nearest
         Price of each site as the nearest replica of each client, shape (clients, sites).
     sender
@@ -73,6 +76,7 @@ class CostTerm:
     constant: FloatArray | None = None
     replica: FloatArray | None = None
     voter: FloatArray | None = None
+    witness: FloatArray | None = None
     nearest: FloatArray | None = None
     sender: str = ""
 
@@ -94,12 +98,15 @@ class LinearCost:
         b, shape (sites,); None: all 0.
     nearest
         n, shape (clients, sites), the same for every leader; None: all 0.
+    witness
+        e, shape (sites,); None: all 0.
     """
 
     constant: float
     replica: FloatArray
     voter: FloatArray | None
     nearest: FloatArray | None
+    witness: FloatArray | None = None
 
     def times(self, weight: float) -> LinearCost:
         """Return a multiple of the function."""
@@ -108,6 +115,7 @@ class LinearCost:
             weight * self.replica,
             None if self.voter is None else weight * self.voter,
             None if self.nearest is None else weight * self.nearest,
+            None if self.witness is None else weight * self.witness,
         )
 
     def plus(self, other: LinearCost | None) -> LinearCost:
@@ -119,13 +127,16 @@ class LinearCost:
             self.replica + other.replica,
             _sum(self.voter, other.voter),
             _sum(self.nearest, other.nearest),
+            _sum(self.witness, other.witness),
         )
 
     def with_votes_in_replicas(self) -> LinearCost:
         """Return the function where every replica votes: a vote is part of the replica's price."""
         if self.voter is None:
             return self
-        return LinearCost(self.constant, self.replica + self.voter, None, self.nearest)
+        return LinearCost(
+            self.constant, self.replica + self.voter, None, self.nearest, self.witness
+        )
 
 
 def _sum(one: FloatArray | None, other: FloatArray | None) -> FloatArray | None:
@@ -302,7 +313,8 @@ class CostModel:
     def terms(self, leader: int) -> tuple[CostTerm, ...]:
         """Return the terms of the cost under a leader; those without prices are left out."""
         prices, volumes = self.prices, self.volumes
-        found = [CostTerm("storage", replica=prices.storage)]
+        witness = prices.witness_share * prices.storage if prices.witness_share else None
+        found = [CostTerm("storage", replica=prices.storage, witness=witness)]
         if prices.transfer is not None and prices.replication == "leader" and self.written_total:
             shipped = self.written_total * prices.transfer[leader]
             found.append(CostTerm("replication", replica=shipped, sender="leader"))
@@ -346,6 +358,7 @@ class CostModel:
             return known
         constant, replica = 0.0, np.zeros(len(self._instance.sites))
         voter: FloatArray | None = None
+        witness: FloatArray | None = None
         for term in self.terms(leader):
             if term.constant is not None:
                 constant += float(term.constant.sum())
@@ -353,7 +366,9 @@ class CostModel:
                 replica = replica + term.replica
             if term.voter is not None and term.voter.any():
                 voter = term.voter
-        found = LinearCost(constant, replica, voter, self.nearest)
+            if term.witness is not None and term.witness.any():
+                witness = term.witness
+        found = LinearCost(constant, replica, voter, self.nearest, witness)
         self._linear[leader] = found
         return found
 
@@ -365,6 +380,8 @@ class CostModel:
             held = set(configuration.replicas)  # a witness has no machine of a replica
             votes = [site for site in configuration.voters if site in held]
             total += float(linear.voter[votes].sum())
+        if linear.witness is not None:
+            total += float(linear.witness[list(configuration.witnesses)].sum())
         return total + self.near_cost(configuration.replicas)
 
     @cached_property

@@ -124,7 +124,9 @@ def _check_witnesses(problem: Problem) -> None:
         ("current", problem.current is not None, "no present configuration, or no witnesses"),
     ):
         if odd:
-            value = getattr(problem, field)
+            value = (
+                problem.objective.describe() if field == "objective" else getattr(problem, field)
+            )
             raise InputError(
                 "witnesses are not taken here", field=field, value=value, expected=expected
             )

@@ -158,6 +158,7 @@ def _replicas(plan: Plan) -> str:
     ):
         member = members.get(name)
         role = "leader" if name == plan.leader else "voter" if member else "replica"
+        role = "witness" if name in plan.witnesses else role
         rows.append([name, role, None if member is None else member.rtt])
     return data_table(
         "Replicas",

@@ -239,8 +239,9 @@ def _only(plan: Plan, other: Plan) -> list[int]:
 
     def role(of: Plan, site: str) -> str:
         if site not in of.replicas:
-            return ""
+            return "witness" if site in of.witnesses else ""
         return "leader" if site == of.leader else "voter" if site in of.voters else "replica"
 
     sites = plan.problem.instance.sites
-    return [sites.index(s) for s in plan.replicas if role(plan, s) != role(other, s)]
+    held = (*plan.replicas, *plan.witnesses)
+    return [sites.index(s) for s in held if role(plan, s) != role(other, s)]

@@ -82,7 +82,7 @@ def complete_configuration(
         signature = (
             tuple(sorted(tuple(g.labels[s] for g in rules.of("replicas")) for s in voters)),
             frozenset(voters) & must_hold,
-            None if costs is None else voters,
+            None if costs is None and not rules.witnesses else voters,
         )
         if signature in failed:
             continue

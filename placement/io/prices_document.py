@@ -67,6 +67,7 @@ class _Scalars(TypedDict):
     stored_gb: float
     present: tuple[str, ...]
     migration_months: float
+    witness_share: float
     source: str
 
 
@@ -178,6 +179,7 @@ def _scalars(document: Document) -> _Scalars:
         "stored_gb": document.number("stored_gb", 0.0),
         "present": document.names("present", ()),
         "migration_months": document.number("migration_months", 1.0),
+        "witness_share": document.number("witness_share", 0.0),
         "source": document.text("source", ""),
     }
 

@@ -50,6 +50,7 @@ class Prices:
     reads from its nearest replica and reads from the leader; W is `written_gb`, or else Σ_c W_c.
 
         storage and machines   Σ_{r ∈ R} ( storage[r] + machines[r] )
+        witnesses              Σ_{r ∈ V, r ∉ R} witness_share · storage[r]
         replication            W · Σ_{r ∈ R} transfer[ℓ, r]
         writes                 Σ_c W_c · from_clients[c, ℓ]
         near reads             Σ_c N_c · to_clients[c, near(c)]
@@ -99,6 +100,8 @@ class Prices:
         Sites that hold a replica at present (P); none: the migration costs nothing.
     migration_months
         Months over which the migration is paid.
+    witness_share
+        Part of the price of storage that a witness costs, a voter without a replica: 0 to 1.
     source
         Where the prices come from, with their date; shown with every cost.
     """
@@ -120,6 +123,7 @@ class Prices:
     stored_gb: float = 0.0
     present: Sequence[str] = ()
     migration_months: float = 1.0
+    witness_share: float = 0.0
     source: str = ""
 
     def __post_init__(self) -> None:
@@ -136,6 +140,7 @@ class Prices:
         number(self.written_gb, "prices.written_gb")
         number(self.stored_gb, "prices.stored_gb", maximum=LARGEST)
         number(self.migration_months, "prices.migration_months", above=True, maximum=LARGEST)
+        number(self.witness_share, "prices.witness_share", maximum=1.0)
         if self.interval_hours is not None:
             number(self.interval_hours, "prices.interval_hours", above=True, maximum=LARGEST)
         instance_of(self.currency, str, "prices.currency", "a string")

@@ -419,7 +419,7 @@ def _prices(problem: MeanQuestion) -> list[FloatArray]:
         costs = added.replica.copy()
         costs[leader] += added.constant
         if added.voter is not None:
-            votes = slice(None) if rules.replicas_max == rules.voters else leader
+            votes = slice(None) if rules.replicas_max == rules.data_voters else leader
             costs[votes] += added.voter[votes]
         rows.append(costs)
     return rows

@@ -209,13 +209,16 @@ def _map(plan: Plan) -> Figure:
             axes.scatter(mark.x, mark.y, s=12, facecolors="white", edgecolors=ROLES["site"],
                          linewidths=1, zorder=5)  # fmt: skip
             continue
-        look: dict[str, Any] = {"facecolor": ROLES[mark.role], "edgecolor": "white", "lw": 1.2}
+        colour = ROLES["voter" if mark.role == "witness" else mark.role]
+        look: dict[str, Any] = {"facecolor": colour, "edgecolor": "white", "lw": 1.2}
+        if mark.role == "witness":
+            look |= {"linestyle": "dashed", "edgecolor": _INK}
         corner = (mark.x - mark.size * 0.9, mark.y - mark.size * 0.9)
         axes.add_patch(
             Polygon(star(mark.x, mark.y, mark.size), closed=True, zorder=7, **look)
             if mark.role == "leader"
             else Circle((mark.x, mark.y), mark.size, zorder=6, **look)
-            if mark.role == "voter"
+            if mark.role in ("voter", "witness")
             else Rectangle(corner, 1.8 * mark.size, 1.8 * mark.size, zorder=6, **look)
         )
         axes.text(mark.x, mark.y, str(mark.number), ha="center", va="center", fontsize=8,

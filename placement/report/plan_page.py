@@ -186,6 +186,8 @@ def _map(plan: Plan) -> Markup:
     else:
         said = f"Map of {len(instance.sites)} sites and {len(instance.clients)} clients, no plan."
     legend = list(LEGEND)
+    if plan.witnesses:
+        legend.insert(2, ("witness", "witness: votes without a replica"))
     if not plan.found:
         legend = [("site", "site"), ("client", "client: area by operations")]
     elif not view.clients:
@@ -220,6 +222,15 @@ def _map(plan: Plan) -> Markup:
     return section("map-section", "Where everything is", parts)
 
 
+_ROLES = {
+    "leader": "leader, votes",
+    "voter": "voter",
+    "witness": "witness: votes, holds no data",
+    "replica": "replica only",
+}
+"""Role of a mark on the map in the table of sites."""
+
+
 def _votes(plan: Plan) -> str:
     """Return how many replicas vote, and how many witnesses beside them."""
     witnesses = len(plan.witnesses)
@@ -244,13 +255,13 @@ def _decision(plan: Plan) -> Markup:
     for mark in view.replicas:
         member = members.get(mark.name)
         waits = "" if member is None else ("waited for" if member.counted else "not waited for")
-        role = {"leader": "leader, votes", "voter": "voter", "replica": "replica only"}[mark.role]
-        holds = mark.name in served  # a witness serves nobody
+        role = _ROLES[mark.role]
+        holds = mark.role != "witness"
         rows.append(
             [
                 float(mark.number),
                 mark.name,
-                role if holds else "witness: votes, holds no data",
+                role,
                 *(instance.domains[level][labels[mark.name]] or "–" for level in levels),
                 None if member is None else member.rtt,
                 waits,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from placement import Operation, Problem
+from placement import STANDARD_OPERATIONS, Configuration, Operation, Problem
 from placement.evaluation.score import operation_latency
+from placement.feasibility.feasible_plans import violations
 from placement.model.instance import Instance
 from tests.effort import seeds
 from tests.protocols.messages import Network
@@ -101,3 +102,47 @@ def test_the_formula_is_what_the_messages_take(shape: str, part: int) -> None:
             if np.isnan(seen):  # nobody outside the region of the leader: it waits forever
                 seen = np.inf
             assert found[0, client, row] == pytest.approx(seen, rel=1e-12), (seed, client)
+
+
+@pytest.mark.parametrize("part", seeds(2, 40))
+def test_witnesses_answer_the_leader_and_no_client(part: int) -> None:
+    """Reads go to replicas alone, commits to all voters, of which some hold no replica."""
+    for seed in range(MANY * part, MANY * (part + 1)):
+        rng = np.random.default_rng([seed, 2])
+        voters, witnesses = int(rng.choice([3, 5])), int(rng.choice([1, 2]))
+        one = world(seed, operations=STANDARD_OPERATIONS, ties=seed % 2 == 0)
+        chosen = rng.permutation(7).tolist()
+        group, aside = chosen[:voters], chosen[:witnesses]
+        replicas = sorted(set(chosen[: voters + 1]) - set(aside))
+        leader = group[witnesses]
+        problem = Problem(one, replicas=len(replicas), voters=voters, witnesses=witnesses)
+        configuration = Configuration.of(leader, group, replicas)
+        assert violations(problem, configuration) == ()
+        found = operation_latency(problem.demand, leader, group, replicas, problem.rules.quorum)
+        between = one.site_rtt.tolist()
+        for client, rtts in enumerate(one.client_rtt.tolist()):
+            near = min(replicas, key=lambda s, rtts=rtts: (rtts[s], s))
+            seen = {}
+            for name in ("weak_read", "bounded_read", "strong_read", "single_group"):
+                net, end = Network(), []
+
+                def read(now, reply, net=net, near=near):
+                    net.trip(now, between[near][leader], lambda t, back: back(t), reply)
+
+                def commit(now, reply, net=net):
+                    votes = [(voters // 2 + 1, group)]
+                    net.gather(now, between[leader], votes, reply)
+
+                site, work = {
+                    "weak_read": (near, lambda now, reply: reply(now)),
+                    "bounded_read": (near, read),
+                    "strong_read": (leader, lambda now, reply: reply(now)),
+                    "single_group": (leader, commit),
+                }[name]
+                net.trip(0, rtts[site], work, end.append)
+                net.run()
+                seen[name] = end[0]
+            for row, operation in enumerate(one.operations):
+                if operation.name in seen:
+                    expected = pytest.approx(seen[operation.name], rel=1e-12)
+                    assert found[0, client, row] == expected, (seed, client, operation.name)

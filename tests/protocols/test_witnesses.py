@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import placement
 from placement import Configuration, InputError, Prices, Problem, UnsupportedError
+from placement.analysis.next_best_plans import best_plans
 from placement.cli import main
 from placement.databases.deployment import deployment_of_plan
 from placement.evaluation.voter_choice import best_voters
@@ -20,8 +21,10 @@ from placement.evaluation.wait_checks import refuse_waits, wait_notes
 from placement.feasibility.feasible_plans import violations
 from placement.io import load_plan, save_plan
 from placement.io.plan_file import plan_document
-from placement.report import report_html
+from placement.overtime.replay import Deployments, Trace
+from placement.report import report_html, save_figures
 from placement.status import Status
+from tests.effort import examples
 from tests.protocols.worlds import world
 
 
@@ -77,7 +80,7 @@ def questions(draw: st.DrawFn) -> Problem:
     )  # type: ignore[arg-type]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(problem=questions())
 @pytest.mark.parametrize("method", ["exhaustive", "exact", "milp", "cp-sat"])
 def test_methods_find_what_plain_loops_find(method: str, problem: Problem) -> None:
@@ -124,7 +127,7 @@ def violations_of_replicas(problem: Problem, replicas: list[int]) -> bool:
     return bool((held & ~rules.may_hold).any() or (rules.must_hold & ~held).any())
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(
     problem=questions(),
     protocol=st.sampled_from(["leases", "semi-sync:level=region", "flexiraft:level=region"]),
@@ -154,7 +157,7 @@ def test_no_witness_is_the_question_without_the_word() -> None:
     assert "witnesses" not in document["problem"]
 
 
-def test_a_witness_brings_the_commit_and_no_reads() -> None:
+def test_a_witness_brings_the_commit_and_no_reads(tmp_path: Path) -> None:
     """Two regions far apart with a witness between them: RTTs of the CockroachDB demo."""
     rtt = np.array([[0.0, 66.0, 64.0], [66.0, 0.0, 146.0], [64.0, 146.0, 0.0]])
     instance = placement.Instance(
@@ -185,6 +188,9 @@ def test_a_witness_brings_the_commit_and_no_reads() -> None:
     assert placement.solve(layout).quorum_wait == 66.0
     page = report_html(plan)
     assert "witness: votes, holds no data" in page
+    assert 'class="mark witness"' in page
+    assert "witness: votes without a replica" in page
+    assert save_figures(plan, tmp_path)
     assert "2 of 2 replicas vote, and 1 witness without a replica." in page
 
 
@@ -229,6 +235,83 @@ def test_a_witness_has_no_price_of_a_replica() -> None:
     cheap = placement.solve(Problem(instance, replicas=2, voters=3, witnesses=1, budget=23.0))
     assert set(cheap.replicas) == {"s0", "s1"}
     assert cheap.status is Status.OPTIMAL
+
+
+def test_a_witness_may_cost_a_part_of_the_storage(tmp_path: Path) -> None:
+    prices = Prices(storage=np.array([8.0, 8.0, 8.0, 8.0, 8.0, 2.0]), witness_share=0.5)
+    instance = world(3, 6).replace(prices=prices)
+    problem = Problem(instance, replicas=2, voters=3, witnesses=1)
+    asked = {"leader": "s0", "voters": ["s0", "s1", "s2"], "replicas": ["s0", "s1"]}
+    plan = placement.evaluate(problem, **asked)  # type: ignore[arg-type]
+    assert plan.cost == 8 + 8 + 0.5 * 8
+    assert plan.bill is not None
+    assert sum(row.amount for row in plan.bill.rows) == plan.cost
+    # without money in the question every method takes it; with it, the witness at s5 is cheapest
+    assert placement.solve(problem, method="cp-sat").status is Status.OPTIMAL
+    cheap = placement.solve(problem.replace(budget=17.0, forbidden=[]))
+    assert cheap.status is Status.OPTIMAL
+    assert "s5" in cheap.voters
+    assert cheap.cost <= 17.0
+    weighed = problem.replace(cost_weight=1e6)
+    best = placement.solve(weighed, method="exhaustive")
+    assert placement.solve(weighed).objective == best.objective
+    assert "s5" in best.voters
+    dear = placement.solve(problem.replace(budget=10.0))
+    assert dear.status is Status.INFEASIBLE
+    with pytest.raises(UnsupportedError, match=r"prices\.witness_share"):
+        placement.solve(weighed, method="milp")
+    save_plan(plan, tmp_path / "plan.json")
+    again = load_plan(tmp_path / "plan.json")
+    assert again.problem.instance.prices is not None
+    assert again.problem.instance.prices.witness_share == 0.5
+    assert again.cost == plan.cost
+    plain = instance.replace(prices=Prices(storage=prices.storage))
+    assert plain.prices is not None
+    assert "witness_share" not in plain.prices.given
+    with pytest.raises(InputError, match="witness_share"):
+        Prices(storage=prices.storage, witness_share=1.5)
+
+
+@settings(deadline=None, max_examples=examples(40))
+@given(seed=st.integers(0, 10_000), data=st.data())
+def test_methods_agree_where_money_counts(seed: int, data: st.DataObject) -> None:
+    """Every voter with a replica pays for its machine, a witness for nothing."""
+    rng = np.random.default_rng(seed)
+    transfer = rng.integers(0, 5, (6, 6)).astype(float)
+    np.fill_diagonal(transfer, 0.0)
+    machines = rng.integers(5, 9, 6).astype(float)
+    prices = Prices(
+        storage=rng.integers(1, 20, 6).astype(float), transfer=transfer, written_gb=2.0,
+        machines=machines, machines_non_voting=machines - data.draw(st.integers(0, 3)),
+    )  # fmt: skip
+    replicas, witnesses = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 2))
+    problem = Problem(
+        world(seed, 6, 3).replace(prices=prices), replicas=replicas, voters=replicas + witnesses,
+        witnesses=witnesses, cost_weight=data.draw(st.sampled_from([0.0, 1.0, 20.0])),
+        budget=data.draw(st.none() | st.integers(20, 80)),
+    )  # fmt: skip
+    best = placement.solve(problem, method="exhaustive")
+    for method in ("exact", "milp", "cp-sat"):
+        plan = placement.solve(problem, method=method)
+        assert plan.status is best.status
+        if best.found:
+            assert plan.objective == pytest.approx(best.objective, rel=1e-9)
+        if plan.certified:
+            placement.check_certificate(plan)
+
+
+def test_the_layout_of_spanner_with_two_regions_and_a_witness() -> None:
+    """Two read-write regions, a witness and two read-only regions; 3 of 5 votes are 2 voters."""
+    problem = Problem(
+        placement.load("world27"), replicas=4, voters=3, witnesses=1, vote_layout=(2, 2, 1),
+        protocol="spanner",
+    )  # fmt: skip
+    plan = placement.solve(problem)
+    assert plan.status is Status.OPTIMAL
+    assert problem.rules.quorum == 2
+    assert (len(plan.voters), len(plan.replicas), len(plan.witnesses)) == (3, 4, 1)
+    assert placement.solve(problem, method="cp-sat").score == plan.score
+    assert placement.check_certificate(plan).bound == pytest.approx(plan.score, rel=1e-9)
 
 
 def test_the_command_line_asks_for_witnesses(
@@ -300,6 +383,10 @@ def test_what_counts_voters_as_replicas_refuses_witnesses() -> None:
     problem = Problem(world(2), replicas=3, voters=3, witnesses=1)
     with pytest.raises(UnsupportedError, match=r"a replay.*witnesses"):
         refuse_waits(problem, "a replay")
+    with pytest.raises(UnsupportedError, match=r"the list of the next best plans.*witnesses"):
+        next(best_plans(problem))
+    with pytest.raises(UnsupportedError, match=r"a replay.*witnesses"):
+        Deployments.solved(problem, Trace.of_instance(problem.instance))
     plan = placement.solve(problem)
     assert not plan.has_failures
     with pytest.raises(InputError, match="witnesses") as caught:

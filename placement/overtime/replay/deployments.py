@@ -9,6 +9,7 @@ import numpy as np
 
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.errors import InputError
+from placement.evaluation.wait_checks import refuse_waits
 from placement.model.configuration import Configuration
 from placement.model.instance import Instance
 from placement.overtime.replay.interval_plans import plan_of_all_intervals
@@ -203,7 +204,10 @@ class Deployments:
         ------
         InputError
             When no database issued anything in the first interval, or the question is infeasible.
+        UnsupportedError
+            For a question with waits, constants, a vote layout or witnesses.
         """
+        refuse_waits(problem, "a replay")
         trace.check_fits(problem.instance)
         together = trace.counts[:, 0].sum(axis=0)
         if not together.any():

@@ -23,7 +23,7 @@ from placement.text import display_width, escape
 
 __all__ = ["Arrow", "Ground", "Label", "MapView", "Mark", "Role", "ground_of", "map_view"]
 
-Role = Literal["leader", "voter", "replica", "site"]
+Role = Literal["leader", "voter", "witness", "replica", "site"]
 
 WIDTH = 1000.0
 """Units across."""
@@ -290,8 +290,9 @@ def _roles(instance: Instance, plan: Plan | None) -> tuple[dict[int, Role], dict
     voters = [index[name] for name in plan.voters if index[name] not in leads]
     rest = [s for s in plan.configuration.replicas if s not in plan.configuration.voters]
     roles: dict[int, Role] = dict.fromkeys(leads, "leader")
+    witnesses = set(plan.configuration.witnesses)
     for s in voters:
-        roles[s] = "voter"
+        roles[s] = "witness" if s in witnesses else "voter"
     for s in rest:
         roles[s] = "replica"
     return roles, {s: i for i, s in enumerate([*leads, *voters, *rest], start=1)}

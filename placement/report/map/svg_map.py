@@ -13,6 +13,7 @@ __all__ = ["map_layers", "star", "svg_map"]
 _ROLE = {
     "leader": "leader",
     "voter": "voter",
+    "witness": "witness: votes without a replica",
     "replica": "replica, does not vote",
     "site": "site without a replica",
 }
@@ -211,10 +212,10 @@ def star(x: float, y: float, r: float) -> list[tuple[float, float]]:
 
 
 def _shape(role: str, x: float, y: float, r: float) -> Markup:
-    """A star for the leader, a circle for a voter, a square for the rest."""
+    """A star for the leader, a circle for a voter, dashed for a witness, a square for the rest."""
     if role == "leader":
         return tag("polygon", {"points": " ".join(f"{a:.1f},{b:.1f}" for a, b in star(x, y, r))})
-    if role == "voter":
+    if role in ("voter", "witness"):
         return tag("circle", {"cx": _n(x), "cy": _n(y), "r": _n(r)})
     side = r * 0.9
     return tag(
