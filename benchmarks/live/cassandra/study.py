@@ -15,9 +15,7 @@ Needs Linux with the right to make network namespaces, Java and Maven. Writes
 
 from __future__ import annotations
 
-import argparse
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,10 +26,9 @@ from typing import Self
 import numpy as np
 
 import placement
-from benchmarks.harness import machine
 from benchmarks.harness.doc_pages import markdown_table
-from benchmarks.harness.machine import ROOT, sentence
-from benchmarks.harness.result_files import Row, read_json, save_json
+from benchmarks.harness.machine import ROOT
+from benchmarks.harness.result_files import Row, read_json
 from benchmarks.harness.study import Study
 from benchmarks.live.cassandra.cluster import (
     CassandraClient,
@@ -43,6 +40,7 @@ from benchmarks.live.latency_tables import latency_row, software_share, summary_
 from benchmarks.live.layouts import Layout, azure_part, drawn
 from benchmarks.live.live_world import client_node, network, predicted
 from benchmarks.live.processes import Processes
+from benchmarks.live.study_parts import Parts, add_part_arguments, run_parts, runs_text
 from placement import Instance, Operation, Problem
 from placement.databases import Deployment, Localities, Locality, load_system
 from placement.databases.system import write_deployment
@@ -217,30 +215,10 @@ def _configuration(bench: CassandraBench, part: str, lost: str, count: int) -> I
             }
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--quick", action="store_true", help="small, and writes nothing")
-
-
-def _run_study(asked: argparse.Namespace) -> int:
-    started = time.monotonic()
-    rows = []
-    for row in measure(asked.quick):
-        rows.append(row)
-        print(row)
-    seconds = time.monotonic() - started
-    print(f"{seconds:.0f} s", file=sys.stderr)
-    if not asked.quick:
-        jar = next(Path(cassandra_programs()[0][:-1]).glob("cassandra-all-*.jar"))
-        save_json(
-            RESULTS,
-            {
-                "rows": rows,
-                "seconds": round(seconds),
-                "machine": machine.describe(["numpy"]),
-                "server": f"Cassandra {jar.stem.removeprefix('cassandra-all-')}",
-            },
-        )
-    return 0
+def _version() -> str:
+    """Return the version of the server."""
+    jar = next(Path(cassandra_programs()[0][:-1]).glob("cassandra-all-*.jar"))
+    return f"Cassandra {jar.stem.removeprefix('cassandra-all-')}"
 
 
 def _reads_table(rows: Sequence[Row]) -> str:
@@ -282,20 +260,20 @@ def _losses_table(rows: Sequence[Row]) -> str:
 
 def _report() -> Mapping[str, str]:
     document = read_json(RESULTS)
-    rows = document["rows"]
+    rows = document["latency"]["rows"]
     return {
         "cassandra summary": summary_table(rows, NAMES),
         "cassandra reads": _reads_table(rows),
         "cassandra losses": _losses_table(rows),
-        "cassandra run": f"{document['server']}; {document['seconds']} s; "
-        f"{sentence(document['machine'])}",
+        "cassandra runs": runs_text(document),
     }
 
 
+PARTS: Parts = {"latency": measure}
 STUDY = Study(
     __doc__,
-    _add_arguments,
-    _run_study,
+    lambda parser: add_part_arguments(parser, PARTS),
+    lambda asked: run_parts(PARTS, asked, RESULTS, _version),
     results=("live_cassandra.json",),
     page="docs/benchmarks/live.md",
     report=_report,

@@ -13,6 +13,7 @@ from benchmarks.live.etcd.clients import Measured
 from benchmarks.live.etcd.world import EtcdBench
 from benchmarks.live.layouts import Layout, azure_part, planned
 from benchmarks.live.live_world import PUT, configured, predicted
+from benchmarks.live.load_rows import load_row
 from benchmarks.live.programs import awaited
 from placement import Instance
 from placement.evaluation.losses import score_after
@@ -137,7 +138,7 @@ def _after(instance: Instance, layout: Layout, lost: str, leader: str) -> dict[s
 def load(quick: bool) -> Iterator[Row]:
     """Yield a row per number of concurrent clients: writes a second, and their latency.
 
-    Columns: layout, workers, rate (writes a second), predicted, mean, p50, p99 (ms).
+    Columns: those of :func:`load_row`, and whether the leader stayed.
     """
     instance = azure_part(operations=[PUT])
     layout = planned(instance, 5, 3)
@@ -145,7 +146,7 @@ def load(quick: bool) -> Iterator[Row]:
     with EtcdBench(instance) as bench:
         bench.start(layout, layout.leaders[0])
         expected = predicted(instance, layout.leaders[0], layout.voters, layout.replicas)
-        mean = float(np.mean(list(expected.values())))
+        by_place = {client: ms for (client, _), ms in expected.items()}
         bench.measure(bench.mix(layout, *_PUT), 60, count=5)
         assert isinstance(bench.wan, EmulatedWan)
         for workers in steps:
@@ -154,18 +155,11 @@ def load(quick: bool) -> Iterator[Row]:
                 bench.mix(layout, *_PUT), 120, seconds=4 if quick else 10, workers=workers,
                 patience="60s", attempt="30s", warm=2,
             )  # fmt: skip
-            end = max(one.start + one.ms / 1000 for one in found)
-            begin = min(one.start for one in found)
-            excess = [one.ms - expected[one.client, one.operation] for one in found]
-            lateness = bench.wan.statistics()
+            ended: dict[str, list[tuple[float, float]]] = {}
+            for one in found:
+                ended.setdefault(one.client, []).append((one.start + one.ms / 1000, one.ms))
+            late = bench.wan.statistics()["mean"]
             yield {
-                "layout": layout.name,
-                "workers": workers * len(instance.clients),
-                "rate": round(len(found) / (end - begin), 1),
-                "predicted": round(mean, 2),
-                "excess": round(float(np.mean(excess)), 2),
-                "excess p99": round(float(np.quantile(excess, 0.99)), 2),
-                "network late": round(lateness["mean"], 3),
+                **load_row(layout, workers * len(instance.clients), by_place, ended, late),
                 "same leader": bench.leader() == layout.leaders[0],
-                "n": len(found),
             }

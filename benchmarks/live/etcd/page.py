@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness.doc_pages import markdown_table
-from benchmarks.harness.machine import ROOT, sentence
+from benchmarks.harness.machine import ROOT
 from benchmarks.harness.pictures import axes_of
 from benchmarks.harness.result_files import Row
 from benchmarks.live.latency_tables import configurations_table, software_share, summary_table
+from benchmarks.live.load_rows import load_table
+from benchmarks.live.study_parts import runs_text
 
 __all__ = ["NAMES", "draw", "tables"]
 
@@ -33,19 +35,13 @@ def tables(document: Mapping[str, Any]) -> dict[str, str]:
         "latency": _latency,
         "percentiles": lambda rows: _percentiles(rows, document),
         "losses": lambda rows: _losses(rows, document),
-        "load": _load,
+        "load": lambda rows: {"load": load_table(rows)},
         "day": lambda rows: _day(_with_software(rows, document)),
     }
-    found: dict[str, str] = {}
-    runs = []
+    found = {"runs": runs_text(document)}
     for part, write in writers.items():
         if part in document:
             found |= write(document[part]["rows"])
-            runs.append(
-                f"- {part} ({document[part]['seconds']} s): {document[part]['etcd']}; "
-                f"{sentence(document[part]['machine'])}"
-            )
-    found["runs"] = "\n".join(runs)
     return found
 
 
@@ -119,21 +115,6 @@ def _losses(rows: Sequence[Row], document: Mapping[str, Any]) -> dict[str, str]:
              "predicted after, ms", "measured after, ms", "error", "worst client",
              "retried / lost")  # fmt: skip
     return {"losses": markdown_table(heads, lines)}
-
-
-def _load(rows: Sequence[Row]) -> dict[str, str]:
-    lines = [
-        (
-            row["workers"], f"{row['rate']:.0f}", f"{row['predicted']:.0f}",
-            f"{row['predicted'] + row['excess']:.0f}", f"{row['excess']:+.1f}",
-            f"{100 * row['excess'] / row['predicted']:+.0f} %", f"{row['excess p99']:+.0f}",
-            f"{row['network late']:.2f}",
-        )
-        for row in rows
-    ]  # fmt: skip
-    heads = ("clients", "writes/s", "predicted, ms", "measured, ms", "difference, ms", "error",
-             "p99 of the difference, ms", "network late, ms")  # fmt: skip
-    return {"load": markdown_table(heads, lines)}
 
 
 def _with_software(rows: Sequence[Row], document: Mapping[str, Any]) -> list[Row]:

@@ -10,15 +10,10 @@ Needs Linux with the right to make network namespaces, and Go. Writes
 
 from __future__ import annotations
 
-import argparse
 import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
 
-from benchmarks.harness import machine
 from benchmarks.harness.machine import ROOT
-from benchmarks.harness.result_files import Row, read_json, save_json
+from benchmarks.harness.result_files import read_json
 from benchmarks.harness.study import Study
 from benchmarks.live.etcd.day import day
 from benchmarks.live.etcd.latency import check_network, mean_latencies, percentiles
@@ -26,9 +21,10 @@ from benchmarks.live.etcd.losses import load, losses
 from benchmarks.live.etcd.page import draw, tables
 from benchmarks.live.layouts import azure_part
 from benchmarks.live.programs import ETCD, go_program
+from benchmarks.live.study_parts import Parts, add_part_arguments, run_parts
 
 RESULTS = ROOT / "benchmarks/results/live_etcd.json"
-PARTS: dict[str, Callable[[bool], Iterator[Row]]] = {
+PARTS: Parts = {
     "network": lambda quick: iter(check_network(azure_part(), 5 if quick else 20)),
     "latency": mean_latencies,
     "percentiles": percentiles,
@@ -36,33 +32,6 @@ PARTS: dict[str, Callable[[bool], Iterator[Row]]] = {
     "load": load,
     "day": day,
 }
-"""Part -> its rows, in a short form or in full."""
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--quick", action="store_true", help="small, and writes nothing")
-
-
-def _run_study(asked: argparse.Namespace) -> int:
-    for part in asked.only:
-        started = time.monotonic()
-        rows = []
-        for row in PARTS[part](asked.quick):
-            rows.append(row)
-            print(f"{part}: {row}")
-        seconds = time.monotonic() - started
-        print(f"{part}: {seconds:.0f} s", file=sys.stderr)
-        if not asked.quick:
-            document = read_json(RESULTS)  # another run may have measured another part meanwhile
-            document[part] = {
-                "rows": rows,
-                "seconds": round(seconds),
-                "machine": machine.describe(["numpy"]),
-                "etcd": _version(),
-            }
-            save_json(RESULTS, document)
-    return 0
 
 
 def _version() -> str:
@@ -76,8 +45,8 @@ def _version() -> str:
 
 STUDY = Study(
     __doc__,
-    _add_arguments,
-    _run_study,
+    lambda parser: add_part_arguments(parser, PARTS),
+    lambda asked: run_parts(PARTS, asked, RESULTS, _version),
     results=("live_etcd.json",),
     page="docs/benchmarks/live.md",
     report=lambda: tables(read_json(RESULTS)),

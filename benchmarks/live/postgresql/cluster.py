@@ -23,14 +23,16 @@ __all__ = ["PostgresCluster", "server_account", "server_programs"]
 USER = "postgres"
 _SYSTEM = load_system("postgresql")
 _SETTINGS = (
-    "listen_addresses = '*'\nfsync = off\nmax_wal_senders = 16\nwal_keep_size = '64MB'\n"
-    "hot_standby = on\nwal_sender_timeout = '60s'\n"
+    "listen_addresses = '*'\nmax_connections = 800\nfsync = off\n"
+    "max_wal_senders = 16\nwal_keep_size = '64MB'\nhot_standby = on\nwal_sender_timeout = '60s'\n"
 )
 _SCRIPTS = {
     "put": "UPDATE t SET x = x + 1 WHERE key = {key};\n",
     "read": "SELECT x FROM t WHERE key = {key};\n",
+    "load": "\\set own 1000 * {key} + :client_id\nUPDATE t SET x = x + 1 WHERE key = :own;\n",
 }
-"""Operation -> script of pgbench; one statement, so one round trip of the client."""
+"""Operation -> script of pgbench; one statement, so one round trip of the client. Connections of a
+load write a row each, so that no write waits for the lock of another."""
 
 
 def server_programs() -> Path:
@@ -76,11 +78,16 @@ class PostgresCluster:
         For data and logs; other accounts must be able to reach it.
     processes
         What stops the servers.
+
+    Attributes
+    ----------
+    wan
+        The network.
     """
 
     def __init__(self, wan: EmulatedWan, folder: Path, processes: Processes) -> None:
         self.bin, self.account = server_programs(), server_account()
-        self._wan, self._folder, self._owner = wan, folder, processes
+        self.wan, self._folder, self._owner = wan, folder, processes
         self._template = folder / "template"
         self._running: list[subprocess.Popen[bytes]] = []
         self._starts = 0
@@ -112,7 +119,8 @@ class PostgresCluster:
         script = write_deployment(_SYSTEM, deployment, _SYSTEM.request(self._localities(sites)))
         assert self.sql(leader, "CREATE TABLE t (key int PRIMARY KEY, x int)") is not None
         assert (
-            self.sql(leader, "INSERT INTO t SELECT k, 0 FROM generate_series(1, 99) k") is not None
+            self.sql(leader, "INSERT INTO t SELECT k, 0 FROM generate_series(1, 9999) k")
+            is not None
         )
         (self._folder / "script.sql").write_text(script.text, encoding="utf-8")
         assert self._psql(leader, "-f", str(self._folder / "script.sql")) is not None
@@ -137,26 +145,55 @@ class PostgresCluster:
         self, client: str, server: str, operation: str, key: int, count: int
     ) -> subprocess.Popen[bytes]:
         """Start a client that issues operations one after the other; see :meth:`measured`."""
-        folder = self._folder / f"client-{self._starts}-{key}-{operation}"
+        return self._pgbench(client, server, operation, key, "-c", "1", "-t", str(count))
+
+    def load(
+        self, client: str, server: str, key: int, connections: int, seconds: int
+    ) -> subprocess.Popen[bytes]:
+        """Start connections that write without a pause, a row each; see :meth:`written`.
+
+        They begin when all of them are there. Each has a thread, which opens it: one thread would
+        open them one after the other.
+        """
+        number = str(connections)
+        return self._pgbench(
+            client, server, "load", key, "-c", number, "-j", number, "-T", str(seconds)
+        )
+
+    def measured(self, operation: str, key: int) -> list[float]:
+        """Return latencies in ms that a client measured, without the first two."""
+        return [int(words[2]) / 1000 for words in self._logged(operation, key)][2:]
+
+    def written(self, key: int) -> list[tuple[float, float]]:
+        """Return the end (s since 1970) and the latency (ms) of each write of a load."""
+        return [
+            (int(words[4]) + int(words[5]) / 1e6, int(words[2]) / 1000)
+            for words in self._logged("load", key)
+        ]
+
+    def _pgbench(
+        self, client: str, server: str, operation: str, key: int, *words: str
+    ) -> subprocess.Popen[bytes]:
+        folder = self._client_folder(operation, key)
         folder.mkdir(exist_ok=True)
         for old in folder.glob("log*"):
             old.unlink()
         script = folder / "script.sql"
         script.write_text(_SCRIPTS[operation].format(key=key), encoding="ascii")
         command: list[str | Path] = [
-            *(self.bin / "pgbench", "-h", self._wan.address(server), "-p", "5432", "-U", USER),
-            *("-n", "-c", "1", "-t", str(count), "-f", script, "-l"),
-            *("--log-prefix", folder / "log", "postgres"),
+            *(self.bin / "pgbench", "-h", self.wan.address(server), "-p", "5432", "-U", USER),
+            *("-n", *words, "-f", script, "-l", "--log-prefix", folder / "log", "postgres"),
         ]
         return self._owner.start(
-            command, folder / "output", inside=self._wan.inside(client_node(client))
+            command, folder / "output", inside=self.wan.inside(client_node(client))
         )
 
-    def measured(self, operation: str, key: int) -> list[float]:
-        """Return latencies in ms that a client measured, without the first two."""
-        folder = self._folder / f"client-{self._starts}-{key}-{operation}"
-        lines = [line for path in folder.glob("log*") for line in path.read_text().splitlines()]
-        return [int(line.split()[2]) / 1000 for line in lines][2:]
+    def _logged(self, operation: str, key: int) -> list[list[str]]:
+        logs = sorted(self._client_folder(operation, key).glob("log*"))
+        return [line.split() for path in logs for line in path.read_text().splitlines()]
+
+    def _client_folder(self, operation: str, key: int) -> Path:
+        return self._folder / f"client-{self._starts}-{key}-{operation}"
 
     def _launch(self, site: str, leader: str) -> None:
         data = self._folder / f"data-{self._starts}-{self.name(site)}"
@@ -165,7 +202,7 @@ class PostgresCluster:
             (data / "standby.signal").touch()
             with (data / "postgresql.auto.conf").open("a") as file:
                 file.write(
-                    f"primary_conninfo = 'host={self._wan.address(leader)} port=5432 user={USER} "
+                    f"primary_conninfo = 'host={self.wan.address(leader)} port=5432 user={USER} "
                     f"application_name=''{self.name(site)}'''\n"
                 )
         if self.account:
@@ -176,7 +213,7 @@ class PostgresCluster:
             self._owner.start(
                 [self.bin / "postgres", "-D", data, "-k", ""],
                 self._folder / f"{self.name(site)}.log",
-                inside=self._wan.inside(site),
+                inside=self.wan.inside(site),
                 account=self.account,
             )
         )
@@ -193,9 +230,9 @@ class PostgresCluster:
         with contextlib.suppress(subprocess.TimeoutExpired):
             done = subprocess.run(
                 [
-                    *self._wan.inside(site),
+                    *self.wan.inside(site),
                     *(self.bin / "psql", "-X", "-A", "-t", "-v", "ON_ERROR_STOP=1"),
-                    *("-h", self._wan.address(site), "-U", USER, "-d", "postgres", *words),
+                    *("-h", self.wan.address(site), "-U", USER, "-d", "postgres", *words),
                 ],
                 capture_output=True,
                 text=True,

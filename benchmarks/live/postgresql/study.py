@@ -1,7 +1,8 @@
 """Real PostgreSQL with synchronous standbys under an emulated wide-area network, against the model.
 
-    python -m benchmarks run live.postgresql             some minutes
-    python -m benchmarks run live.postgresql --quick     fewer configurations; writes nothing
+    python -m benchmarks run live.postgresql                    some minutes
+    python -m benchmarks run live.postgresql --quick            a short form; writes nothing
+    python -m benchmarks run live.postgresql --only latency     a part; the other keeps what it had
 
 Needs Linux with the right to make network namespaces, and an installed PostgreSQL. Writes
 ``benchmarks/results/live_postgresql.json``; with ``--write-docs``, its tables of the page.
@@ -9,29 +10,40 @@ Needs Linux with the right to make network namespaces, and an installed PostgreS
 
 from __future__ import annotations
 
-import argparse
+import contextlib
 import shutil
 import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from benchmarks.harness import machine
-from benchmarks.harness.machine import ROOT, sentence
-from benchmarks.harness.result_files import Row, read_json, save_json
+from benchmarks.harness.machine import ROOT
+from benchmarks.harness.result_files import Row, read_json
 from benchmarks.harness.study import Study
 from benchmarks.live.latency_tables import configurations_table, latency_row, summary_table
 from benchmarks.live.layouts import Layout, azure_part, drawn, planned
 from benchmarks.live.live_world import PUT, network, predicted
+from benchmarks.live.load_rows import load_row, load_table
 from benchmarks.live.postgresql.cluster import PostgresCluster, server_programs
 from benchmarks.live.processes import Processes
+from benchmarks.live.study_parts import Parts, add_part_arguments, run_parts, runs_text
 from placement import Instance, Operation
 
 RESULTS = ROOT / "benchmarks/results/live_postgresql.json"
 NAMES = {"put": "write", "read": "read at the primary", "local": "read at the closest server"}
 OPERATIONS = (PUT, Operation("read", direct=1, kind="read"), Operation("local", near=1))
+
+
+@contextlib.contextmanager
+def _cluster(instance: Instance) -> Iterator[PostgresCluster]:
+    """Start the network of an instance; the servers stop, and their data goes, at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="live-postgresql-"))
+    try:
+        folder.chmod(0o755)
+        with network(instance) as wan, Processes() as processes:
+            yield PostgresCluster(wan, folder, processes)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def measure(quick: bool) -> Iterator[Row]:
@@ -43,19 +55,40 @@ def measure(quick: bool) -> Iterator[Row]:
     if not quick:
         cases = [("fit", fitted, fitted.leaders)]
         cases += [("test", layout, layout.leaders) for layout in tried]
-    folder = Path(tempfile.mkdtemp(prefix="live-postgresql-"))
-    try:
-        folder.chmod(0o755)
-        with network(instance) as wan, Processes() as processes:
-            cluster = PostgresCluster(wan, folder, processes)
-            for part, layout, leaders in cases:
-                for leader in leaders:
-                    cluster.start(layout.deployment(leader))
-                    yield from _configuration(
-                        instance, cluster, layout, leader, part, 8 if quick else 20
-                    )
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with _cluster(instance) as cluster:
+        for part, layout, leaders in cases:
+            for leader in leaders:
+                cluster.start(layout.deployment(leader))
+                yield from _configuration(
+                    instance, cluster, layout, leader, part, 8 if quick else 20
+                )
+
+
+def load(quick: bool) -> Iterator[Row]:
+    """Yield a row per number of connections that write without a pause; see :func:`load_row`."""
+    instance = azure_part(operations=[PUT])
+    layout = planned(instance, 5, 3)
+    leader = layout.leaders[0]
+    expected = {
+        client: ms
+        for (client, _), ms in predicted(instance, leader, layout.voters, layout.replicas).items()
+    }
+    with _cluster(instance) as cluster:
+        cluster.start(layout.deployment(leader))
+        for connections in (1, 16) if quick else (1, 4, 16, 64, 128):
+            cluster.wan.statistics()
+            running = [
+                cluster.load(client, leader, c + 1, connections, 5 if quick else 12)
+                for c, client in enumerate(instance.clients)
+            ]
+            for process in running:
+                assert process.wait(180) == 0, "a client failed"
+            found = {client: cluster.written(c + 1) for c, client in enumerate(instance.clients)}
+            late = cluster.wan.statistics()["mean"]
+            yield load_row(layout, connections * len(running), expected, found, late)
+
+
+PARTS: Parts = {"latency": measure, "load": load}
 
 
 def _configuration(
@@ -81,49 +114,27 @@ def _configuration(
             yield latency_row(part, layout, leader, (client, operation.name), ms, values)
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--quick", action="store_true", help="small, and writes nothing")
-
-
-def _run_study(asked: argparse.Namespace) -> int:
-    started = time.monotonic()
-    rows = []
-    for row in measure(asked.quick):
-        rows.append(row)
-        print(row)
-    seconds = time.monotonic() - started
-    print(f"{seconds:.0f} s", file=sys.stderr)
-    if not asked.quick:
-        said = subprocess.run(
-            [server_programs() / "postgres", "--version"],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        document = {
-            "rows": rows,
-            "seconds": round(seconds),
-            "machine": machine.describe(["numpy"]),
-            "server": said.strip(),
-        }
-        save_json(RESULTS, document)
-    return 0
+def _version() -> str:
+    """Return the version of the server."""
+    command = [server_programs() / "postgres", "--version"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def _report() -> Mapping[str, str]:
     document = read_json(RESULTS)
+    rows = document["latency"]["rows"]
     return {
-        "postgresql summary": summary_table(document["rows"], NAMES),
-        "postgresql configurations": configurations_table(document["rows"], "put"),
-        "postgresql run": f"{document['server']}; {document['seconds']} s; "
-        f"{sentence(document['machine'])}",
+        "postgresql summary": summary_table(rows, NAMES),
+        "postgresql configurations": configurations_table(rows, "put"),
+        "postgresql load": load_table(document["load"]["rows"]),
+        "postgresql runs": runs_text(document),
     }
 
 
 STUDY = Study(
     __doc__,
-    _add_arguments,
-    _run_study,
+    lambda parser: add_part_arguments(parser, PARTS),
+    lambda asked: run_parts(PARTS, asked, RESULTS, _version),
     results=("live_postgresql.json",),
     page="docs/benchmarks/live.md",
     report=_report,

@@ -5,7 +5,9 @@
 
 It runs with a Python that has kazoo, and connects to one server; SECONDS is how long it tries. It
 prints an empty line when it is connected, and then answers lines ``write 20``, ``sync 20``,
-``read 20`` by a list of so many latencies in ms, after two operations that do not count. With
+``read 20`` by a list of so many latencies in ms, after two operations that do not count. A line
+``load 16 10`` keeps 16 writes in flight for 10 s; the answer is a list of [end in seconds since the
+epoch, latency in ms]. With
 ``until-written`` it tries to write until that succeeds, on a new session each time, and prints when
 (seconds since the epoch).
 """
@@ -13,6 +15,7 @@ prints an empty line when it is connected, and then answers lines ``write 20``, 
 import contextlib
 import json
 import sys
+import threading
 import time
 
 from kazoo.client import KazooClient
@@ -43,6 +46,29 @@ def carry_out(client, operation, path):
         raise ValueError(operation)
 
 
+def keep_writing(client, path, writes, seconds):
+    """Return the end and the latency of each write; as many as `writes` are always in flight."""
+    found, stop, idle = [], time.time() + seconds, threading.Semaphore(0)
+
+    def write():
+        begun = time.perf_counter()
+        client.set_async(path, b"x" * 64).rawlink(lambda result: written(result, begun))
+
+    def written(result, begun):
+        result.get()
+        found.append([time.time(), (time.perf_counter() - begun) * 1000])
+        if time.time() < stop:
+            write()
+        else:
+            idle.release()
+
+    for _ in range(writes):
+        write()
+    for _ in range(writes):
+        idle.acquire()
+    return found
+
+
 def answer_lines(address, port, path, seconds):
     """Answer the lines of the standard input."""
     client = connected(address, port, seconds)
@@ -50,7 +76,10 @@ def answer_lines(address, port, path, seconds):
         client.create(path, b"")
     print(flush=True)
     for line in sys.stdin:
-        operation, count = line.split()
+        operation, count, *seconds = line.split()
+        if operation == "load":
+            print(json.dumps(keep_writing(client, path, int(count), float(*seconds))), flush=True)
+            continue
         values = []
         for _ in range(int(count) + 2):
             start = time.perf_counter()

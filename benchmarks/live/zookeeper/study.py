@@ -1,7 +1,8 @@
 """Real ZooKeeper ensembles under an emulated wide-area network, held against the model.
 
-    python -m benchmarks run live.zookeeper             some minutes
-    python -m benchmarks run live.zookeeper --quick     fewer configurations; writes nothing
+    python -m benchmarks run live.zookeeper                    some minutes
+    python -m benchmarks run live.zookeeper --quick            a short form; writes nothing
+    python -m benchmarks run live.zookeeper --only latency     a part; the others keep what they had
 
 A client has a session with its closest server. The server answers reads from what it has, sends
 writes to the leader, which waits for a quorum of votes, and sends a ``sync`` to the leader and
@@ -13,24 +14,22 @@ Needs Linux with the right to make network namespaces, Java and Maven. Writes
 
 from __future__ import annotations
 
-import argparse
+import contextlib
 import json
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
-from benchmarks.harness import machine
 from benchmarks.harness.doc_pages import markdown_table
-from benchmarks.harness.machine import ROOT, sentence
-from benchmarks.harness.result_files import Row, read_json, save_json
+from benchmarks.harness.machine import ROOT
+from benchmarks.harness.result_files import Row, read_json
 from benchmarks.harness.study import Study
 from benchmarks.live.latency_tables import (
     configurations_table,
@@ -40,8 +39,10 @@ from benchmarks.live.latency_tables import (
 )
 from benchmarks.live.layouts import Layout, azure_part, drawn, planned
 from benchmarks.live.live_world import client_node, configured, network, predicted
+from benchmarks.live.load_rows import load_row, load_table
 from benchmarks.live.processes import Processes
 from benchmarks.live.programs import python_with
+from benchmarks.live.study_parts import Parts, add_part_arguments, run_parts, runs_text
 from benchmarks.live.zookeeper.ensemble import ZooKeeperEnsemble, zookeeper_classpath
 from placement import Instance, Operation
 from placement.databases import Deployment, Localities, Locality
@@ -122,28 +123,49 @@ class ZooKeeperBench:
 
         All clients do the same at a time: a sync waits for writes that are under way.
         """
-        running = {
-            client: self._client(client, self.closest(client, sites), 60)
-            for client in self.instance.clients
-        }
-        found = {}
-        for process in running.values():
-            self._answer(process)
-        for operation in self.instance.operations:
-            for process in running.values():
-                assert process.stdin is not None
-                process.stdin.write(f"{operation.name} {count}\n")
-                process.stdin.flush()
-            for client, process in running.items():
-                found[client, operation.name] = json.loads(self._answer(process))
-        for process in running.values():
-            process.communicate(timeout=60)
-        return found
+        with self._clients(sites) as running:
+            return {
+                (client, operation.name): values
+                for operation in self.instance.operations
+                for client, values in self._ask(running, f"{operation.name} {count}").items()
+            }
+
+    def load(
+        self, sites: Sequence[str], writes: int, seconds: float
+    ) -> dict[str, list[tuple[float, float]]]:
+        """Return by client the end (s since 1970) and the latency (ms) of its writes.
+
+        Each client keeps `writes` of them in flight, at its closest site.
+        """
+        with self._clients(sites) as running:
+            found = self._ask(running, f"load {writes} {seconds}")
+        return {client: [(end, ms) for end, ms in values] for client, values in found.items()}
 
     def first_success(self, client: str, site: str) -> float:
         """Return when a write first succeeds at a site, in seconds since the epoch."""
         said, _ = self._client(client, site, 90, "until-written").communicate(timeout=120)
         return float(said)
+
+    @contextlib.contextmanager
+    def _clients(self, sites: Sequence[str]) -> Iterator[dict[str, subprocess.Popen[str]]]:
+        """Connect every client to its closest site; they end with the context."""
+        running = {
+            client: self._client(client, self.closest(client, sites), 60)
+            for client in self.instance.clients
+        }
+        for process in running.values():
+            self._answer(process)
+        yield running
+        for process in running.values():
+            process.communicate(timeout=60)
+
+    def _ask(self, running: Mapping[str, subprocess.Popen[str]], line: str) -> dict[str, Any]:
+        """Send a line to all clients at once, and return their answers."""
+        for process in running.values():
+            assert process.stdin is not None
+            process.stdin.write(line + "\n")
+            process.stdin.flush()
+        return {client: json.loads(self._answer(process)) for client, process in running.items()}
 
     @staticmethod
     def _answer(process: subprocess.Popen[str]) -> str:
@@ -229,6 +251,29 @@ def losses(quick: bool) -> Iterator[Row]:
                 }
 
 
+def load(quick: bool) -> Iterator[Row]:
+    """Yield a row per number of writes in flight; see :func:`load_row`."""
+    instance = azure_part(operations=OPERATIONS[:1])
+    layout = planned(instance, 5, 3)
+    leader = layout.leaders[0]
+    expected = {
+        client: ms
+        for (client, _), ms in predicted(instance, leader, layout.voters, layout.replicas).items()
+    }
+    with ZooKeeperBench(instance) as bench:
+        ensemble = bench.start(layout, leader)
+        assert ensemble.leader(layout.voters) == leader
+        bench.measure(layout.replicas, 2)
+        for writes in (1, 16) if quick else (1, 4, 16, 64, 256):
+            bench.wan.statistics()
+            found = bench.load(layout.replicas, writes, 5 if quick else 12)
+            late = bench.wan.statistics()["mean"]
+            yield load_row(layout, writes * len(instance.clients), expected, found, late)
+
+
+PARTS: Parts = {"latency": measure, "losses": losses, "load": load}
+
+
 def _after(instance: Instance, layout: Layout, lost: str, leader: str) -> dict[str, float]:
     """Return the latency of writes by client without a site; the quorum stays as it was."""
     problem, plan = configured(instance, lost, layout.voters, layout.replicas)
@@ -241,29 +286,6 @@ def _after(instance: Instance, layout: Layout, lost: str, leader: str) -> dict[s
         quorum_size(problem, plan),
     )
     return {client: float(latency[0, c, 0]) for c, client in enumerate(instance.clients)}
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--quick", action="store_true", help="small, and writes nothing")
-
-
-def _run_study(asked: argparse.Namespace) -> int:
-    started = time.monotonic()
-    document: dict[str, object] = {}
-    for name, part in (("rows", measure), ("losses", losses)):
-        rows = []
-        for row in part(asked.quick):
-            rows.append(row)
-            print(row)
-        document[name] = rows
-    seconds = time.monotonic() - started
-    print(f"{seconds:.0f} s", file=sys.stderr)
-    if not asked.quick:
-        document["seconds"] = round(seconds)
-        document["machine"] = machine.describe(["numpy"])
-        document["server"] = _version()
-        save_json(RESULTS, document)
-    return 0
 
 
 def _version() -> str:
@@ -294,22 +316,22 @@ def _losses_table(rows: Sequence[Row], share: float) -> str:
 
 def _report() -> Mapping[str, str]:
     document = read_json(RESULTS)
-    rows = document["rows"]
+    rows = document["latency"]["rows"]
     return {
         "zookeeper summary": summary_table(rows, NAMES),
         "zookeeper configurations": configurations_table(rows, "write"),
         "zookeeper losses": _losses_table(
-            document["losses"], software_share(rows, ["write"])["write"]
+            document["losses"]["rows"], software_share(rows, ["write"])["write"]
         ),
-        "zookeeper run": f"{document['server']}; {document['seconds']} s; "
-        f"{sentence(document['machine'])}",
+        "zookeeper load": load_table(document["load"]["rows"], "writes in flight"),
+        "zookeeper runs": runs_text(document),
     }
 
 
 STUDY = Study(
     __doc__,
-    _add_arguments,
-    _run_study,
+    lambda parser: add_part_arguments(parser, PARTS),
+    lambda asked: run_parts(PARTS, asked, RESULTS, _version),
     results=("live_zookeeper.json",),
     page="docs/benchmarks/live.md",
     report=_report,
