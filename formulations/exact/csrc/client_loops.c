@@ -84,6 +84,40 @@ VECTORISED void subgradient_step(const double *from, double *to, const double *g
     }
 }
 
+/* Lower the least bounds with and without each site, for one radius of one relaxation:
+ * with[i] to base + max(0, rho[i] - top) and without[i] to base + max(0, next - rho[i]) where these are less. */
+VECTORISED void lower_choice_bounds(double base, double top, double next, const double *rho, int n, double *with,
+                                    double *without)
+{
+    for (int i = 0; i < n; i++) {
+        double up = rho[i] - top, down = next - rho[i];
+        up = base + (up > 0.0 ? up : 0.0);
+        down = base + (down > 0.0 ? down : 0.0);
+        with[i] = up < with[i] ? up : with[i];
+        without[i] = down < without[i] ? down : without[i];
+    }
+}
+
+/* Raise the bounds with and without each site of one radius to those of a further relaxation, as above. */
+VECTORISED void raise_choice_bounds(double base, double top, double next, const double *rho, int n, double *with,
+                                    double *without)
+{
+    for (int i = 0; i < n; i++) {
+        double up = rho[i] - top, down = next - rho[i];
+        up = base + (up > 0.0 ? up : 0.0);
+        down = base + (down > 0.0 ? down : 0.0);
+        with[i] = up > with[i] ? up : with[i];
+        without[i] = down > without[i] ? down : without[i];
+    }
+}
+
+/* least[i] = min(least[i], value[i]). */
+VECTORISED void lower_to(const double *value, int n, double *least)
+{
+    for (int i = 0; i < n; i++)
+        least[i] = value[i] < least[i] ? value[i] : least[i];
+}
+
 /* value[c] -= beta[c] where the client ranks the dropped site before the one in `rank`. */
 VECTORISED void subtract_beta(double *value, const int *rank, const int *dropped, const double *beta,
                                int padded)

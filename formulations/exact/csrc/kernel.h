@@ -390,6 +390,9 @@ void subtract_covered(const double *column, const double *u, int padded, double 
 double scaled_gradient(const double *u, const double *fixed, const double *scale, int padded, double *g);
 void subgradient_step(const double *from, double *to, const double *g, double *direction,
                             double keep, double step, const double *fixed, int padded);
+void lower_choice_bounds(double base, double top, double next, const double *rho, int n, double *with, double *without);
+void raise_choice_bounds(double base, double top, double next, const double *rho, int n, double *with, double *without);
+void lower_to(const double *value, int n, double *least);
 void subtract_beta(double *value, const int *rank, const int *dropped, const double *beta,
                                int padded);
 void stop_at_site(const int *rank, const double *cost, int padded, int *fixed_rank,

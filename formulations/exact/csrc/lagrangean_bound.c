@@ -130,6 +130,48 @@ double improve_bound(context *x, tree_node *f, int iterations, double *error)
     return best;
 }
 
+/* Write the least inner minimum with each free site, and without it, over all radii: the largest of the relaxations of
+ * each. A relaxation whose basis is `base` swaps the site in for the dearest site of the basis, or the cheapest site
+ * that is left out for the site. */
+static void find_choice_bounds(context *x, int n, int lo, int hi, double *with, double *without)
+{
+    double *plus = x->scratch.key + 2 * x->p.sites, *minus = x->scratch.key + 3 * x->p.sites, unchanged = BIG;
+    const double *rho = x->inner.rho;
+    for (int i = 0; i < n; i++)
+        with[i] = without[i] = BIG;
+    for (int t = 0; t < x->inner.radius_count; t++) {
+        const radius_minimum *a = &x->inner.radii[t];
+        int used[3], count = 0;
+        double largest = -BIG;
+        for (int k = 0; k < 3; k++)
+            if (a->base[k] > -BIG) {
+                used[count++] = k;
+                largest = a->base[k] > largest ? a->base[k] : largest;
+            }
+        unchanged = largest < unchanged ? largest : unchanged;
+        for (int i = 0; i < n && count != 1; i++)
+            plus[i] = minus[i] = -BIG;
+        for (int j = 0; j < count; j++) {
+            int k = used[j];
+            double top = a->size[k] < hi && a->top[k] < 0.0 ? 0.0 : a->top[k];
+            double next = a->size[k] > lo && a->next[k] > 0.0 ? 0.0 : a->next[k];
+            if (count == 1)
+                lower_choice_bounds(a->base[k], top, next, rho, n, with, without);
+            else
+                raise_choice_bounds(a->base[k], top, next, rho, n, plus, minus);
+        }
+        if (count != 1) {
+            lower_to(plus, n, with);
+            lower_to(minus, n, without);
+        }
+    }
+    for (int i = 0; i < n; i++)
+        if (x->inner.blocked[i]) { /* a blocked site is not among those left out: without it nothing changes */
+            with[i] = BIG;
+            without[i] = unchanged;
+        }
+}
+
 /* Fix sites whose inclusion (or exclusion) alone already reaches the cutoff.
  * Returns the number of sites fixed, or -1 when that closes the node. */
 int fix_by_reduced_cost(context *x, tree_node *f, double base, double error)
@@ -147,32 +189,11 @@ int fix_by_reduced_cost(context *x, tree_node *f, double base, double error)
     int *dropped = x->inner.selected + p->sites, *taken = x->inner.selected + 2 * p->sites;
     if (x->inner.radius_count == 0)
         return -1;
+    double *least_with = x->scratch.key, *least_without = x->scratch.key + p->sites;
+    find_choice_bounds(x, n, lo, hi, least_with, least_without);
     for (int i = 0; i < n; i++) {
-        double with = BIG, without = BIG, rho = x->inner.rho[i];
-        for (int t = 0; t < x->inner.radius_count; t++) {
-            const radius_minimum *a = &x->inner.radii[t];
-            double plus = -BIG, minus = -BIG;
-            for (int k = 0; k < 3; k++) {
-                if (a->base[k] <= -BIG)
-                    continue;
-                double top = a->size[k] < hi && a->top[k] < 0.0 ? 0.0 : a->top[k];
-                double next = a->size[k] > lo && a->next[k] > 0.0 ? 0.0 : a->next[k];
-                /* a blocked site is not among those left out: without it nothing changes */
-                double up = rho - top, down = x->inner.blocked[i] ? 0.0 : next - rho;
-                double v = a->base[k] + (up > 0.0 ? up : 0.0);
-                if (v > plus)
-                    plus = v;
-                v = a->base[k] + (down > 0.0 ? down : 0.0);
-                if (v > minus)
-                    minus = v;
-            }
-            if (plus < with)
-                with = plus;
-            if (minus < without)
-                without = minus;
-        }
-        with = x->inner.blocked[i] ? BIG : with + base - 4.0 * error;
-        without += base - 4.0 * error;
+        double with = x->inner.blocked[i] ? BIG : least_with[i] + base - 4.0 * error;
+        double without = least_without[i] + base - 4.0 * error;
         x->evaluated.forced[IN][f->free_site[i]] = with;
         x->evaluated.forced[OUT][f->free_site[i]] = without;
         if (with >= x->best.cutoff) {
