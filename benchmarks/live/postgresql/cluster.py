@@ -23,7 +23,7 @@ __all__ = ["PostgresCluster", "server_account", "server_programs"]
 USER = "postgres"
 _SYSTEM = load_system("postgresql")
 _SETTINGS = (
-    "listen_addresses = '*'\nmax_connections = 800\nfsync = off\n"
+    "listen_addresses = '*'\nmax_connections = 2000\nfsync = off\n"
     "max_wal_senders = 16\nwal_keep_size = '64MB'\nhot_standby = on\nwal_sender_timeout = '60s'\n"
 )
 _SCRIPTS = {

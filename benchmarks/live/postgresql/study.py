@@ -75,7 +75,7 @@ def load(quick: bool) -> Iterator[Row]:
     }
     with _cluster(instance) as cluster:
         cluster.start(layout.deployment(leader))
-        for connections in (1, 16) if quick else (1, 4, 16, 64, 128):
+        for connections in (1, 16) if quick else (1, 4, 16, 64, 128, 256, 384):
             cluster.wan.statistics()
             running = [
                 cluster.load(client, leader, c + 1, connections, 5 if quick else 12)

@@ -264,7 +264,7 @@ def load(quick: bool) -> Iterator[Row]:
         ensemble = bench.start(layout, leader)
         assert ensemble.leader(layout.voters) == leader
         bench.measure(layout.replicas, 2)
-        for writes in (1, 16) if quick else (1, 4, 16, 64, 256):
+        for writes in (1, 16) if quick else (1, 4, 16, 64, 256, 1024):
             bench.wan.statistics()
             found = bench.load(layout.replicas, writes, 5 if quick else 12)
             late = bench.wan.statistics()["mean"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.live.latency_tables import software_share
-from benchmarks.live.postgresql.study import NAMES, measure
+from benchmarks.live.postgresql.study import NAMES, load, measure
 from placement.errors import UnsupportedError
 
 pytestmark = pytest.mark.live
@@ -23,3 +23,13 @@ def test_mean_latencies_are_those_of_the_evaluator():
     asked = np.array([row["predicted"] for row in tested])
     assert np.mean(np.abs(errors) <= np.maximum(0.05 * asked, 5)) >= 0.75, errors
     assert np.median(np.abs(errors)) < 5
+
+
+def test_few_writes_at_a_time_take_what_the_evaluator_says():
+    try:
+        few, more = load(quick=True)
+    except UnsupportedError as error:
+        pytest.skip(str(error))
+    assert -5 < few["excess"] < 25
+    assert more["workers"] == 16 * few["workers"]
+    assert more["rate"] > 4 * few["rate"]

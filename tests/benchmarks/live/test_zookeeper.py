@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.live.latency_tables import software_share
-from benchmarks.live.zookeeper.study import NAMES, losses, measure
+from benchmarks.live.zookeeper.study import NAMES, load, losses, measure
 from placement.errors import UnsupportedError
 
 pytestmark = pytest.mark.live
@@ -29,3 +29,7 @@ def test_latencies_are_those_of_the_evaluator():
     assert lost["after"] != lost["site"]
     assert 0 < lost["gap"] < 60
     assert -0.05 < lost["measured"] / lost["predicted"] - 1 < 0.6
+
+    few, more = load(quick=True)
+    assert -5 < few["excess"] < 40
+    assert more["rate"] > 4 * few["rate"]
