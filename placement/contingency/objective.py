@@ -430,7 +430,7 @@ class Contingency:
         return f"two of level {self.level} are" if self.together == 2 else f"one {self.level} is"
 
     def tables(self, problem: Problem, configuration: Configuration) -> tuple[ValueTable, ...]:
-        """Return those of percentiles; the mean after every loss is in every plan."""
+        """Return the tables of a percentile; the mean after every loss is in every plan."""
         if self.percentile is None:
             return ()
         return percentile_tables(problem, self, configuration)

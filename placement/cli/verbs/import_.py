@@ -251,7 +251,7 @@ def _served(
 def _rtts(
     paths: list[str], args: argparse.Namespace, names: Mapping[str, str], said: list[str]
 ) -> RttReading:
-    """Read RTT files and put them together; add lines about it to `said`."""
+    """Read RTT files and merge their tables; add lines about the files to `said`."""
     from placement.io.feeds.column_roles import column_map
     from placement.io.feeds.merged import merge, renamed
     from placement.io.feeds.registry import FeedRequest, read_feed
