@@ -156,7 +156,12 @@ def add_parser(verbs: Subparsers) -> None:
     group.add_argument(
         "-o", "--output", required=True, metavar="FOLDER", help="folder of the new instance"
     )
-    group.add_argument("--tables", choices=("csv", "parquet"), default="csv")
+    group.add_argument(
+        "--tables",
+        choices=("csv", "parquet"),
+        default="csv",
+        help="format of the tables in the folder (default csv)",
+    )
     group.add_argument("--force", action="store_true", help="replace an existing instance")
     add_output(parser, plan=False)
     add_prometheus(parser)
