@@ -1,4 +1,4 @@
-"""``python -m placement`` is the same as ``placement``."""
+"""Run the command ``placement`` by ``python -m placement``."""
 
 from __future__ import annotations
 

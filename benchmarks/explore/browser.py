@@ -146,11 +146,6 @@ class Browser:
             features=[{"name": "prefers-color-scheme", "value": value}],
         )
 
-    def screenshot(self, path: Path, *, whole: bool = True) -> None:
-        """Write a picture of the page, or of what is seen of it."""
-        shot = self.devtools("Page.captureScreenshot", captureBeyondViewport=whole)
-        path.write_bytes(base64.b64decode(shot["data"]))
-
     def print(self, path: Path) -> None:
         """Write the page as PDF."""
         shot = self.devtools(

@@ -115,7 +115,7 @@ class Question:
 
     @property
     def size(self) -> int:
-        """Sites of the problem, without building it."""
+        """Number of sites of the problem; the problem is not built."""
         return self.sites or {"world27": 27, "aws": 34, "gcp": 42, "azure": 48}[self.source]
 
     def problem(self) -> Problem:

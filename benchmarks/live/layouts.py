@@ -22,7 +22,7 @@ CLIENTS = ("Central US", "West Europe", "Brazil South", "Southeast Asia", "Austr
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Who votes and who learns; the leader changes.
+    """Voters and learners of a configuration; the leader changes.
 
     Attributes
     ----------

@@ -31,6 +31,7 @@ __all__ = [
     "measured_distributions",
     "network",
     "predicted",
+    "predicted_after_loss",
     "predicted_percentile",
     "proxied",
 ]
@@ -133,6 +134,25 @@ def predicted(
         for c, client in enumerate(instance.clients)
         for o, operation in enumerate(instance.operations)
     }
+
+
+def predicted_after_loss(
+    instance: Instance, lost: str, leader: str, voters: Sequence[str], replicas: Sequence[str]
+) -> dict[str, float]:
+    """Return the latency of the first operation by client after the loss of a site, in ms.
+
+    Voters and replicas are those before the loss; the quorum has as many votes as before.
+    """
+    problem, plan = configured(instance, voters[0], voters, replicas)
+    gone = instance.sites.index(lost)
+    latency = operation_latency(
+        problem.demand,
+        instance.sites.index(leader),
+        [v for v in plan.voters if v != gone],
+        [r for r in plan.replicas if r != gone],
+        quorum_size(problem, plan),
+    )
+    return {client: float(latency[0, c, 0]) for c, client in enumerate(instance.clients)}
 
 
 def measured_distributions(

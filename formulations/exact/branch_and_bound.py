@@ -218,7 +218,7 @@ class _BranchAndBound:
             self.state.report_progress()
 
     def note_pruned(self, leaders: list[int], u: Sequence[FloatArray], bounds: FloatArray) -> None:
-        """Note that the multipliers alone close these leaders: one event each, not recorded."""
+        """Note leaders that the multipliers alone close: one event each, not recorded."""
         state = self.state
         if self.keeps_multipliers:
             state.multipliers.update(zip(leaders, u, strict=True))
@@ -302,7 +302,7 @@ class _BranchAndBound:
             self.exchange_incumbents()
 
     def next_kernel(self) -> Kernel:
-        """Return whose turn it is: the rival's while it has done less work than the kernel."""
+        """Return the kernel of the next step: the rival while its work is less than the other's."""
         rival = self.state.rival
         if rival is None or rival.counters().work >= self.kernel.counters().work:
             return self.kernel

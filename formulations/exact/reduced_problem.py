@@ -10,7 +10,6 @@ and voters come from the shared evaluator (:mod:`placement.evaluation.score`,
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -430,68 +429,6 @@ class ReducedProblem:
         for name in _SHARED:
             if name in other.__dict__:
                 self.__dict__[name] = other.__dict__[name]
-
-    def with_clients(
-        self,
-        rtt: FloatArray,
-        weights: tuple[FloatArray, FloatArray],
-        keep: IntArray,
-        rules: Rules,
-    ) -> ReducedProblem:
-        """Return this problem with other clients and fewer sites, for a kernel to bound.
-
-        Direct demand stays that of all clients, so that bounds are on the same scale.
-
-        Parameters
-        ----------
-        rtt
-            ms, shape (clients, kept sites).
-        weights
-            A and B of these clients.
-        keep
-            The sites, ascending.
-        rules
-            The rules on all sites; they are cut to those kept.
-        """
-        pairs = np.ix_(keep, keep)
-        groups = []
-        for group in rules.groups:
-            named = [group.domain] if group.least else []
-            names = np.unique(np.append(group.labels[keep], named).astype(np.intp))
-            labels = np.searchsorted(names, group.labels[keep])
-            domain = int(np.searchsorted(names, group.domain)) if group.least else -1
-            kept = tuple(group.names[name] for name in names.tolist())
-            groups.append(dataclasses.replace(group, labels=labels, names=kept, domain=domain))
-        demand = dataclasses.replace(
-            self.demand,
-            client_rtt=rtt[np.newaxis],
-            site_rtt=(self.site_rtt if self.relay_rtt is None else self.relay_rtt)[pairs][
-                np.newaxis
-            ],
-            counts=np.zeros((1, len(rtt), 0)),
-            near=weights[0][np.newaxis],
-            relay=weights[1][np.newaxis],
-            direct=np.zeros((1, len(rtt))),
-        )
-        rules = dataclasses.replace(
-            rules,
-            may_hold=rules.may_hold[keep],
-            must_hold=rules.must_hold[keep],
-            may_vote=rules.may_vote[keep],
-            must_vote=rules.must_vote[keep],
-            may_lead=rules.may_lead[keep],
-            groups=tuple(groups),
-        )
-        price = None if self.price is None else self.price[pairs]
-        floors = None if self.wait_floors is None else self.wait_floors[keep]
-        part = ReducedProblem(demand, rules, price, wait_floors=floors)
-        part.__dict__.update(
-            active=np.arange(len(rtt)),
-            direct=self.direct[keep],
-            leader_matters=self.leader_matters,
-            granularity=self.granularity,
-        )
-        return part
 
     @cached_property
     def leader_matters(self) -> bool:

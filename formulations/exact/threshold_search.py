@@ -49,7 +49,7 @@ class VotersPart(Protocol):
 
     @property
     def handle(self) -> object:
-        """The part as the compiled search takes it."""
+        """The part in the form that the compiled search reads."""
         ...
 
 
@@ -83,7 +83,7 @@ class VotePrices:
 
     @property
     def handle(self) -> tuple[IntArray, FloatArray, int, int, bool]:
-        """The part as the compiled search takes it."""
+        """The part in the form that the compiled search reads."""
         return self.sites, self.prices, len(self.sites), self.others - 1, True
 
 
@@ -114,7 +114,7 @@ class QuorumWait:
 
     @property
     def handle(self) -> tuple[IntArray, FloatArray, int, int, bool]:
-        """The part as the compiled search takes it."""
+        """The part in the form that the compiled search reads."""
         return self.sites, self.waits, len(self.sites), self.place, False
 
     def least(self, inside: BoolArray, free: BoolArray, room: int) -> float:

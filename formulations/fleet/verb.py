@@ -58,7 +58,9 @@ def add_parser(verbs: Subparsers) -> None:
         "counts of several rows are added (.csv, .tsv, .parquet, or a folder of Parquet files)",
     )
     source.add_argument("--fleet", type=types.whole(1), metavar="N", help="generate N databases")
-    group.add_argument("--fleet-seed", type=types.seed, default=0, metavar="N", help="default 0")
+    group.add_argument(
+        "--fleet-seed", type=types.seed, default=0, metavar="N", help="seed of --fleet (default 0)"
+    )
     group.add_argument(
         "--fleet-hour",
         type=types.whole(0, 23),
@@ -111,10 +113,18 @@ def add_parser(verbs: Subparsers) -> None:
         type=types.fraction,
         default=0.001,
         metavar="G",
-        help="relative gap of the whole fleet that is good enough (default 0.001)",
+        help="stop when the relative gap of the whole fleet is at most G (default 0.001)",
     )
-    group.add_argument("--time-limit", type=types.seconds, metavar="S", help="seconds")
-    group.add_argument("--processes", type=types.threads, default=1, metavar="N", help="default 1")
+    group.add_argument(
+        "--time-limit", type=types.seconds, metavar="S", help="most seconds (default: no limit)"
+    )
+    group.add_argument(
+        "--processes",
+        type=types.threads,
+        default=1,
+        metavar="N",
+        help="processes that search (default 1)",
+    )
     group.add_argument(
         "--dask",
         metavar="ADDRESS",
@@ -127,12 +137,18 @@ def add_parser(verbs: Subparsers) -> None:
         help="keep what the search has found in this folder; the same command goes on from there "
         "after the search was stopped or killed, and ends with the same plan",
     )
-    group.add_argument("--seed", type=types.seed, default=0, metavar="N", help="of the rounding")
+    group.add_argument(
+        "--seed",
+        type=types.seed,
+        default=0,
+        metavar="N",
+        help="seed of the rounding to a plan (default 0)",
+    )
     group.add_argument(
         "--progress",
         action=argparse.BooleanOptionalAction,
         default=None,
-        help="a line per round on stderr (default: when that is a terminal)",
+        help="show a line per round on stderr (default: if stderr is a terminal)",
     )
     group.add_argument(
         "--check",

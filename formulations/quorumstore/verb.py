@@ -52,7 +52,13 @@ def add_parser(parts: Subparsers) -> None:
         default="auto",
         help="method for one key (default auto)",
     )
-    group.add_argument("--time-limit", type=types.seconds, default=math.inf, metavar="S")
+    group.add_argument(
+        "--time-limit",
+        type=types.seconds,
+        default=math.inf,
+        metavar="S",
+        help="most seconds (default: no limit)",
+    )
     group.add_argument(
         "--processes", type=types.threads, default=1, metavar="N", help="processes of --keys"
     )

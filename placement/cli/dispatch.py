@@ -80,8 +80,8 @@ def _use_one_blas_thread() -> None:
 def _run(argv: Sequence[str] | None) -> int:
     parser = Parser(
         prog="placement",
-        description="Where the replicas of a geo-replicated database go, which of them vote, and "
-        "which one leads: the optimum with its proof, and fast heuristics beside it.",
+        description="Choose the sites of the replicas of a geo-replicated database, the replicas "
+        "that vote, and the leader: the optimum with its proof, and fast heuristics.",
         epilog=_EPILOG,
     )
     parser.add_argument("--version", action="version", version=f"placement {__version__}")

@@ -241,17 +241,27 @@ def add_limits(group: argparse._ArgumentGroup, *, each: tuple[str, float] | None
         type=types.seconds,
         default=None if each is None else each[1],
         metavar="S",
-        help="most seconds" if each is None else f"most seconds of {each[0]} (default {each[1]:g})",
+        help="most seconds (default: no limit)"
+        if each is None
+        else f"most seconds of {each[0]} (default {each[1]:g})",
     )
     group.add_argument(
         "--gap",
         type=types.fraction,
         default=0.0,
         metavar="G",
-        help="relative gap that is good enough (default 0: prove the optimum)",
+        help="stop when the relative gap is at most G (default 0: prove the optimum)",
     )
-    group.add_argument("--seed", type=types.seed, default=0, metavar="N", help="seed of the method")
-    group.add_argument("--threads", type=types.threads, default=1, metavar="N")
+    group.add_argument(
+        "--seed",
+        type=types.seed,
+        default=0,
+        metavar="N",
+        help="seed of the method's random choices (default 0)",
+    )
+    group.add_argument(
+        "--threads", type=types.threads, default=1, metavar="N", help="threads (default 1)"
+    )
     group.add_argument(
         "--progress",
         action=argparse.BooleanOptionalAction,
@@ -280,7 +290,7 @@ def add_output(parser: argparse.ArgumentParser, *, plan: bool) -> None:
         group.add_argument(
             "--embed",
             action="store_true",
-            help="put the instance into the plan's file, instead of saying where it is",
+            help="store the instance in the plan file, in place of a reference to it",
         )
 
 

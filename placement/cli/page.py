@@ -46,7 +46,7 @@ def use_terminal_width() -> AbstractContextManager[None]:
 
 
 def shows_colours(stream: TextIO) -> bool:
-    """Whether a stream is a terminal with colours, and the user did not set ``NO_COLOR``."""
+    """Return whether a stream is a terminal with colours, and the user did not set ``NO_COLOR``."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not stream.isatty():
         return False
     return sys.platform != "win32" or "WT_SESSION" in os.environ

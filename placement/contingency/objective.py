@@ -18,13 +18,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from placement.checks import flag, instance_of, number, text, whole
 from placement.contingency.document import contingency_document, contingency_from
+from placement.contingency.near_best import solve_within
 from placement.contingency.percentile_losses import (
     mixed_percentiles,
     percentile_rows,
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from placement.io.formats.document import Document
-    from placement.methods import Progress
     from placement.model.instance import Instance
     from placement.plan import Plan
     from placement.problem import Problem
@@ -431,7 +430,7 @@ class Contingency:
         return f"two of level {self.level} are" if self.together == 2 else f"one {self.level} is"
 
     def tables(self, problem: Problem, configuration: Configuration) -> tuple[ValueTable, ...]:
-        """Return those of percentiles; the mean after every loss is in every plan."""
+        """Return the tables of a percentile; the mean after every loss is in every plan."""
         if self.percentile is None:
             return ()
         return percentile_tables(problem, self, configuration)
@@ -456,75 +455,3 @@ class Contingency:
     def from_document(cls, document: Document, instance: Instance) -> Contingency:
         """Return the objective that :meth:`document` wrote."""
         return contingency_from(document, instance)
-
-
-def solve_within(
-    problem: Problem,
-    slack: float,
-    method: str = "exact",
-    *,
-    time_limit: float | None = None,
-    gap_limit: float = 0.0,
-    seed: int = 0,
-    threads: int = 1,
-    progress: Callable[[Progress], None] | None = None,
-    settings: Mapping[str, object] | None = None,
-) -> tuple[Plan, Plan]:
-    """Best normal plan whose worst case is at most (1 + slack) × the best possible.
-
-    Parameters
-    ----------
-    problem
-        With a contingency objective of the goal "worst".
-    slack
-        ε >= 0; 0.05 gives up five per cent of the best worst case.
-    method, gap_limit, seed, threads, progress, settings
-        As for :func:`placement.solve`, of both searches.
-    time_limit
-        Seconds for both searches together.
-
-    Returns
-    -------
-    (plan of the goal "worst", plan of the goal "bounded")
-        The limit of the second is (1 + slack) times the worst case of the first: without a proof of
-        the first, of the best that was found. The first comes twice when nothing was found. After
-        Ctrl-C in the first search the second has no time to improve on its plan.
-    """
-    from time import perf_counter
-
-    from placement.methods import solve
-    from placement.status import Termination
-
-    goal = problem.objective
-    if not isinstance(goal, Contingency) or goal.goal != "worst":
-        raise InputError(
-            "needs a contingency objective",
-            field="objective",
-            value=goal.kind,
-            expected="Contingency(goal='worst')",
-        )
-    slack = number(slack, "slack")
-    began = perf_counter()
-    search = partial(
-        solve,
-        method=method,
-        gap_limit=gap_limit,
-        seed=seed,
-        threads=threads,
-        progress=progress,
-        settings=settings,
-    )
-    first = search(problem, time_limit=time_limit)
-    if not first.found:
-        return first, first
-    interrupted = first.termination is Termination.INTERRUPTED
-    left = None if time_limit is None else max(0.0, time_limit - (perf_counter() - began))
-    limit = (1 + slack) * goal.in_ms(problem, first.objective)
-    second = search(
-        problem.replace(objective=replace(goal, goal="bounded", limit=limit)),
-        time_limit=0.0 if interrupted else left,
-        start=first,
-    )
-    if interrupted:
-        second = second.replace(termination=first.termination)
-    return first, second

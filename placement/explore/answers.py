@@ -1,4 +1,4 @@
-"""A plan as the browser gets it: numbers as in a plan file, and pieces of the page."""
+"""The answer about a plan for the browser: numbers as in a plan file, and parts of the page."""
 
 from __future__ import annotations
 

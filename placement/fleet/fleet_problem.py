@@ -115,7 +115,7 @@ class FleetMember:
 
     @cached_property
     def answered_nearby(self) -> BoolArray:
-        """Whether the nearest replica alone answers each operation, shape (operations,)."""
+        """Return whether the nearest replica alone answers each operation, shape (operations,)."""
         coefficients = self.problem.demand.coefficients
         return np.asarray((coefficients[:, 0] > 0) & ~coefficients[:, 1:].any(axis=1))
 

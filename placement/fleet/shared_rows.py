@@ -147,7 +147,7 @@ class SharedRows:
 
     @property
     def has_services(self) -> bool:
-        """Whether reads or the loads after a loss are limited: no sums over replicas."""
+        """Return whether reads or the loads after a loss are limited: no sums over replicas."""
         return self._reads is not None or bool(self._after)
 
     def _add_service(

@@ -202,7 +202,7 @@ class FleetFile:
 
     @property
     def infeasible(self) -> bool:
-        """Whether the file says that there is no plan."""
+        """Return whether the file says that there is no plan."""
         return self.about.text("status", "feasible") == "infeasible"
 
     def _read_limits(self, given: Document) -> SharedLimits:

@@ -272,7 +272,7 @@ def _configuration(document: Document, problem: QuorumProblem) -> QuorumConfigur
 
 
 def _tree(document: Document, problem: QuorumProblem) -> RefutationTree | None:
-    """Return the certificate as it is written; ``placement check`` proves it."""
+    """Return the certificate of the file, unproven; ``placement check`` proves it."""
     if not document.has("certificate"):
         return None
     table = document.table("certificate")

@@ -135,7 +135,7 @@ class RoundedGrid(Scale):
 
 
 class MeanQuestion(Protocol):
-    """What a proof of the mean reads of a question: a problem, or one with other prices."""
+    """A question that a proof of the mean reads: a problem, or a problem with other prices."""
 
     @property
     def demand(self) -> Demand:
@@ -143,7 +143,7 @@ class MeanQuestion(Protocol):
 
     @property
     def rules(self) -> Rules:
-        """Who may and must hold, vote and lead."""
+        """Sites that may and must hold replicas, vote and lead."""
 
     def added_cost(self, leader: int) -> LinearCost | None:
         """Return what the objective adds to the score under a leader; None: nothing."""

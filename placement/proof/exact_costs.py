@@ -72,7 +72,7 @@ class ExactCosts:
         return True
 
     def after(self, transfers: CostTransfers) -> Self:
-        """Return these costs after transfers, for bounds alone."""
+        """Return the costs after transfers, for bounds alone."""
         changed = copy.copy(self)
         changed.w = self.w.copy()
         transfers.apply(changed.w, integers(transfers.amounts, self.bits), self.rank)

@@ -137,7 +137,7 @@ class LossClaim:
         return 1 + len(self.lost) * (2 if self.moved else 1)
 
     def in_force(self, inside: Collection[int]) -> set[int]:
-        """Scenarios that count where these sites hold replicas.
+        """Return the scenarios that count where the given sites hold replicas.
 
         Of losses that hit one, and the second ones of losses that move clients; where outages are
         weighted, each loss has one number.

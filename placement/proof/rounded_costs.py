@@ -84,7 +84,7 @@ class TableCosts:
         return bool(size <= 2 * self.grid.total)
 
     def after(self, transfers: CostTransfers) -> Self | None:
-        """Return these costs after transfers, for bounds alone; None: they have no rounded form."""
+        """Return the costs after transfers, for bounds alone; None: without a rounded form."""
         amounts = self.grid.scaled(transfers.amounts)
         if not amounts.sum() <= self.grid.total:
             return None
@@ -223,7 +223,7 @@ class TableCosts:
         return CheapPairs(client, site, cost, place, limits, frozenset(), every)
 
     def _compiled_list(self, limits: Whole) -> _Pairs:
-        """List the same pairs by the compiled loops."""
+        """Return the list of the cheap pairs, made by the compiled loops."""
         from placement.proof import _pair_sums
 
         sizes = (*self.rank.shape, self.rank.itemsize)

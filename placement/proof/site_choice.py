@@ -348,7 +348,7 @@ class SiteChoice:
         self, sites: SortedSites, inside: Collection[int], skip: int | None, radius: int,
         wanted: int, family: SiteFamily,
     ) -> int | None:  # fmt: skip
-        """Return the same for one family.
+        """Return the least sum of ρ under one family of rules for voters.
 
         The greedy of an elongated matroid: in order of ρ, take what adds a voter while voters are
         needed, and of the rest as many as sizes and signs ask for.

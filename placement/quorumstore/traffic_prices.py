@@ -61,7 +61,7 @@ class TrafficPrices:
         number(self.digest_gb, "prices.digest_gb")
 
     def checked(self, sites: Sequence[str]) -> TrafficPrices:
-        """Return these prices validated against the sites, read-only."""
+        """Return the prices validated against the sites, read-only."""
         storage = np.zeros(len(sites)) if self.storage is None else self.storage
         return TrafficPrices(
             nonnegative(self.traffic, "prices.traffic", [("site", sites), ("site", sites)]),

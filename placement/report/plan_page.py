@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from placement.evaluation.rules_of_thumb import rules_of_thumb
 from placement.model.configuration import Configuration
@@ -16,11 +15,10 @@ from placement.report.charts.html_tables import Column, data_table, milliseconds
 from placement.report.charts.markup import Child, Markup, tag
 from placement.report.charts.parts import facts, reasons, section
 from placement.report.charts.svg_charts import Bar, Dots, Series, bars, dots, lines
-from placement.report.map.map_view import map_view
-from placement.report.map.svg_map import svg_map
+from placement.report.map.map_section import map_section
 from placement.status import Status
 
-__all__ = ["LEGEND", "failure_levels", "map_legend", "plan_sections"]
+__all__ = ["failure_levels", "plan_sections"]
 
 _HEAVIEST = 20
 
@@ -41,8 +39,7 @@ def failure_levels(plan: Plan) -> tuple[str, ...]:
 
 def plan_sections(plan: Plan, today: Configuration | None = None) -> list[Markup]:
     """Return the sections of a plan, of one that found nothing too, with the bill of `today`."""
-    sections = [_summary(plan)]
-    sections.append(_map(plan))
+    sections = [_summary(plan), map_section(plan)]
     if plan.found:
         sections += [_clients(plan), *_values(plan), *bill_section(plan, today), *_moves(plan)]
         if plan.leaders:
@@ -150,139 +147,6 @@ def _status(plan: Plan) -> str:
 
 def _seconds(value: float) -> str:
     return f"{1000 * value:.3g} ms" if value < 1 else f"{value:.3g} s"
-
-
-LEGEND = (
-    ("leader", "leader"),
-    ("voter", "voter"),
-    ("replica", "replica that does not vote"),
-    ("site", "site without a replica"),
-    ("client", "client: area by operations, colour from quick to slow"),
-    ("vote", "vote that the leader waits for"),
-    ("late", "vote it does not wait for"),
-    ("ask", "the heaviest clients ask the leader"),
-)
-"""Roles on the map of a plan, each with its meaning."""
-
-
-def map_legend(legend: Sequence[tuple[str, str]]) -> Markup:
-    """Return the legend of a map: role and meaning of each mark."""
-    return tag(
-        "ul",
-        {"class": "legend map-legend"},
-        [tag("li", None, tag("span", {"class": f"key {role}"}), text) for role, text in legend],
-    )
-
-
-def _map(plan: Plan) -> Markup:
-    view = map_view(plan.problem.instance, plan)
-    instance = plan.problem.instance
-    if plan.found:
-        said = (
-            f"Map of {len(instance.sites)} sites and {len(instance.clients)} clients. "
-            + (f"The leader is {plan.leader}; " if plan.leader else "No operation needs a leader; ")
-            + _votes(plan)
-        )
-    else:
-        said = f"Map of {len(instance.sites)} sites and {len(instance.clients)} clients, no plan."
-    legend = list(LEGEND)
-    if plan.witnesses:
-        legend.insert(2, ("witness", "witness: votes without a replica"))
-    if not plan.found:
-        legend = [("site", "site"), ("client", "client: area by operations")]
-    elif not view.clients:
-        legend = [pair for pair in legend if pair[0] not in ("client", "ask")]
-    parts: list[Child] = [
-        tag(
-            "div",
-            {"class": "map-box", "tabindex": "0", "role": "region", "aria-label": "Map"},
-            svg_map(view, caption=said),
-        ),
-        tag("p", {"class": "story", "aria-live": "polite", "id": "story"}, ""),
-        map_legend(legend),
-    ]
-    if any(arrow.kind == "read" for arrow in view.arrows):
-        parts.append(
-            tag(
-                "p",
-                {"class": "switches"},
-                tag("label", None, tag("input", {"type": "checkbox", "data-layer": "reads"}),
-                    " show where clients read"),
-            )
-        )  # fmt: skip
-    if view.note:
-        parts.append(tag("p", {"class": "note"}, view.note))
-    if view.land:
-        parts.append(
-            tag("p", {"class": "note"}, "Equal Earth projection; the outline of the land is drawn "
-                "by hand for orientation only, and lines are great circles, not cables.")
-        )  # fmt: skip
-    if plan.found:
-        parts.append(_decision(plan))
-    return section("map-section", "Where everything is", parts)
-
-
-_ROLES = {
-    "leader": "leader, votes",
-    "voter": "voter",
-    "witness": "witness: votes, holds no data",
-    "replica": "replica only",
-}
-"""Role of a mark on the map in the table of sites."""
-
-
-def _votes(plan: Plan) -> str:
-    """Return how many replicas vote, and how many witnesses beside them."""
-    witnesses = len(plan.witnesses)
-    said = f"{len(plan.voters) - witnesses} of {len(plan.replicas)} replicas vote"
-    more = f", and {witnesses} witness{'' if witnesses == 1 else 'es'} without a replica"
-    return f"{said}{more if witnesses else ''}."
-
-
-def _decision(plan: Plan) -> Markup:
-    instance = plan.problem.instance
-    labels = {name: i for i, name in enumerate(instance.sites)}
-    members = {member.voter: member for member in plan.quorum_members}
-    served: dict[str, float] = dict.fromkeys(plan.replicas, 0.0)
-    count: dict[str, int] = dict.fromkeys(plan.replicas, 0)
-    for row in plan.per_client:
-        served[row.nearest] += row.operations
-        count[row.nearest] += 1
-    total = sum(served.values()) or 1.0
-    view = map_view(instance, plan)
-    levels = [level for level, names in instance.domains.items() if any(names)]
-    rows: list[list[str | float | None]] = []
-    for mark in view.replicas:
-        member = members.get(mark.name)
-        waits = "" if member is None else ("waited for" if member.counted else "not waited for")
-        role = _ROLES[mark.role]
-        holds = mark.role != "witness"
-        rows.append(
-            [
-                float(mark.number),
-                mark.name,
-                role,
-                *(instance.domains[level][labels[mark.name]] or "–" for level in levels),
-                None if member is None else member.rtt,
-                waits,
-                float(count[mark.name]) if holds else None,
-                100 * served[mark.name] / total if holds else None,
-            ]
-        )
-    return data_table(
-        "Replicas, numbered as on the map",
-        [
-            Column("No.", True),
-            Column("Site"),
-            Column("Role"),
-            *(Column(level) for level in levels),
-            Column("RTT from leader, ms", True),
-            Column("Vote"),
-            Column("Nearest to clients", True),
-            Column("Share of operations, %", True),
-        ],
-        rows,
-    )
 
 
 def _clients(plan: Plan) -> Markup:

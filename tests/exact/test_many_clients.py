@@ -17,6 +17,7 @@ from formulations.exact.branch_and_bound import SearchLimits, search
 from formulations.exact.kernel import CompiledKernel, compiled_available, open_kernel
 from formulations.exact.kernel_types import ClientStream
 from formulations.exact.many_clients.client_groups import FREE, IN, OUT, ClientGroups
+from formulations.exact.many_clients.partial_problem import partial_problem
 from formulations.exact.many_clients.site_events import events_on_sites
 from formulations.exact.many_clients.streamed_kernel import ManyClientsKernel
 from formulations.exact.reduced_problem import ReducedProblem
@@ -58,7 +59,9 @@ def crowd(seed: int, clients: int, sites: int) -> ReducedProblem:
 def rooted(core: ReducedProblem) -> tuple[CompiledKernel, ClientStream]:
     """The kernel of a problem without its clients, and these."""
     nobody = np.zeros((0, core.sites))
-    empty = core.with_clients(nobody, (np.zeros(0), np.zeros(0)), np.arange(core.sites), core.rules)
+    empty = partial_problem(
+        core, nobody, (np.zeros(0), np.zeros(0)), np.arange(core.sites), core.rules
+    )
     near, relay = core.demand.near[0][core.active], core.demand.relay[0][core.active]
     rows = core.active.astype(np.int64)
     return CompiledKernel(empty), ClientStream(core.client_rtt, near, relay, rows, 1)
@@ -90,7 +93,9 @@ def test_a_search_without_time_has_an_honest_bound(certify, seconds):
 def test_no_result_depends_on_the_number_of_threads():
     core = crowd(2, clients=9_000, sites=8)
     nobody = np.zeros((0, core.sites))
-    empty = core.with_clients(nobody, (np.zeros(0), np.zeros(0)), np.arange(core.sites), core.rules)
+    empty = partial_problem(
+        core, nobody, (np.zeros(0), np.zeros(0)), np.arange(core.sites), core.rules
+    )
     demand, found = core.demand, set()
     start = np.random.default_rng(1).random(len(core.active)) * 100
     for threads in (1, 2, 100):
@@ -308,7 +313,7 @@ def test_events_name_the_sites_of_the_whole_problem():
 def test_arrays_that_do_not_fit_are_refused():
     core = crowd(4, clients=30, sites=5)
     nobody = np.zeros((0, 5))
-    empty = core.with_clients(nobody, (np.zeros(0), np.zeros(0)), np.arange(5), core.rules)
+    empty = partial_problem(core, nobody, (np.zeros(0), np.zeros(0)), np.arange(5), core.rules)
     kernel, full = CompiledKernel(empty), open_kernel(core, "compiled")
     assert isinstance(full, CompiledKernel)
     rtt, weight, u = np.zeros((4, 5)), np.ones(4), np.zeros(4)

@@ -15,12 +15,9 @@ Needs Linux with the right to make network namespaces, Java and Maven. Writes
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import numpy as np
@@ -39,7 +36,7 @@ from benchmarks.live.cassandra.cluster import (
 from benchmarks.live.latency_tables import latency_row, software_share, summary_table
 from benchmarks.live.layouts import Layout, azure_part, drawn
 from benchmarks.live.live_world import client_node, network, predicted
-from benchmarks.live.processes import Processes
+from benchmarks.live.server_bench import ServerBench
 from benchmarks.live.study_parts import Parts, add_part_arguments, run_parts, runs_text
 from placement import Instance, Operation, Problem
 from placement.databases import Deployment, Localities, Locality, load_system
@@ -79,15 +76,13 @@ _STATEMENTS = {
 _SYSTEM = load_system("cassandra")
 
 
-class CassandraBench:
+class CassandraBench(ServerBench):
     """The network of an instance with a cluster on it, as a context."""
 
     def __init__(self, instance: Instance, layout: Layout, *, dynamic: bool) -> None:
-        self.instance, self.layout = instance, layout
-        self.wan = network(instance)
+        super().__init__(instance, network(instance), "cassandra")
+        self.layout = layout
         self._programs = cassandra_programs()
-        self._processes = Processes()
-        self._folder = Path()
         self._dynamic = dynamic
         self._nodes = {
             site: CassandraNode(site, site.replace(" ", "-"), self.wan.address(site), site)
@@ -95,24 +90,13 @@ class CassandraBench:
         }
 
     def __enter__(self) -> Self:
-        self.wan.__enter__()
-        self._folder = Path(tempfile.mkdtemp(prefix="live-cassandra-"))
+        super().__enter__()
         try:
             self._start()
         except BaseException:
             self.__exit__(None, None, None)
             raise
         return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._processes.stop_all()
-        self.wan.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _start(self) -> None:
         self.cluster = CassandraCluster(

@@ -147,7 +147,7 @@ class EtcdCluster:
         return read_deployment(_SYSTEM, texts, self.request()).deployment
 
     def becomes(self, goal: Deployment) -> Deployment:
-        """Return the deployment once it is the goal; a member has no name before it started."""
+        """Wait for a deployment, and return it; a member has no name before its start."""
         said = _SYSTEM.said(goal)
         return awaited(self.deployment, lambda found: not found.differences(said))
 

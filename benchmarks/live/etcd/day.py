@@ -94,7 +94,7 @@ class _Watch:
         save_instance(instance, folder / "instance")
 
     def after(self, hour: int, counts: Sequence[float]) -> Mapping[str, object]:
-        """Return what it recommends after an hour."""
+        """Return the recommendation after an hour."""
         total = sum(SHARES.values())
         lines = ["interval,client," + ",".join(SHARES)]
         for client, count in zip(self.instance.clients, counts, strict=True):

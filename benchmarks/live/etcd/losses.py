@@ -12,13 +12,11 @@ from benchmarks.live.emulated_wan import EmulatedWan
 from benchmarks.live.etcd.clients import Measured
 from benchmarks.live.etcd.world import EtcdBench
 from benchmarks.live.layouts import Layout, azure_part, planned
-from benchmarks.live.live_world import PUT, configured, predicted
+from benchmarks.live.live_world import PUT, configured, predicted, predicted_after_loss
 from benchmarks.live.load_rows import load_row
 from benchmarks.live.programs import awaited
 from placement import Instance
 from placement.evaluation.losses import score_after
-from placement.evaluation.objective import quorum_size
-from placement.evaluation.score import operation_latency
 
 __all__ = ["load", "losses"]
 
@@ -77,7 +75,7 @@ def _loss(bench: EtcdBench, layout: Layout, kind: str, site: str, seconds: float
     if kind == "site cut off":
         bench.wan.reconnect(site)
     again = _service_again(found, happened)
-    expected = _after(bench.instance, layout, site, after)
+    expected = predicted_after_loss(bench.instance, site, after, layout.voters, layout.replicas)
     late = [one for one in found if one.start > again + 4 and one.done]
     measured = {
         client: float(np.mean([one.ms for one in late if one.client == client]))
@@ -119,20 +117,6 @@ def _mean_of_clients(found: Sequence[Measured], instance: Instance) -> float:
 def _service_again(found: Sequence[Measured], happened: float) -> float:
     """Return when the first write that was issued after a loss was acknowledged anywhere."""
     return min(one.start + one.ms / 1000 for one in found if one.done and one.start > happened)
-
-
-def _after(instance: Instance, layout: Layout, lost: str, leader: str) -> dict[str, float]:
-    """Return the latency of writes by client without a site; the quorum stays as it was."""
-    problem, plan = configured(instance, layout.leaders[0], layout.voters, layout.replicas)
-    gone = instance.sites.index(lost)
-    latency = operation_latency(
-        problem.demand,
-        instance.sites.index(leader),
-        [v for v in plan.voters if v != gone],
-        [r for r in plan.replicas if r != gone],
-        quorum_size(problem, plan),
-    )
-    return {client: float(latency[0, c, 0]) for c, client in enumerate(instance.clients)}
 
 
 def load(quick: bool) -> Iterator[Row]:

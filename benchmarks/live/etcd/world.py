@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from benchmarks.live.delay_proxy import DelayProxy
 from benchmarks.live.emulated_wan import EmulatedWan, Jitter
@@ -15,8 +12,8 @@ from benchmarks.live.etcd.clients import Clients, Measured
 from benchmarks.live.etcd.cluster import Address, EtcdCluster
 from benchmarks.live.layouts import Layout
 from benchmarks.live.live_world import network
-from benchmarks.live.processes import Processes
 from benchmarks.live.programs import ETCD, awaited, go_program
+from benchmarks.live.server_bench import ServerBench
 from placement import Instance
 from placement.databases import Deployment, load_system
 from placement.databases.system import write_deployment
@@ -30,7 +27,7 @@ TIMES = ("--heartbeat-interval=300", "--election-timeout=3000")
 """ms; etcd's tuning guide asks for about the largest RTT, and ten times that."""
 
 
-class EtcdBench:
+class EtcdBench(ServerBench):
     """The network of an instance with etcd on it, as a context; one cluster at a time.
 
     Parameters
@@ -52,27 +49,10 @@ class EtcdBench:
         times: Sequence[str] = TIMES,
         wan: EmulatedWan | DelayProxy | None = None,
     ) -> None:
-        self.instance, self.times = instance, times
-        self.wan = network(instance, jitter) if wan is None else wan
+        super().__init__(instance, network(instance, jitter) if wan is None else wan, "etcd")
+        self.times = times
         self.program = go_program(ETCD)
         self.cluster: EtcdCluster | None = None
-        self._processes = Processes()
-        self._folder = Path()
-
-    def __enter__(self) -> Self:
-        self.wan.__enter__()
-        self._folder = Path(tempfile.mkdtemp(prefix="live-etcd-"))
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._processes.stop_all()
-        self.wan.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     def start(self, layout: Layout, leader: str) -> EtcdCluster:
         """Stop the cluster that runs, and start one as its runbook says."""

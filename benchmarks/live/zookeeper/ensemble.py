@@ -88,7 +88,7 @@ class ZooKeeperEnsemble:
         self.runs(goal)
 
     def start(self, site: str, servers: str) -> None:
-        """Start a server that knows these servers."""
+        """Start a server with the list of all servers."""
         row = self._rows[site]
         folder = self.folder / row.facts["id"]
         folder.mkdir()

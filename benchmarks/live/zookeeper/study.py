@@ -16,14 +16,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -38,16 +36,14 @@ from benchmarks.live.latency_tables import (
     summary_table,
 )
 from benchmarks.live.layouts import Layout, azure_part, drawn, planned
-from benchmarks.live.live_world import client_node, configured, network, predicted
+from benchmarks.live.live_world import client_node, network, predicted, predicted_after_loss
 from benchmarks.live.load_rows import load_row, load_table
-from benchmarks.live.processes import Processes
 from benchmarks.live.programs import python_with
+from benchmarks.live.server_bench import ServerBench
 from benchmarks.live.study_parts import Parts, add_part_arguments, run_parts, runs_text
 from benchmarks.live.zookeeper.ensemble import ZooKeeperEnsemble, zookeeper_classpath
 from placement import Instance, Operation
 from placement.databases import Deployment, Localities, Locality
-from placement.evaluation.objective import quorum_size
-from placement.evaluation.score import operation_latency
 
 RESULTS = ROOT / "benchmarks/results/live_zookeeper.json"
 NAMES = {"write": "write", "sync": "sync", "read": "read"}
@@ -59,32 +55,15 @@ OPERATIONS = (
 _PORT = 2181
 
 
-class ZooKeeperBench:
+class ZooKeeperBench(ServerBench):
     """The network of an instance with an ensemble on it, as a context; one ensemble at a time."""
 
     def __init__(self, instance: Instance) -> None:
-        self.instance, self.wan = instance, network(instance)
+        super().__init__(instance, network(instance), "zookeeper")
         self.ensemble: ZooKeeperEnsemble | None = None
         self._classpath = zookeeper_classpath()
         self._python = python_with("kazoo", "kazoo==2.10.0")
-        self._processes = Processes()
-        self._folder = Path()
         self._keys = 0
-
-    def __enter__(self) -> Self:
-        self.wan.__enter__()
-        self._folder = Path(tempfile.mkdtemp(prefix="live-zookeeper-"))
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._processes.stop_all()
-        self.wan.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     def start(self, layout: Layout, leader: str) -> ZooKeeperEnsemble:
         """Stop the ensemble that runs, and start one under a leader.
@@ -232,7 +211,9 @@ def losses(quick: bool) -> Iterator[Row]:
                 happened = time.time()
                 again = bench.first_success(client, bench.closest(client, rest))
                 after = ensemble.leader(voters)
-                expected = _after(instance, layout, site, after)
+                expected = predicted_after_loss(
+                    instance, site, after, layout.voters, layout.replicas
+                )
                 found = bench.measure(rest, 8 if quick else 20)
                 yield {
                     "layout": layout.name,
@@ -272,20 +253,6 @@ def load(quick: bool) -> Iterator[Row]:
 
 
 PARTS: Parts = {"latency": measure, "losses": losses, "load": load}
-
-
-def _after(instance: Instance, layout: Layout, lost: str, leader: str) -> dict[str, float]:
-    """Return the latency of writes by client without a site; the quorum stays as it was."""
-    problem, plan = configured(instance, lost, layout.voters, layout.replicas)
-    gone = instance.sites.index(lost)
-    latency = operation_latency(
-        problem.demand,
-        instance.sites.index(leader),
-        [v for v in plan.voters if v != gone],
-        [r for r in plan.replicas if r != gone],
-        quorum_size(problem, plan),
-    )
-    return {client: float(latency[0, c, 0]) for c, client in enumerate(instance.clients)}
 
 
 def _version() -> str:

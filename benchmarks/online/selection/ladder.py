@@ -99,7 +99,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_study(options: argparse.Namespace) -> int:
-    """Run both parts; Ctrl-C keeps what there is."""
+    """Run the two parts of the study; Ctrl-C keeps the rows so far."""
     document: dict[str, object] = {"benchmark": "online_selection_ladder"}
     full: list[dict[str, object]] = []
     small: list[dict[str, object]] = []

@@ -247,7 +247,7 @@ class LimitsSearch:
     # --- leaders ----------------------------------------------------------------------------
 
     def _leaders(self) -> list[tuple[int, float]]:
-        """Leaders and what they cost at least: every client at its best site, and the quorum."""
+        """Return leaders with a least cost: every client at its best site, and the quorum."""
         demand, rules = self.problem.demand, self.problem.rules
         between, hold = demand.site_rtt[0], np.nonzero(rules.may_hold)[0]
         nearby = np.ascontiguousarray(self._near_costs[:, hold])

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from formulations.exact.kernel import CompiledKernel
 from formulations.exact.kernel_types import ClientStream
+from formulations.exact.many_clients.partial_problem import partial_problem
 from formulations.exact.reduced_problem import ReducedProblem
 from placement.checks import FloatArray, IntArray
 
@@ -171,7 +172,7 @@ class ClientGroups:
             lead = np.arange(core.sites) == leader
         rules = rules.with_size(rules.replicas_min, rules.replicas_max, states == IN, lead)
         weights = (np.ones(self.count), np.frombuffer(relay))
-        kernel = CompiledKernel(core.with_clients(rtt, weights, keep, rules), order)
+        kernel = CompiledKernel(partial_problem(core, rtt, weights, keep, rules), order)
         own = leader if leader < 0 else int(np.searchsorted(keep, leader))
         start_u = np.frombuffer(u)[np.newaxis]
         kernel.open_trees([own], start_u, np.array([-math.inf]))

@@ -41,6 +41,7 @@ from formulations.exact.many_clients.client_groups import (
     States,
 )
 from formulations.exact.many_clients.grouped_tree import GroupedTree
+from formulations.exact.many_clients.partial_problem import partial_problem
 from formulations.exact.many_clients.site_events import events_on_sites
 from formulations.exact.reduced_problem import ReducedProblem
 from formulations.exact.warm_start import adapt_multipliers
@@ -110,7 +111,7 @@ class ManyClientsKernel:
         nobody = np.zeros((0, core.sites))
         everywhere = np.arange(core.sites)
         weights = (np.zeros(0), np.zeros(0))
-        self._root = CompiledKernel(core.with_clients(nobody, weights, everywhere, core.rules))
+        self._root = CompiledKernel(partial_problem(core, nobody, weights, everywhere, core.rules))
         self._gap = 0.0
         self._sampled = False
         self._tree: _Tree | None = None
@@ -208,7 +209,7 @@ class ManyClientsKernel:
         rtt = clients.rtt[drawn if clients.rows is None else clients.rows[drawn]]
         weights = (clients.near[drawn] * share, clients.relay[drawn] * share)
         everywhere = np.arange(core.sites)
-        sample = CompiledKernel(core.with_clients(rtt, weights, everywhere, core.rules))
+        sample = CompiledKernel(partial_problem(core, rtt, weights, everywhere, core.rules))
         leaders = core.leaders.astype(np.int32)
         asked = RootBounds(
             leaders=leaders,
@@ -347,7 +348,7 @@ class ManyClientsKernel:
         clients = self._clients
         rtt = clients.rtt[:, keep] if clients.rows is None else clients.rtt[clients.rows][:, keep]
         weights = (clients.near, clients.relay)
-        kernel = CompiledKernel(core.with_clients(rtt, weights, keep, rules))
+        kernel = CompiledKernel(partial_problem(core, rtt, weights, keep, rules))
         del rtt  # the kernel has its own, and the tree needs the room
         tree.keep, tree.kernel = keep, kernel
         kernel.record(on=True)

@@ -48,7 +48,7 @@ _SMALL = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Dual:
-    """Prices and the bound that they prove.
+    """Prices with the bound that follows from the prices.
 
     Attributes
     ----------

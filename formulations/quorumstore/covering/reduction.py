@@ -271,7 +271,7 @@ class _Reduction:
         )
 
     def _ahead(self) -> tuple[tuple[int, int], ...]:
-        """Rule 5, without what follows from the rest."""
+        """Return the pairs of rule 5, without pairs that follow from other pairs."""
         if not self.model.swaps or self.model.excluded:
             return ()
         found = self._replacements()

@@ -73,7 +73,7 @@ class _SideRanks:
         return np.asarray(kept)
 
     def within(self, normal_limit: int, worst_limit: int) -> BoolArray:
-        """Return whether each candidate obeys both limits; without losses the first one counts."""
+        """Return whether each candidate obeys the limits; without losses the first one counts."""
         if self.lost is None:
             return self.within_normal(normal_limit)
         kept = self.within_worst(worst_limit)

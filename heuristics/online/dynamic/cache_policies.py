@@ -66,7 +66,7 @@ class HeldCache:
         return True
 
     def evict(self, key: int) -> None:
-        """Drop `key` if it is held."""
+        """Drop a key; nothing happens if the cache does not hold `key`."""
         self._cache.pop(key, None)
 
 
@@ -164,6 +164,6 @@ class ArcCache:
             self._lost_again[victim] = None
 
     def evict(self, key: int) -> None:
-        """Drop `key` and forget it."""
+        """Drop a key, and its history."""
         for part in (self._once, self._again, self._lost_once, self._lost_again):
             part.pop(key, None)

@@ -156,7 +156,12 @@ def add_parser(verbs: Subparsers) -> None:
     group.add_argument(
         "-o", "--output", required=True, metavar="FOLDER", help="folder of the new instance"
     )
-    group.add_argument("--tables", choices=("csv", "parquet"), default="csv")
+    group.add_argument(
+        "--tables",
+        choices=("csv", "parquet"),
+        default="csv",
+        help="format of the tables in the folder (default csv)",
+    )
     group.add_argument("--force", action="store_true", help="replace an existing instance")
     add_output(parser, plan=False)
     add_prometheus(parser)
@@ -251,7 +256,7 @@ def _served(
 def _rtts(
     paths: list[str], args: argparse.Namespace, names: Mapping[str, str], said: list[str]
 ) -> RttReading:
-    """Read RTT files and put them together; add lines about it to `said`."""
+    """Read RTT files and merge their tables; add lines about the files to `said`."""
     from placement.io.feeds.column_roles import column_map
     from placement.io.feeds.merged import merge, renamed
     from placement.io.feeds.registry import FeedRequest, read_feed

@@ -44,7 +44,7 @@ class ZoneTarget:
 
     @property
     def name(self) -> str:
-        """Return the parts with dots between them."""
+        """Return the parts, separated by dots."""
         return ".".join(self.parts)
 
     def __str__(self) -> str:

@@ -33,7 +33,7 @@ _TRUE, _FALSE = ("true", "on", "yes", "1"), ("false", "off", "no", "0")
 
 @dataclass
 class _Cluster:
-    """Configuration and servers as they are written."""
+    """Configuration and servers, as text of the file."""
 
     source: str
     settings: dict[str, str] = field(default_factory=dict)

@@ -184,7 +184,7 @@ class TokenStream:
 
     @property
     def next(self) -> SqlToken | None:
-        """Return the next token without taking it; None at the end."""
+        """Return the next token and leave the place unchanged; None at the end."""
         return self._tokens[self._place] if self._place < len(self._tokens) else None
 
     def where(self) -> str:

@@ -37,7 +37,7 @@ _MOST_FOLLOWERS = 8
 
 @dataclass
 class _Policy:
-    """Options of a policy as they are written."""
+    """Options of a policy, as text of the file."""
 
     name: str
     source: str

@@ -118,7 +118,12 @@ def _add_evaluate(parts: Subparsers) -> None:
     group.add_argument(
         "--losses", default="site", metavar="LEVEL", help="domains that are lost (default site)"
     )
-    group.add_argument("--time-limit", type=types.seconds, metavar="S", help="of the search")
+    group.add_argument(
+        "--time-limit",
+        type=types.seconds,
+        metavar="S",
+        help="most seconds of the search (default: no limit)",
+    )
     add_json(parser)
     parser.set_defaults(run=_evaluate)
 

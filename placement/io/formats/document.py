@@ -404,7 +404,7 @@ class Document:
         return float(value)
 
     def plain(self, key: str) -> object:
-        """Return what :func:`jsonable` wrote, whatever it is."""
+        """Return a value of any type that :func:`jsonable` wrote."""
         try:
             return unjsonable(self._given(key))
         except ValueError as error:

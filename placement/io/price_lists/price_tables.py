@@ -209,7 +209,7 @@ def one_currency(lists: Sequence[PriceList]) -> str:
 
 
 def _plain(name: str) -> str:
-    """Return a name as price lists shorten it: "East US 2" -> "eastus2"."""
+    """Return the short form of a name in price lists: "East US 2" -> "eastus2"."""
     return "".join(letter for letter in name.lower() if letter.isalnum())
 
 

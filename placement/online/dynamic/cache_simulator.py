@@ -33,7 +33,7 @@ class Cache(Protocol):
         ...
 
     def evict(self, key: int) -> None:
-        """Drop `key` if it is held."""
+        """Drop a key; nothing happens if the cache does not hold `key`."""
         ...
 
 

@@ -197,7 +197,7 @@ class _ReplicationRun:
         write_keys: WriteKeys,
         rng: np.random.Generator,
     ) -> None:
-        self._world, self._settings, self._forwarding = world, settings, forwarding
+        self._settings, self._forwarding = settings, forwarding
         self._write_keys = write_keys
         self._cluster = VoteCluster(world, settings, rng)
         self._clients = VotingClients(world, settings)

@@ -1,4 +1,4 @@
-"""Several ranges on the same machines: who holds the lease of each, and how each is read."""
+"""Several ranges on common machines: the leaseholder and the reads of each range."""
 
 from __future__ import annotations
 

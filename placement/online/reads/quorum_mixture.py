@@ -128,13 +128,6 @@ class ReadStrategy:
         place = int(np.searchsorted(self._steps[gateway], uniform, side="right"))
         return mixture[min(place, len(mixture) - 1)][0]
 
-    def inclusion(self, gateway: int, nodes: int) -> FloatArray:
-        """Return the probability that `gateway` asks each node, shape (nodes,)."""
-        found = np.zeros(nodes)
-        for quorum, probability in self.mixtures[gateway]:
-            found[list(quorum)] += probability
-        return found
-
 
 def _is_quorum(value: object) -> bool:
     return isinstance(value, tuple) and all(isinstance(node, int | np.integer) for node in value)

@@ -226,7 +226,7 @@ class ListedQuorums:
         return len(self.sets)
 
     def legal(self, gateway: int, quorum: Quorum) -> bool:
-        """Return whether it is on the list."""
+        """Return whether a quorum is on the list."""
         return quorum in self.sets
 
     def latency(self, rtt: FloatArray, quorum: Quorum) -> float:

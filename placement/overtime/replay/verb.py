@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import date
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from placement.cli import argument_types as types
@@ -23,23 +22,19 @@ from placement.cli.options import (
 from placement.cli.page import print_page
 from placement.cli.percentile_options import add_percentile, apply_percentile
 from placement.cli.plan_output import print_json, print_notes
-from placement.cli.table_output import check_table_targets, csv_text, records
+from placement.cli.table_output import check_table_targets, write_table
 from placement.errors import InputError
 from placement.overtime.move_options import add_moves, read_moves
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from placement.model.instance import Instance
     from placement.overtime.replay import Deployments, Replay, ReplayProgress, Trace
-    from placement.overtime.replay.leader_ranking import LeaderRanking
     from placement.problem import Problem
 
 __all__ = ["add_parser", "run"]
 
 _DAY = date(2026, 3, 18)
 _SUFFIXES = (".csv", ".parquet")
-_ALL_LINES = 48
 _MOST_CELLS = 1_000_000_000
 """Counts of a generated fleet, 8 bytes each."""
 
@@ -144,7 +139,7 @@ def run(args: argparse.Namespace) -> int:
 
     from placement.overtime.replay import STRATEGIES, replay
 
-    _check_targets(args)
+    check_table_targets(args, _SUFFIXES)
     moves = read_moves(args)
     tiers = _tiers(("1,2" if moves is None else "3") if args.tiers is None else args.tiers)
     names = STRATEGIES if args.strategies is None else tuple(_parts(args.strategies))
@@ -175,10 +170,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 # --- what was asked --------------------------------------------------------------------------
-
-
-def _check_targets(args: argparse.Namespace) -> None:
-    check_table_targets(args, _SUFFIXES)
 
 
 def _parts(text: str) -> list[str]:
@@ -329,15 +320,12 @@ def _show(
     result: Replay,
     wanted: str,
 ) -> None:
-    from placement.overtime.replay.leader_ranking import leader_rankings
-    from placement.overtime.replay.summaries import gains, summary
+    from placement.overtime.replay.replay_report import ReplayReport
 
-    strategies, moving = summary(result), gains(result)
-    tier = next((tier for tier in result.tiers if tier < 3 and not result.objective), None)
-    ranking = () if tier is None else leader_rankings(problem, trace, held, wanted, tier=tier)
+    report = ReplayReport.of(problem, trace, held, result, wanted, moves=read_moves(args))
     written = []
     if args.output is not None:
-        _write(result.to_frame(), args)
+        write_table(args.output, result.to_frame(), {}, force=args.force)
         written.append(f"Written to {args.output}")
     if args.plot is not None:
         from placement.overtime.replay.plots import plot_overheads
@@ -347,180 +335,8 @@ def _show(
         save_figure(plot_overheads(result, shown), args.plot, force=args.force)
         written.append(f"Drawn in {args.plot}")
     if args.json:
-        moves = read_moves(args)
-        document = _document(problem, result, strategies, moving, wanted, ranking)
-        print_json({**document, "moves": None if moves is None else moves.given})
+        print_json(report.document())
     else:
-        print_page(_text(args, problem, trace, result, strategies, moving, wanted, tier, ranking))
+        print_page(report.text(top=args.top))
         if written:
             print("\n" + "\n".join(written))
-
-
-def _write(table: pd.DataFrame, args: argparse.Namespace) -> None:
-    from placement.io.formats.files import write_file
-
-    if Path(args.output).suffix.lower() == ".csv":
-        data = csv_text(table).encode("utf-8")
-    else:
-        import io
-
-        try:
-            import pyarrow  # noqa: F401 - only to say what is missing
-        except ImportError as error:
-            from placement.errors import MissingDependencyError
-
-            raise MissingDependencyError(
-                "Parquet needs pyarrow: pip install 'replica-placement[parquet]'"
-            ) from error
-        sink = io.BytesIO()
-        table.to_parquet(sink, index=False)
-        data = sink.getvalue()
-    write_file(args.output, data, force=args.force)
-
-
-def _document(
-    problem: Problem,
-    result: Replay,
-    strategies: pd.DataFrame,
-    moving: pd.DataFrame,
-    wanted: str,
-    ranking: tuple[LeaderRanking, ...],
-) -> dict[str, object]:
-    from placement.problem import describe
-
-    return {
-        "problem": describe(problem),
-        "instance": problem.instance.name,
-        "complete": result.complete,
-        "databases": len(result.databases),
-        "intervals": [result.intervals[0], result.intervals[-1]],
-        "decay": problem.decay if problem.decay < float("inf") else None,
-        "objective": result.objective or None,
-        "method": result.method or None,
-        "proven_share": result.proven if result.method else None,
-        "strategies": records(strategies),
-        "gains": records(moving),
-        "ranking": {
-            "database": wanted,
-            "intervals": [
-                {
-                    "interval": each.interval,
-                    "leaders": list(each.leaders),
-                    "overheads": [value if value < float("inf") else None
-                                  for value in each.overheads],
-                }
-                for each in ranking
-            ],
-        },
-    }  # fmt: skip
-
-
-def _text(
-    args: argparse.Namespace,
-    problem: Problem,
-    trace: Trace,
-    result: Replay,
-    strategies: pd.DataFrame,
-    moving: pd.DataFrame,
-    wanted: str,
-    tier: int | None,
-    ranking: tuple[LeaderRanking, ...],
-) -> str:
-    from placement.problem import describe
-    from placement.text import escape, wrap
-
-    count = len(result.databases)
-    sections = [
-        wrap(
-            f"{escape(describe(problem))}; on {escape(problem.instance.name)}. "
-            f"{count:,} database{'' if count == 1 else 's'}, {len(result.intervals):,} intervals "
-            f"replayed, {escape(result.intervals[0])} to {escape(result.intervals[-1])}."
-        )
-    ]
-    moves = read_moves(args)
-    if moves is not None:
-        given = ", ".join(f"{name} {value}" for name, value in moves.given.items())
-        sections.append(wrap(f"'optimized' weighs moves from interval to interval: {given}."))
-    if not result.complete:
-        sections.append(
-            f"Stopped: the first {count:,} of {len(trace):,} databases are done, and shown."
-        )
-    if tier is not None:
-        sections.append(_ranking(args, wanted, tier, ranking))
-    sections.append("Strategies, per cent above the oracle of the same tier\n" + _table(strategies))
-    if len(moving):
-        sections.append("What choosing a leader is worth, per cent\n" + _gains(moving))
-    if result.method:
-        sections.append(
-            wrap(
-                f"{'All tiers were' if result.objective else 'Tier 3 was'} planned by "
-                f"{escape(result.method)}; "
-                f"{100 * result.proven:.1f} % of the oracle's plans are proven optimal."
-            )
-        )
-    return "\n\n".join(sections)
-
-
-def _ranking(
-    args: argparse.Namespace, wanted: str, tier: int, ranking: tuple[LeaderRanking, ...]
-) -> str:
-    from placement.overtime.replay.leader_ranking import ranking_text
-    from placement.text import escape, page_width, wrap
-
-    lines = ranking_text(ranking, top=args.top).split("\n")
-    title = f"Leaders of {escape(wanted)} after each interval (tier {tier})"
-    if len(lines) > _ALL_LINES:
-        first = [each.leaders[:1] for each in ranking]
-        lines = [line for i, line in enumerate(lines) if i == 0 or first[i] != first[i - 1]]
-        title += ", where the best one changes"
-        if len(lines) > _ALL_LINES:
-            lines = [*lines[:_ALL_LINES], f"… and {len(lines) - _ALL_LINES} more changes"]
-    room = page_width() - 2
-    return "\n".join([title, *("  " + wrap(escape(line), room, indent="    ") for line in lines)])
-
-
-def _table(strategies: pd.DataFrame) -> str:
-    from placement.cli.table_output import cell
-    from placement.text import table, wrap
-
-    latency = "value" if "value" in strategies else "mean_latency"
-    shown = "value ms" if latency == "value" else "mean ms"
-    numbers = [latency, "overhead_mean", "overhead_median", "overhead_p95", "moves"]
-    head = ["tier", "strategy", "databases", shown, "mean %", "median %", "p95 %", "moves"]
-    words = "moves: mean number of leader changes; a dash: undefined, or no leader to name"
-    if (strategies["tier"] == 3).any():
-        numbers.append("copies")
-        head.append("copies")
-        words += "; copies: mean number of replicas copied to a new site"
-    rows = [
-        [str(row["tier"]), str(row["strategy"]), str(row["databases"])]
-        + [cell(row[name], 3 if name == latency else 2) for name in numbers]
-        for row in strategies.to_dict("records")
-    ]
-    return table(head, rows, right=range(2, len(head))) + "\n\n" + wrap(words)
-
-
-def _gains(moving: pd.DataFrame) -> str:
-    from placement.cli.table_output import cell
-    from placement.text import table
-
-    meaning = {
-        "static": "best constant leader, against the worst",
-        "static_average": "best constant leader, against leaders spread evenly",
-        "static_given": "best constant leader, against leaders as given",
-        "dynamic": "moving, the future known, against the best constant",
-        "realised": "moving as optimized does, against the best constant",
-    }
-    statistics: list[Callable[[pd.Series[float]], float]] = [
-        lambda values: float(values.min()),
-        lambda values: float(values.median()),
-        lambda values: float(values.mean()),
-        lambda values: float(values.max()),
-    ]
-    rows = []
-    for tier, part in moving.groupby("tier"):
-        for name, words in meaning.items():
-            seen = part[name].dropna()
-            if len(seen):
-                rows.append([str(tier), words, *(cell(each(seen)) for each in statistics)])
-    return table(["tier", "gain", "least", "median", "mean", "most"], rows, right=[2, 3, 4, 5])

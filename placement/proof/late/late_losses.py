@@ -72,7 +72,7 @@ class LossTables:
         return tuple(found)
 
     def leaders(self, leader: int, lost: frozenset[int]) -> tuple[int, ...]:
-        """Who may lead after a loss under a leader, of those who are not left out."""
+        """Return the sites that may lead after a loss under a leader, eliminated sites left out."""
         if leader not in lost and not self.question.leader_may_move:
             return (leader,)
         return tuple(h for h in self.heirs if h not in lost)

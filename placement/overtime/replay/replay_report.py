@@ -1,0 +1,210 @@
+"""The result of a replay in words and tables, and as a JSON document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from placement.cli.table_output import cell, records
+from placement.overtime.replay.leader_ranking import LeaderRanking, leader_rankings, ranking_text
+from placement.overtime.replay.summaries import gains, summary
+from placement.problem import describe
+from placement.text import escape, page_width, table, wrap
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from placement.evaluation.moves import Moves
+    from placement.overtime.replay.deployments import Deployments
+    from placement.overtime.replay.results import Replay
+    from placement.overtime.replay.trace import Trace
+    from placement.problem import Problem
+
+__all__ = ["ReplayReport"]
+
+_MOST_LINES = 48
+"""Lines of a ranking that are shown: those of one day of half hours."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReplayReport:
+    """The parts of a report about a replay.
+
+    Attributes
+    ----------
+    problem, result
+        The replayed problem, and its result.
+    databases
+        Number of databases of the demand; the result has fewer after Ctrl-C.
+    strategies, gains
+        Tables of :mod:`placement.overtime.replay.summaries`.
+    moves
+        Prices and limits of moves, if any.
+    database
+        The database whose leaders are ranked.
+    tier
+        The tier of the ranking; None: no ranking.
+    ranking
+        One row per interval.
+    """
+
+    problem: Problem
+    result: Replay
+    databases: int
+    strategies: pd.DataFrame
+    gains: pd.DataFrame
+    moves: Moves | None
+    database: str
+    tier: int | None
+    ranking: tuple[LeaderRanking, ...]
+
+    @classmethod
+    def of(
+        cls,
+        problem: Problem,
+        trace: Trace,
+        held: Deployments,
+        result: Replay,
+        database: str,
+        *,
+        moves: Moves | None,
+    ) -> ReplayReport:
+        """Compute the tables and the ranking of a report, with leaders ranked in one database."""
+        tier = next((tier for tier in result.tiers if tier < 3 and not result.objective), None)
+        ranking = () if tier is None else leader_rankings(problem, trace, held, database, tier=tier)
+        return cls(
+            problem,
+            result,
+            databases=len(trace),
+            strategies=summary(result),
+            gains=gains(result),
+            moves=moves,
+            database=database,
+            tier=tier,
+            ranking=ranking,
+        )
+
+    def document(self) -> dict[str, object]:
+        """Return the report as plain JSON values."""
+        result, decay = self.result, self.problem.decay
+        return {
+            "problem": describe(self.problem),
+            "instance": self.problem.instance.name,
+            "complete": result.complete,
+            "databases": len(result.databases),
+            "intervals": [result.intervals[0], result.intervals[-1]],
+            "decay": decay if decay < float("inf") else None,
+            "objective": result.objective or None,
+            "method": result.method or None,
+            "proven_share": result.proven if result.method else None,
+            "strategies": records(self.strategies),
+            "gains": records(self.gains),
+            "ranking": {
+                "database": self.database,
+                "intervals": [
+                    {
+                        "interval": each.interval,
+                        "leaders": list(each.leaders),
+                        "overheads": [
+                            value if value < float("inf") else None for value in each.overheads
+                        ],
+                    }
+                    for each in self.ranking
+                ],
+            },
+            "moves": None if self.moves is None else self.moves.given,
+        }
+
+    def text(self, *, top: int) -> str:
+        """Return the report as text; `top`: how many leaders of each interval."""
+        result, count = self.result, len(self.result.databases)
+        sections = [
+            wrap(
+                f"{escape(describe(self.problem))}; on {escape(self.problem.instance.name)}. "
+                f"{count:,} database{'' if count == 1 else 's'}, {len(result.intervals):,} "
+                f"intervals replayed, {escape(result.intervals[0])} to "
+                f"{escape(result.intervals[-1])}."
+            )
+        ]
+        if self.moves is not None:
+            given = ", ".join(f"{name} {value}" for name, value in self.moves.given.items())
+            sections.append(wrap(f"'optimized' weighs moves from interval to interval: {given}."))
+        if not result.complete:
+            sections.append(
+                f"Stopped: the first {count:,} of {self.databases:,} databases are done, and shown."
+            )
+        if self.tier is not None:
+            sections.append(self._ranking_text(self.tier, top))
+        sections.append(
+            "Strategies, per cent above the oracle of the same tier\n" + _table(self.strategies)
+        )
+        if len(self.gains):
+            sections.append("What choosing a leader is worth, per cent\n" + _gains(self.gains))
+        if result.method:
+            sections.append(
+                wrap(
+                    f"{'All tiers were' if result.objective else 'Tier 3 was'} planned by "
+                    f"{escape(result.method)}; "
+                    f"{100 * result.proven:.1f} % of the oracle's plans are proven optimal."
+                )
+            )
+        return "\n\n".join(sections)
+
+    def _ranking_text(self, tier: int, top: int) -> str:
+        """Return the leaders of each interval; of many intervals those where the best changes."""
+        lines = ranking_text(self.ranking, top=top).split("\n")
+        title = f"Leaders of {escape(self.database)} after each interval (tier {tier})"
+        if len(lines) > _MOST_LINES:
+            first = [each.leaders[:1] for each in self.ranking]
+            lines = [line for i, line in enumerate(lines) if i == 0 or first[i] != first[i - 1]]
+            title += ", where the best one changes"
+            if len(lines) > _MOST_LINES:
+                lines = [*lines[:_MOST_LINES], f"… and {len(lines) - _MOST_LINES} more changes"]
+        room = page_width() - 2
+        return "\n".join(
+            [title, *("  " + wrap(escape(line), room, indent="    ") for line in lines)]
+        )
+
+
+def _table(strategies: pd.DataFrame) -> str:
+    """Return the table of the strategies, with its abbreviations."""
+    latency = "value" if "value" in strategies else "mean_latency"
+    shown = "value ms" if latency == "value" else "mean ms"
+    numbers = [latency, "overhead_mean", "overhead_median", "overhead_p95", "moves"]
+    head = ["tier", "strategy", "databases", shown, "mean %", "median %", "p95 %", "moves"]
+    words = "moves: mean number of leader changes; a dash: undefined, or no leader to name"
+    if (strategies["tier"] == 3).any():
+        numbers.append("copies")
+        head.append("copies")
+        words += "; copies: mean number of replicas copied to a new site"
+    rows = [
+        [str(row["tier"]), str(row["strategy"]), str(row["databases"])]
+        + [cell(row[name], 3 if name == latency else 2) for name in numbers]
+        for row in strategies.to_dict("records")
+    ]
+    return table(head, rows, right=range(2, len(head))) + "\n\n" + wrap(words)
+
+
+def _gains(moving: pd.DataFrame) -> str:
+    """Return the least, median, mean and largest gain of each tier and kind."""
+    meaning = {
+        "static": "best constant leader, against the worst",
+        "static_average": "best constant leader, against leaders spread evenly",
+        "static_given": "best constant leader, against leaders as given",
+        "dynamic": "moving, the future known, against the best constant",
+        "realised": "moving as optimized does, against the best constant",
+    }
+    statistics: list[Callable[[pd.Series[float]], float]] = [
+        lambda values: float(values.min()),
+        lambda values: float(values.median()),
+        lambda values: float(values.mean()),
+        lambda values: float(values.max()),
+    ]
+    rows = []
+    for tier, part in moving.groupby("tier"):
+        for name, words in meaning.items():
+            seen = part[name].dropna()
+            if len(seen):
+                rows.append([str(tier), words, *(cell(each(seen)) for each in statistics)])
+    return table(["tier", "gain", "least", "median", "mean", "most"], rows, right=[2, 3, 4, 5])

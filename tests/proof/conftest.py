@@ -1,0 +1,19 @@
+"""The two loops that sum the rounded costs of a certificate."""
+
+import pytest
+
+from placement.proof import rounded_costs
+from placement.proof.compiled_pairs import compiled_sums
+
+
+@pytest.fixture(params=["compiled", "numpy"], scope="module")
+def loops(request):
+    """Sum by the compiled loops, and by NumPy as where no compiler was at hand."""
+    if request.param == "compiled":
+        if compiled_sums() is None:
+            pytest.skip("no compiled loops here")
+        yield request.param
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rounded_costs, "compiled_sums", lambda: None)
+        yield request.param
