@@ -6,6 +6,8 @@ Each has ``contact``, the server that is asked, and one of
 - ``cql``, ``level`` and ``count``: carry it out so many times, one after the other on one session,
   after three that do not count, with ``%(turn)d`` in the statement replaced by 0, 1, …; the answer
   has the latencies ``ms``;
+- ``cql``, ``level``, ``writes`` and ``seconds``: keep so many of a statement in flight for so long;
+  the answer has ``written``, [end in seconds since the epoch, latency in ms] of each;
 - ``replicas``, a keyspace: the number of replicas of twenty keys by datacentre.
 
 What fails is answered with ``error``.
@@ -13,6 +15,7 @@ What fails is answered with ``error``.
 
 import json
 import sys
+import threading
 import time
 
 from cassandra import ConsistencyLevel
@@ -27,6 +30,32 @@ def timed(session, cql, level, turn):
     start = time.perf_counter()
     session.execute(statement)
     return (time.perf_counter() - start) * 1000
+
+
+def keep_writing(session, statement, writes, seconds):
+    """Return the end and the latency of each write; as many as `writes` are always in flight."""
+    found, failed, stop, idle = [], [], time.time() + seconds, threading.Semaphore(0)
+
+    def write():
+        begun = time.perf_counter()
+        session.execute_async(statement).add_callbacks(
+            lambda _rows: written(begun), lambda error: (failed.append(error), idle.release())
+        )
+
+    def written(begun):
+        found.append([time.time(), (time.perf_counter() - begun) * 1000])
+        if time.time() < stop:
+            write()
+        else:
+            idle.release()
+
+    for _ in range(writes):
+        write()
+    for _ in range(writes):
+        idle.acquire()
+    if failed:
+        raise failed[0]
+    return found
 
 
 def answer(question):
@@ -52,7 +81,12 @@ def answer(question):
         if "count" in question:
             turns = range(question["count"] + 3)
             return {"ms": [timed(session, question["cql"], level, turn) for turn in turns][3:]}
-        rows = session.execute(SimpleStatement(question["cql"], consistency_level=level))
+        statement = SimpleStatement(question["cql"], consistency_level=level)
+        if "writes" in question:
+            return {
+                "written": keep_writing(session, statement, question["writes"], question["seconds"])
+            }
+        rows = session.execute(statement)
         return {"rows": [list(map(str, row)) for row in rows]}
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"}

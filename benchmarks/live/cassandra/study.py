@@ -1,7 +1,8 @@
 """Real Cassandra clusters under an emulated wide-area network, held against the model.
 
-    python -m benchmarks run live.cassandra             some minutes
-    python -m benchmarks run live.cassandra --quick     one configuration; writes nothing
+    python -m benchmarks run live.cassandra                    some minutes
+    python -m benchmarks run live.cassandra --quick            a short form; writes nothing
+    python -m benchmarks run live.cassandra --only latency     a part; the other keeps what it had
 
 Five replicas, each in a datacentre of its own. A client asks its closest node, which coordinates. A
 write goes to all replicas, and waits for as many as its consistency level says, the coordinator
@@ -18,7 +19,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -36,6 +37,7 @@ from benchmarks.live.cassandra.cluster import (
 from benchmarks.live.latency_tables import latency_row, software_share, summary_table
 from benchmarks.live.layouts import Layout, azure_part, drawn
 from benchmarks.live.live_world import client_node, network, predicted
+from benchmarks.live.load_rows import load_row, load_table
 from benchmarks.live.server_bench import ServerBench
 from benchmarks.live.study_parts import Parts, add_part_arguments, run_parts, runs_text
 from placement import Instance, Operation, Problem
@@ -131,6 +133,23 @@ class CassandraBench(ServerBench):
         self, operation: str, sites: Sequence[str], count: int
     ) -> dict[str, Sequence[float]]:
         """Return latencies in ms by client; each asks the closest of some sites."""
+        found = self._ask(operation, sites, count=count)
+        return {client: answer["ms"] for client, answer in found.items()}
+
+    def load(self, writes: int, seconds: float) -> dict[str, list[tuple[float, float]]]:
+        """Return by client the end (s since 1970) and the latency (ms) of its writes at QUORUM.
+
+        Each client keeps `writes` of them in flight, at its closest node.
+        """
+        found = self._ask("write-quorum", self.layout.voters, writes=writes, seconds=seconds)
+        return {
+            client: [(end, ms) for end, ms in answer["written"]] for client, answer in found.items()
+        }
+
+    def _ask(
+        self, operation: str, sites: Sequence[str], **question: float
+    ) -> dict[str, dict[str, Any]]:
+        """Ask all clients at once, each about its closest site, and return their answers."""
         verb, _, level = operation.partition("-")
         for key, (client, program) in enumerate(self._clients.items()):
             row = self.instance.client_rtt[self.instance.client_index(client)]
@@ -139,13 +158,10 @@ class CassandraBench(ServerBench):
                 self._nodes[near].address,
                 cql=_STATEMENTS[verb].format(key=key),
                 level=level.upper(),
-                count=count,
+                **question,
             )
-        found = {}
-        for client, program in self._clients.items():
-            answer = program.answer()
-            assert "error" not in answer, answer
-            found[client] = answer["ms"]
+        found = {client: program.answer() for client, program in self._clients.items()}
+        assert not any("error" in answer for answer in found.values()), found
         return found
 
 
@@ -179,6 +195,21 @@ def measure(quick: bool) -> Iterator[Row]:
                 bench.cluster.stop(killed)
                 time.sleep(30)  # until the others know that it is down
                 yield from _configuration(bench, "after", killed, 8 if quick else 30)
+
+
+def load(quick: bool) -> Iterator[Row]:
+    """Yield a row per number of writes at QUORUM in flight; see :func:`load_row`."""
+    instance = azure_part(operations=OPERATIONS)
+    layout = leaderless(instance)
+    model = predicted(instance, layout.voters[0], layout.voters, layout.voters)
+    expected = {client: model[client, "write-quorum"] for client in instance.clients}
+    with CassandraBench(instance, layout, dynamic=False) as bench:
+        bench.measure("write-quorum", layout.voters, 5)
+        for writes in (1, 16) if quick else (1, 4, 16, 64, 256, 1024):
+            bench.wan.statistics()
+            found = bench.load(writes, 5 if quick else 12)
+            late = bench.wan.statistics()["mean"]
+            yield load_row(layout, writes * len(instance.clients), expected, found, late)
 
 
 def _configuration(bench: CassandraBench, part: str, lost: str, count: int) -> Iterator[Row]:
@@ -249,11 +280,12 @@ def _report() -> Mapping[str, str]:
         "cassandra summary": summary_table(rows, NAMES),
         "cassandra reads": _reads_table(rows),
         "cassandra losses": _losses_table(rows),
+        "cassandra load": load_table(document["load"]["rows"], "writes in flight"),
         "cassandra runs": runs_text(document),
     }
 
 
-PARTS: Parts = {"latency": measure}
+PARTS: Parts = {"latency": measure, "load": load}
 STUDY = Study(
     __doc__,
     lambda parser: add_part_arguments(parser, PARTS),
