@@ -136,15 +136,17 @@ class CassandraBench(ServerBench):
         found = self._ask(operation, sites, count=count)
         return {client: answer["ms"] for client, answer in found.items()}
 
-    def load(self, writes: int, seconds: float) -> dict[str, list[tuple[float, float]]]:
-        """Return by client the end (s since 1970) and the latency (ms) of its writes at QUORUM.
+    def load(self, writes: int, seconds: float) -> tuple[dict[str, list[tuple[float, float]]], int]:
+        """Return the end (s since 1970) and the latency (ms) of writes at QUORUM by client.
 
-        Each client keeps `writes` of them in flight, at its closest node.
+        Each client keeps `writes` of them in flight, at its closest node. The number says how many
+        writes failed.
         """
         found = self._ask("write-quorum", self.layout.voters, writes=writes, seconds=seconds)
-        return {
+        written = {
             client: [(end, ms) for end, ms in answer["written"]] for client, answer in found.items()
         }
+        return written, sum(answer["failed"] for answer in found.values())
 
     def _ask(
         self, operation: str, sites: Sequence[str], **question: float
@@ -161,7 +163,8 @@ class CassandraBench(ServerBench):
                 **question,
             )
         found = {client: program.answer() for client, program in self._clients.items()}
-        assert not any("error" in answer for answer in found.values()), found
+        for answer in found.values():
+            assert "error" not in answer, answer
         return found
 
 
@@ -198,7 +201,10 @@ def measure(quick: bool) -> Iterator[Row]:
 
 
 def load(quick: bool) -> Iterator[Row]:
-    """Yield a row per number of writes at QUORUM in flight; see :func:`load_row`."""
+    """Yield a row per number of writes at QUORUM in flight; see :func:`load_row`.
+
+    A further column: failed, the number of writes that timed out.
+    """
     instance = azure_part(operations=OPERATIONS)
     layout = leaderless(instance)
     model = predicted(instance, layout.voters[0], layout.voters, layout.voters)
@@ -207,9 +213,10 @@ def load(quick: bool) -> Iterator[Row]:
         bench.measure("write-quorum", layout.voters, 5)
         for writes in (1, 16) if quick else (1, 4, 16, 64, 256, 1024):
             bench.wan.statistics()
-            found = bench.load(writes, 5 if quick else 12)
+            found, failed = bench.load(writes, 5 if quick else 12)
             late = bench.wan.statistics()["mean"]
-            yield load_row(layout, writes * len(instance.clients), expected, found, late)
+            row = load_row(layout, writes * len(instance.clients), expected, found, late)
+            yield {**row, "failed": failed}
 
 
 def _configuration(bench: CassandraBench, part: str, lost: str, count: int) -> Iterator[Row]:
