@@ -30,7 +30,17 @@ from placement.model.constraints import Rules
 from placement.model.demand import Demand
 from placement.model.waits import Clause
 
-__all__ = ["FORBIDDEN", "MOST_BLOCKS", "WaitCases", "case_rounds", "case_wait", "no_cases"]
+__all__ = [
+    "FORBIDDEN",
+    "MOST_BLOCKS",
+    "ClausesOfWait",
+    "WaitCases",
+    "case_rounds",
+    "case_wait",
+    "drafts_of",
+    "no_cases",
+    "waits_of",
+]
 
 MOST_BLOCKS = 7
 """Blocks of a case; more are not taken. Each is a bit of a byte, as in csrc/wait_cases.c."""
@@ -92,7 +102,7 @@ class WaitCases:
         O(cases · sites) for each leader: one case per distance to a site that a clause is about,
         and with two distinct waits one per pair of them.
         """
-        waits, rounds = _waits_of(demand, rules)
+        waits, rounds = waits_of(demand, rules)
         sites = len(rules.may_hold)
         per_leader = sites ** len(waits) * sites
         step = max(1, _CELLS_AT_ONCE // per_leader)
@@ -109,11 +119,6 @@ class WaitCases:
             count=count, least=least, parent=parent, family=family,
         )  # fmt: skip
 
-    def shortest(self) -> FloatArray:
-        """Return the least price of each leader, infinite where no case can be met."""
-        padded = np.append(self.price, np.inf)
-        return np.where(np.diff(self.start) > 0, padded[self.start[:-1]], np.inf)
-
     def met(self, replicas: npt.ArrayLike) -> IntArray:
         """Return the cases that a replica set meets, ascending."""
         held = self.member[:, np.asarray(replicas, dtype=np.intp)]
@@ -129,7 +134,7 @@ def case_wait(demand: Demand) -> bool:
 
 def case_rounds(demand: Demand, rules: Rules) -> FloatArray:
     """Return D_j of each distinct wait of the leaders, shape (waits,)."""
-    return _waits_of(demand, rules)[1]
+    return waits_of(demand, rules)[1]
 
 
 def no_cases(demand: Demand, rules: Rules) -> str | None:
@@ -140,7 +145,7 @@ def no_cases(demand: Demand, rules: Rules) -> str | None:
         return None if demand.scenarios == 1 or not demand.has_waits else "RTTs vary by interval"
     if demand.scenarios > 1:
         return "RTTs vary by interval"
-    waits, _ = _waits_of(demand, rules)
+    waits, _ = waits_of(demand, rules)
     if len(waits) > _MOST_WAITS:
         return f"leaders have more than {_MOST_WAITS} waits that differ"
     if len(rules.may_hold) ** (len(waits) + 2) > _MOST_CELLS:
@@ -164,7 +169,7 @@ def no_cases(demand: Demand, rules: Rules) -> str | None:
     return None
 
 
-def _may_cross(waits: Sequence[_Wait]) -> bool:
+def _may_cross(waits: Sequence[ClausesOfWait]) -> bool:
     """Return whether blocks of voters may cross: then a set of replicas does not tell the wait."""
     clauses = [clause for wait in waits for clause, _ in wait if clause.role == "voters"]
     levels = {clause.level for clause in clauses if clause.scope}
@@ -172,13 +177,13 @@ def _may_cross(waits: Sequence[_Wait]) -> bool:
     return bool(levels) and (len(waits) > 1 or len(levels) > 1 or (counted and len(clauses) > 1))
 
 
-_Wait = tuple[tuple[Clause, IntArray | None], ...]
+ClausesOfWait = tuple[tuple[Clause, IntArray | None], ...]
 """Clauses of a wait with the domain of every site at their level."""
 
 
-def _waits_of(demand: Demand, rules: Rules) -> tuple[list[_Wait], FloatArray]:
+def waits_of(demand: Demand, rules: Rules) -> tuple[list[ClausesOfWait], FloatArray]:
     """Return the distinct waits of the leaders that count, and the rounds of each."""
-    waits: list[_Wait] = []
+    waits: list[ClausesOfWait] = []
     rounds: list[float] = []
     if demand.quorum.any() and rules.quorum > 1:
         waits.append(((Clause("quorum"), None),))
@@ -210,6 +215,8 @@ class _Draft:
         Whether a block is one of voters, shape (blocks,).
     barred
         Sites that may hold nothing, shape (cases, sites).
+    sizes
+        Cases of one wait for each of its radii.
     """
 
     rules: Rules
@@ -220,24 +227,18 @@ class _Draft:
     need: IntArray
     of_voters: BoolArray
     barred: BoolArray
+    sizes: int = 1
 
     @classmethod
-    def of(cls, demand: Demand, rules: Rules, leaders: IntArray, waits: Sequence[_Wait]) -> _Draft:
+    def of(
+        cls, demand: Demand, rules: Rules, leaders: IntArray, waits: Sequence[ClausesOfWait]
+    ) -> _Draft:
         """Combine the cases of the waits, each wait's with each other's."""
-        distance = demand.site_rtt[0, leaders]
-        distance[np.arange(len(leaders)), leaders] = 0.0
-        clauses = [{clause for clause, _ in wait} for wait in waits]
-        # a wait of some clauses of another is never the longer one, and met wherever that one is
-        pair = (0, 1) if len(waits) > 1 else ()
-        short = next((at for at in pair if clauses[at] <= clauses[1 - at]), None)
-        drafts = [
-            _of_wait(rules, leaders, distance, wait, clauses[short] if short == 1 - at else set())
-            for at, wait in enumerate(waits)
-        ]
+        short, drafts = drafts_of(demand, rules, leaders, waits)
         whole = drafts[0]
         for other in drafts[1:]:  # at most one
             pairs = whole.which[:, np.newaxis] == other.which
-            if short is not None:
+            if short >= 0:
                 one, two = whole.radii, other.radii.T
                 pairs &= one <= two if short == 0 else one >= two
             first, second = np.nonzero(pairs)
@@ -349,8 +350,24 @@ class _Forest:
         return np.asarray(total.max(axis=1, initial=0))
 
 
+def drafts_of(
+    demand: Demand, rules: Rules, leaders: IntArray, waits: Sequence[ClausesOfWait]
+) -> tuple[int, list[_Draft]]:
+    """Return the wait that is never the longer one, −1: none, and the cases of each wait."""
+    distance = demand.site_rtt[0, leaders]
+    distance[np.arange(len(leaders)), leaders] = 0.0
+    clauses = [{clause for clause, _ in wait} for wait in waits]
+    # a wait of some clauses of another is never the longer one, and met wherever that one is
+    pair = (0, 1) if len(waits) > 1 else ()
+    short = next((at for at in pair if clauses[at] <= clauses[1 - at]), -1)
+    return short, [
+        _of_wait(rules, leaders, distance, wait, clauses[short] if short == 1 - at else set())
+        for at, wait in enumerate(waits)
+    ]
+
+
 def _of_wait(
-    rules: Rules, leaders: IntArray, distance: FloatArray, wait: _Wait, implied: set[Clause]
+    rules: Rules, leaders: IntArray, distance: FloatArray, wait: ClausesOfWait, implied: set[Clause]
 ) -> _Draft:
     """Return the cases of one wait; the blocks of implied clauses are left out."""
     scopes = [_scope(leaders, clause, labels, distance) for clause, labels in wait]
@@ -401,6 +418,7 @@ def _of_wait(
         np.stack(need, axis=1) if need else np.zeros(shape[:2], dtype=np.intp),
         np.array(of_voters, dtype=bool),
         barred,
+        len(sizes),
     )
 
 

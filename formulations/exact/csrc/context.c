@@ -66,10 +66,7 @@ void context_free(context *x)
     free(p->direct);
     free(p->price);
     free(p->may_hold);
-    free(p->cases.start);
-    free(p->cases.price);
-    free(p->cases.member);
-    free(p->cases.blocks);
+    free_cases(&p->cases, p->sites);
     families_free(&p->replica_families);
     families_free(&p->voter_families);
     free(x->best.replicas);
@@ -163,9 +160,9 @@ int context_prepare(context *x)
     x->inner.blocked = calloc(S, 1);
     x->inner.selected = malloc(5 * S * sizeof(int));
     size_t radii = S;
-    for (size_t s = 0; s < S && p->cases.start; s++)
-        if ((size_t)(p->cases.start[s + 1] - p->cases.start[s]) > radii)
-            radii = (size_t)(p->cases.start[s + 1] - p->cases.start[s]);
+    for (int s = 0; s < sites && p->cases.count; s++)
+        if (cells_of_leader(&p->cases, s) > radii)
+            radii = cells_of_leader(&p->cases, s);
     x->inner.radii = malloc((radii + 2) * sizeof(radius_minimum));
     for (int side = IN; side <= OUT; side++)
         if (!(x->evaluated.forced[side] = calloc(S, 8)))

@@ -166,7 +166,7 @@ int fix_by_reduced_cost(context *x, tree_node *f, double base, double error)
                 if (v > minus)
                     minus = v;
             }
-            if (plus < with)
+            if (plus < with && !(a->member && a->member[f->free_site[i]] & FORBIDDEN))
                 with = plus;
             if (minus < without)
                 without = minus;

@@ -84,6 +84,9 @@
 #define AGREE 1.25                /* ratio of gaps up to which two sizes share the multipliers of one, and a tree */
 #define SHARED_TREE_NODES 2000    /* nodes per size: a larger shared tree is dropped, and each size gets its own */
 
+/* The cheapest case of the waits (inner_minimum.c). */
+#define FEW_TO_SORT 64            /* sites up to which insertion sorts quicker than qsort */
+
 /* Sparse nodes (sparse_node.c), 100 x 200 and more. */
 #define SPARSE_FROM 20000.0       /* free sites x clients below which dense nodes are as quick */
 #define SPARSE_SHARE 0.2          /* share of these cells from which sparse nodes are quicker */

@@ -1,0 +1,139 @@
+/* The cheapest case of the waits of a leader, or all of them below a limit.
+ *
+ * The longer the radii of a case, the more replica sets meet it. So all cases of a range of radii cost at least the price
+ * of the shortest radii and the sites of the longest ones: a range is cut in two until that reaches the limit. Where
+ * blocks cross, the sites of a case are only a bound, which need not fall as radii grow; then the prices alone count. */
+#include <string.h>
+
+#include "kernel.h"
+
+typedef struct {
+    context *x;
+    tree_node *f;
+    const keyed *sorted;
+    int n, lo, hi, all;
+    int size[MOST_WAITS];      /* which of the cases of a radius */
+    double floor, limit;       /* least sum of any sites; what costs as much is of no use */
+    const radius_minimum *common;
+    cheapest_case *best;
+    size_t at[MOST_WAITS];     /* of the cheapest */
+} case_search;
+
+/* Least sum of the sites that meet the case of some radii; BIG: there is none. */
+static double look_at_case(case_search *s, const int *radius)
+{
+    context *x = s->x;
+    size_t at[MOST_WAITS];
+    for (int w = 0; w < MOST_WAITS; w++)
+        at[w] = (size_t)radius[w] * (size_t)sizes_of(&x->p.cases, w) + (size_t)s->size[w];
+    const wait_case *one = case_of(x, x->view.leader, at);
+    if (!one)
+        return BIG;
+    radius_minimum answer = *s->common;
+    int size = 0, *chosen = x->scratch.order, *kept = s->best->trial;
+    for (int k = 0; k < one->families; k++) {
+        double value, top, next;
+        int taken = cheapest_of_case(s->f, s->sorted, s->n, one, k, s->lo, s->hi, &value, &top, &next, chosen);
+        if (taken < 0)
+            return BIG;
+        keep_larger(&answer, 0, value, top, next, chosen, taken, kept, &size);
+    }
+    double least = answer.base[0], sum = least > s->floor ? least : s->floor, total = one->price + sum;
+    if (s->all && total < s->limit) {
+        radius_minimum *a = &x->inner.radii[x->inner.radius_count++];
+        *a = answer;
+        a->member = one->member;
+        a->value = total;
+        for (int r = 0; r < 3; r++)
+            if (a->base[r] > -BIG)
+                a->base[r] += one->price;
+    }
+    if (total < s->best->value) {
+        s->best->value = total;
+        s->best->own = least >= s->floor;
+        s->best->count = size;
+        memcpy(s->best->chosen, kept, (size_t)size * sizeof(int));
+        memcpy(s->at, at, sizeof at);
+        if (!s->all)
+            s->limit = total;
+    }
+    return sum;
+}
+
+/* Shrink a range to pairs whose shorter wait is not the longer one; 0 when none are left. */
+static int fit_range(const context *x, int *from, int *to)
+{
+    const wait_cases *cases = &x->p.cases;
+    int a = cases->shorter, b = 1 - a, leader = x->view.leader;
+    if (a < 0)
+        return 1;
+    while (to[a] >= from[a] && radius_of(cases, a, leader, to[a]) > radius_of(cases, b, leader, to[b]))
+        to[a]--;
+    while (from[b] <= to[b] && radius_of(cases, b, leader, from[b]) < radius_of(cases, a, leader, from[a]))
+        from[b]++;
+    return from[a] <= to[a] && from[b] <= to[b];
+}
+
+/* Look at the cases from one pair of radii to another. Those of the longest radii gave `known`, where they were `seen`. */
+static void search_range(case_search *s, const int *first, const int *last, int seen, double known)
+{
+    const wait_cases *cases = &s->x->p.cases;
+    int leader = s->x->view.leader, from[MOST_WAITS], to[MOST_WAITS], wide = 0;
+    memcpy(from, first, sizeof from);
+    memcpy(to, last, sizeof to);
+    if (!fit_range(s->x, from, to) || s->x->control.out_of_memory)
+        return;
+    seen = seen && memcmp(to, last, sizeof to) == 0;
+    double price = 0.0, extent[MOST_WAITS];
+    for (int w = 0; w < MOST_WAITS; w++) {
+        double rounds = w < cases->count ? cases->wait[w].rounds : 0.0, shortest = radius_of(cases, w, leader, from[w]);
+        price += rounds * shortest;
+        extent[w] = to[w] > from[w] ? rounds * (radius_of(cases, w, leader, to[w]) - shortest) : -1.0;
+    }
+    wide = extent[1] > extent[0];
+    if (price + s->floor >= s->limit)
+        return;
+    if (!seen)
+        known = look_at_case(s, to);
+    if (extent[wide] < 0.0 || (cases->nested && price + known >= s->limit))
+        return;
+    int middle[MOST_WAITS], after[MOST_WAITS];
+    memcpy(middle, to, sizeof middle);
+    memcpy(after, from, sizeof after);
+    middle[wide] = from[wide] + (to[wide] - from[wide]) / 2;
+    after[wide] = middle[wide] + 1;
+    search_range(s, from, middle, 0, 0.0);
+    search_range(s, after, to, 1, known);
+}
+
+/* The cheapest case for the sites in order of reduced costs, with `lo`..`hi` of them. With `all` those below `slack` are
+ * kept in x->inner.radii. */
+void cheapest_case_of(context *x, tree_node *f, const keyed *sorted, int n, int lo, int hi, int all, double slack,
+                      const radius_minimum *common, double floor_value, cheapest_case *best)
+{
+    const wait_cases *cases = &x->p.cases;
+    int leader = x->view.leader, start[MOST_WAITS] = {0}, end[MOST_WAITS], hint[MOST_WAITS], there = 1;
+    case_search s = {.x = x, .f = f, .sorted = sorted, .n = n, .lo = lo, .hi = hi, .all = all, .floor = floor_value,
+                     .limit = all ? slack : BIG, .common = common, .best = best};
+    size_t *last = cases->last + (size_t)leader * MOST_WAITS;
+    best->value = BIG;
+    best->count = best->own = 0;
+    for (int w = 0; w < MOST_WAITS; w++) {
+        end[w] = radii_of(cases, w, leader) - 1;
+        there &= end[w] >= 0;
+    }
+    if (!there)
+        return;
+    memcpy(s.at, last, sizeof s.at);
+    if (!all) { /* what was cheapest last time is soon cheap enough to rule out most others */
+        for (int w = 0; w < MOST_WAITS; w++) {
+            hint[w] = (int)(last[w] / (size_t)sizes_of(cases, w));
+            s.size[w] = (int)(last[w] % (size_t)sizes_of(cases, w));
+        }
+        look_at_case(&s, hint);
+    }
+    for (s.size[0] = 0; s.size[0] < sizes_of(cases, 0); s.size[0]++)
+        for (s.size[1] = 0; s.size[1] < sizes_of(cases, 1); s.size[1]++)
+            search_range(&s, start, end, 0, 0.0);
+    memcpy(last, s.at, sizeof s.at);
+}
