@@ -275,3 +275,17 @@ def test_the_longer_of_two_waits_is_paired_with_shorter_ones_only() -> None:
     assert waits.shorter >= 0
     pairs = WaitCases.of(problem.demand, problem.rules, range(7)).radii
     assert (pairs[:, waits.shorter] <= pairs[:, 1 - waits.shorter]).all()
+
+
+@needs_kernel
+def test_sites_too_far_for_a_wait_for_all_replicas_are_ruled_out_together() -> None:
+    """Before, a tree decided them one by one: 35 nodes and 1158 bounds."""
+    one = placement.load("world27", mix="ycsb-a")
+    plan = placement.solve(Problem(one, replicas=7, voters=7, protocol="leases"), method="exact")
+    assert plan.stats["bounds"] < 700
+    assert check_certificate(plan).bound <= plan.score
+    assert any(
+        event[0] == "fix" and len(event[2]) > 5
+        for proof in plan.certificate["proofs"]
+        for event in proof["events"]
+    )

@@ -112,7 +112,7 @@ void cheapest_case_of(context *x, tree_node *f, const keyed *sorted, int n, int 
                       const radius_minimum *common, double floor_value, cheapest_case *best)
 {
     const wait_cases *cases = &x->p.cases;
-    int leader = x->view.leader, start[MOST_WAITS] = {0}, end[MOST_WAITS], hint[MOST_WAITS], there = 1;
+    int leader = x->view.leader, end[MOST_WAITS], hint[MOST_WAITS], there = 1;
     case_search s = {.x = x, .f = f, .sorted = sorted, .n = n, .lo = lo, .hi = hi, .all = all, .floor = floor_value,
                      .limit = all ? slack : BIG, .common = common, .best = best};
     size_t *last = cases->last + (size_t)leader * MOST_WAITS;
@@ -125,15 +125,101 @@ void cheapest_case_of(context *x, tree_node *f, const keyed *sorted, int n, int 
     if (!there)
         return;
     memcpy(s.at, last, sizeof s.at);
-    if (!all) { /* what was cheapest last time is soon cheap enough to rule out most others */
-        for (int w = 0; w < MOST_WAITS; w++) {
-            hint[w] = (int)(last[w] / (size_t)sizes_of(cases, w));
-            s.size[w] = (int)(last[w] % (size_t)sizes_of(cases, w));
-        }
-        look_at_case(&s, hint);
+    for (int w = 0; w < MOST_WAITS; w++) {
+        hint[w] = (int)(last[w] / (size_t)sizes_of(cases, w));
+        s.size[w] = (int)(last[w] % (size_t)sizes_of(cases, w));
+        there &= hint[w] >= x->inner.from[w];
     }
+    if (!all && there) /* what was cheapest last time is soon cheap enough to rule out most others */
+        look_at_case(&s, hint);
     for (s.size[0] = 0; s.size[0] < sizes_of(cases, 0); s.size[0]++)
         for (s.size[1] = 0; s.size[1] < sizes_of(cases, 1); s.size[1]++)
-            search_range(&s, start, end, 0, 0.0);
+            search_range(&s, x->inner.from, end, 0, 0.0);
     memcpy(last, s.at, sizeof s.at);
+}
+
+/* The first radius of a wait whose cases allow a replica at a site; the number of radii when none does. */
+static int first_radius(const context *x, int wait, int site)
+{
+    const leader_wait *one = &x->p.cases.wait[wait];
+    size_t first = (size_t)one->start[x->view.leader] * (size_t)one->sizes, S = (size_t)x->p.sites;
+    int low = 0, high = radii_of(&x->p.cases, wait, x->view.leader);
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        size_t row = first + (size_t)middle * (size_t)one->sizes;
+        if (one->member[row * S + (size_t)site] & FORBIDDEN)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* 1 when every case that allows a replica at `site` has the radii of x->inner.from, or longer ones. */
+static int is_as_far(const context *x, int site)
+{
+    int far = 1;
+    for (int w = 0; w < x->p.cases.count && far; w++)
+        far = first_radius(x, w, site) >= x->inner.from[w];
+    return far;
+}
+
+/* Record that the multipliers of a node rule out each of its far sites. */
+static void record_far_sites(context *x, const tree_node *f)
+{
+    int count = 0;
+    for (int i = 0; i < f->free_count; i++)
+        count += is_as_far(x, f->free_site[i]);
+    record_event(x, FIX, 0.0);
+    record_vector(x, f->u);
+    record_number(x, count);
+    for (int i = 0; i < f->free_count; i++)
+        if (is_as_far(x, f->free_site[i]))
+            record_number(x, f->free_site[i]);
+    record_number(x, 0);
+}
+
+/* Fix free sites that are so far from the leader that a wait for all replicas would be too long. Multipliers that suit
+ * long waits bound all of them together: those of the node have to suit short waits too. The number of sites fixed. */
+int fix_far_sites(context *x, tree_node *f)
+{
+    const problem *p = &x->p;
+    size_t bytes = (size_t)p->padded * sizeof(double);
+    int fixed = 0, near = 0, far = 0, *order = malloc((size_t)p->sites * sizeof(int));
+    double *u = malloc(bytes + 8);
+    x->control.out_of_memory |= !order || !u;
+    for (int t = 0; order && t < p->sites; t++)
+        if (f->state[x->view.near_order[t]] == FREE)
+            order[far++] = x->view.near_order[t];
+    if (order && u)
+        memcpy(u, f->u, bytes);
+    while (near < far && !x->control.out_of_memory && !x->control.paused) {
+        int middle = near + (far - near) / 2, useful = 0;
+        double error, bound = -BIG;
+        for (int w = 0; w < p->cases.count; w++)
+            useful |= (x->inner.from[w] = first_radius(x, w, order[middle])) > 0;
+        if (useful)
+            bound = improve_bound(x, f, FAR_STEPS, &error);
+        if (bound >= x->best.cutoff) {
+            if (bound < x->tree.closed)
+                x->tree.closed = bound;
+            if (x->proof.recording)
+                record_far_sites(x, f);
+            for (int i = f->free_count - 1; i >= 0; i--)
+                if (is_as_far(x, f->free_site[i])) {
+                    node_drop_site(x, f, i, 1);
+                    fixed++;
+                }
+            far = middle;
+        } else
+            near = middle + 1;
+        memset(x->inner.from, 0, sizeof x->inner.from);
+        for (int c = 0; c < p->clients; c++)
+            f->u[c] = u[c] < f->fixed_cost[c] ? u[c] : f->fixed_cost[c];
+    }
+    if (f->outdated)
+        update_cells(x, f);
+    free(order);
+    free(u);
+    return fixed;
 }

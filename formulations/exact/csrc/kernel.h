@@ -77,6 +77,7 @@ typedef struct {
     int count;                 /* 0: leaders wait for a quorum alone */
     leader_wait wait[MOST_WAITS];
     int shorter;               /* wait that is never the longer of two, -1: none is known */
+    int bars;                  /* 1: a case forbids replicas somewhere: a wait for all of them */
     int nested;                /* 1: no blocks cross, so that the greedy of a case is exact */
     wait_case ***made;         /* by leader, NULL: none yet: the cases of all waits, by those of each; NULL: not made yet */
     size_t *last;              /* sites x MOST_WAITS: cases of each wait that were cheapest in the last inner minimum of a leader */
@@ -176,6 +177,7 @@ typedef struct {
     int *selected;             /* positions selected by the last inner minimum; behind them 4 x sites of scratch */
     radius_minimum *radii;     /* answers by radius, when all were asked for */
     int radius_count;
+    int from[MOST_WAITS];      /* first radius of each wait whose cases count, 0 but while far sites are tried */
 } inner_problem;
 
 /* A free site in the order of reduced costs. */
@@ -499,6 +501,7 @@ int cheapest_of_case(const tree_node *f, const keyed *sorted, int n, const wait_
                      double *value, double *top, double *next, int *chosen);
 
 /* case_search.c */
+int fix_far_sites(context *x, tree_node *f);
 void cheapest_case_of(context *x, tree_node *f, const keyed *sorted, int n, int lo, int hi, int all, double slack,
                       const radius_minimum *common, double floor_value, cheapest_case *best);
 

@@ -57,7 +57,7 @@ static int read_scenarios(PyObject *given, problem *p)
 
 /* Read the cases of one wait as (D, blocks, cases for each radius, bits of the blocks of voters, number of radii, first
  * radius of each leader, radii, members, what blocks ask for). */
-static int read_wait(PyObject *given, leader_wait *out, int sites)
+static int read_wait(PyObject *given, leader_wait *out, int sites, int *bars)
 {
     PyObject *start, *radius, *member, *least;
     int radii, voters;
@@ -77,8 +77,10 @@ static int read_wait(PyObject *given, leader_wait *out, int sites)
     int good = out->start[0] == 0 && out->start[S] == radii;
     for (size_t s = 0; s < S; s++)
         good &= out->start[s] <= out->start[s + 1];
-    for (size_t at = 0; at < cases * S; at++)
+    for (size_t at = 0; at < cases * S; at++) {
         good &= out->member[at] == FORBIDDEN || out->member[at] < 1 << out->blocks;
+        *bars |= out->member[at] == FORBIDDEN;
+    }
     if (!good)
         PyErr_SetString(PyExc_ValueError, "not the cases of every leader");
     return good;
@@ -101,7 +103,7 @@ static int read_cases(PyObject *given, wait_cases *out, int sites)
     }
     for (Py_ssize_t w = 0; w < number; w++) {
         out->count++; /* first, so that what was read is freed */
-        if (!read_wait(PyTuple_GetItem(waits, w), &out->wait[w], sites))
+        if (!read_wait(PyTuple_GetItem(waits, w), &out->wait[w], sites, &out->bars))
             return 0;
         blocks += out->wait[w].blocks;
     }
