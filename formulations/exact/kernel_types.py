@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.checks import BoolArray, FloatArray
-from placement.evaluation.single_waits import SingleWaits
+from placement.evaluation.single_waits import MOST_BLOCKS, SingleWaits
 from placement.model.site_families import SiteFamily
 
 __all__ = [
@@ -203,16 +203,18 @@ CaseArrays = tuple[int, bool, tuple[tuple[object, ...], ...]]
 
 def case_arrays(cases: SingleWaits) -> CaseArrays:
     """Return the cases of each wait of every site, as `read_cases` of csrc takes them."""
+    bits = 1 << np.arange(MOST_BLOCKS)
     waits = tuple(
         (
             one.rounds,
-            len(one.of_voters),
-            one.sizes,
-            sum(1 << block for block in np.nonzero(one.of_voters)[0].tolist()),
+            len(one.near),
+            len(one.least),
+            int(bits[: len(one.near)] @ one.of_voters),
+            int(bits[: len(one.near)] @ one.near),
             len(one.radius),
             np.ascontiguousarray(one.start, dtype=np.int32),
             np.ascontiguousarray(one.radius),
-            np.ascontiguousarray(one.member),
+            np.ascontiguousarray(one.scope),
             np.ascontiguousarray(one.least, dtype=np.int32),
         )
         for one in cases.waits

@@ -331,7 +331,7 @@ class ReducedProblem:
         """Cases of the waits of every site as leader; None where they wait for m votes alone."""
         if not case_wait(self.demand):
             return None
-        return SingleWaits.of(self.demand, self.rules, range(self.sites))
+        return SingleWaits.of(self.demand, self.rules, np.arange(self.sites))
 
     @cached_property
     def _wait_floors(self) -> FloatArray:

@@ -192,7 +192,7 @@ def test_sites_that_a_case_forbids_have_no_other_bit() -> None:
     barred = cases.member & FORBIDDEN > 0
     assert barred.any()
     assert (cases.member[barred] == FORBIDDEN).all()
-    assert not np.isinf(SingleWaits.of(problem.demand, problem.rules, range(7)).floors()).any()
+    assert not np.isinf(SingleWaits.of(problem.demand, problem.rules, np.arange(7)).floors()).any()
 
 
 def test_waits_that_cases_do_not_take_are_named() -> None:
@@ -264,13 +264,13 @@ def test_the_bound_of_a_leader_is_that_of_its_cheapest_case(part: int) -> None:
                 expected = core.direct[leader] + u.sum() + inner
                 found = kernel.bound_root(leader, u.copy(), 1, 0, True, 10.0)
                 assert found == pytest.approx(expected, rel=1e-9)
-            floor = SingleWaits.of(problem.demand, rules, [leader]).floors()[0]
+            floor = SingleWaits.of(problem.demand, rules, np.array([leader])).floors()[0]
             assert floor <= cases.price.min(initial=np.inf) * (1 + 1e-12)
 
 
 def test_the_longer_of_two_waits_is_paired_with_shorter_ones_only() -> None:
     problem = Problem(world(2), replicas=4, voters=4, protocol="leases:interference=0.2")
-    waits = SingleWaits.of(problem.demand, problem.rules, range(7))
+    waits = SingleWaits.of(problem.demand, problem.rules, np.arange(7))
     assert waits.nested
     assert waits.shorter >= 0
     pairs = WaitCases.of(problem.demand, problem.rules, range(7)).radii

@@ -7,12 +7,16 @@
 
 #include "kernel.h"
 
+static const double no_wait = 0.0; /* the one radius of a wait that there is not */
+
 typedef struct {
     context *x;
     tree_node *f;
     const keyed *sorted;
     int n, lo, hi, all;
     int size[MOST_WAITS];      /* which of the cases of a radius */
+    const double *radius[MOST_WAITS];
+    double rounds[MOST_WAITS];
     double floor, limit;       /* least sum of any sites; what costs as much is of no use */
     const radius_minimum *common;
     cheapest_case *best;
@@ -60,50 +64,56 @@ static double look_at_case(case_search *s, const int *radius)
     return sum;
 }
 
-/* Shrink a range to pairs whose shorter wait is not the longer one; 0 when none are left. */
-static int fit_range(const context *x, int *from, int *to)
+/* Shrink a range to pairs whose shorter wait is not the longer one, and whose price leaves less than the limit beside
+ * `least`, the least sum of sites; 0 when none are left. */
+static int fit_range(const case_search *s, int *from, int *to, double least)
 {
-    const wait_cases *cases = &x->p.cases;
-    int a = cases->shorter, b = 1 - a, leader = x->view.leader;
+    int a = s->x->p.cases.shorter, b = 1 - a;
+    for (int w = 0; w < MOST_WAITS; w++) {
+        double rest = s->rounds[1 - w] * s->radius[1 - w][from[1 - w]];
+        while (to[w] >= from[w] && rest + s->rounds[w] * s->radius[w][to[w]] + least >= s->limit)
+            to[w]--;
+        if (to[w] < from[w])
+            return 0;
+    }
     if (a < 0)
         return 1;
-    while (to[a] >= from[a] && radius_of(cases, a, leader, to[a]) > radius_of(cases, b, leader, to[b]))
+    while (to[a] >= from[a] && s->radius[a][to[a]] > s->radius[b][to[b]])
         to[a]--;
-    while (from[b] <= to[b] && radius_of(cases, b, leader, from[b]) < radius_of(cases, a, leader, from[a]))
+    while (from[b] <= to[b] && s->radius[b][from[b]] < s->radius[a][from[a]])
         from[b]++;
     return from[a] <= to[a] && from[b] <= to[b];
 }
 
-/* Look at the cases from one pair of radii to another. Those of the longest radii gave `known`, where they were `seen`. */
-static void search_range(case_search *s, const int *first, const int *last, int seen, double known)
+/* Look at the cases from one pair of radii to another, whose sites cost `least` at least. `seen`: not at the longest ones. */
+static void search_range(case_search *s, const int *first, const int *last, int seen, double least)
 {
-    const wait_cases *cases = &s->x->p.cases;
-    int leader = s->x->view.leader, from[MOST_WAITS], to[MOST_WAITS], wide = 0;
+    int from[MOST_WAITS], to[MOST_WAITS], corner[MOST_WAITS], middle[MOST_WAITS], after[MOST_WAITS];
     memcpy(from, first, sizeof from);
     memcpy(to, last, sizeof to);
-    if (!fit_range(s->x, from, to) || s->x->control.out_of_memory)
-        return;
-    seen = seen && memcmp(to, last, sizeof to) == 0;
-    double price = 0.0, extent[MOST_WAITS];
-    for (int w = 0; w < MOST_WAITS; w++) {
-        double rounds = w < cases->count ? cases->wait[w].rounds : 0.0, shortest = radius_of(cases, w, leader, from[w]);
-        price += rounds * shortest;
-        extent[w] = to[w] > from[w] ? rounds * (radius_of(cases, w, leader, to[w]) - shortest) : -1.0;
+    memcpy(corner, last, sizeof corner);
+    for (;;) { /* the shorter the longest radii, the more their sites cost */
+        if (s->x->control.out_of_memory || !fit_range(s, from, to, least))
+            return;
+        if (seen && memcmp(to, corner, sizeof to) == 0)
+            break;
+        double known = look_at_case(s, to);
+        least = s->x->p.cases.nested && known > least ? known : least;
+        memcpy(corner, to, sizeof corner);
+        seen = 1;
     }
-    wide = extent[1] > extent[0];
-    if (price + s->floor >= s->limit)
+    if (from[0] == to[0] && from[1] == to[1])
         return;
-    if (!seen)
-        known = look_at_case(s, to);
-    if (extent[wide] < 0.0 || (cases->nested && price + known >= s->limit))
-        return;
-    int middle[MOST_WAITS], after[MOST_WAITS];
+    double extent[MOST_WAITS];
+    for (int w = 0; w < MOST_WAITS; w++)
+        extent[w] = to[w] > from[w] ? s->rounds[w] * (s->radius[w][to[w]] - s->radius[w][from[w]]) : -1.0;
+    int wide = extent[1] > extent[0];
     memcpy(middle, to, sizeof middle);
     memcpy(after, from, sizeof after);
     middle[wide] = from[wide] + (to[wide] - from[wide]) / 2;
     after[wide] = middle[wide] + 1;
-    search_range(s, from, middle, 0, 0.0);
-    search_range(s, after, to, 1, known);
+    search_range(s, from, middle, 0, least);
+    search_range(s, after, to, 1, least);
 }
 
 /* The cheapest case for the sites in order of reduced costs, with `lo`..`hi` of them. With `all` those below `slack` are
@@ -121,6 +131,8 @@ void cheapest_case_of(context *x, tree_node *f, const keyed *sorted, int n, int 
     for (int w = 0; w < MOST_WAITS; w++) {
         end[w] = radii_of(cases, w, leader) - 1;
         there &= end[w] >= 0;
+        s.rounds[w] = w < cases->count ? cases->wait[w].rounds : 0.0;
+        s.radius[w] = w < cases->count ? cases->wait[w].radius + cases->wait[w].start[leader] : &no_wait;
     }
     if (!there)
         return;
@@ -134,7 +146,7 @@ void cheapest_case_of(context *x, tree_node *f, const keyed *sorted, int n, int 
         look_at_case(&s, hint);
     for (s.size[0] = 0; s.size[0] < sizes_of(cases, 0); s.size[0]++)
         for (s.size[1] = 0; s.size[1] < sizes_of(cases, 1); s.size[1]++)
-            search_range(&s, x->inner.from, end, 0, 0.0);
+            search_range(&s, x->inner.from, end, 0, floor_value);
     memcpy(last, s.at, sizeof s.at);
 }
 
@@ -142,12 +154,12 @@ void cheapest_case_of(context *x, tree_node *f, const keyed *sorted, int n, int 
 static int first_radius(const context *x, int wait, int site)
 {
     const leader_wait *one = &x->p.cases.wait[wait];
-    size_t first = (size_t)one->start[x->view.leader] * (size_t)one->sizes, S = (size_t)x->p.sites;
-    int low = 0, high = radii_of(&x->p.cases, wait, x->view.leader);
+    int leader = x->view.leader, low = 0, high = radii_of(&x->p.cases, wait, leader);
+    if (!(one->scope[(size_t)leader * (size_t)x->p.sites + (size_t)site] & FORBIDDEN))
+        return 0;
     while (low < high) {
         int middle = low + (high - low) / 2;
-        size_t row = first + (size_t)middle * (size_t)one->sizes;
-        if (one->member[row * S + (size_t)site] & FORBIDDEN)
+        if (one->radius[one->start[leader] + middle] < distance_of(x, leader, site))
             low = middle + 1;
         else
             high = middle;

@@ -65,11 +65,11 @@ typedef struct {
 typedef struct {
     double rounds;             /* D of the wait */
     int blocks, sizes;
-    unsigned of_voters;        /* bits of the blocks of voters */
+    unsigned of_voters, near;  /* bits of the blocks of voters, and of those that hold only sites within the radius */
     int *start;                /* sites + 1: first radius of each leader */
     double *radius;            /* ascending for each leader */
-    unsigned char *member;     /* cases x sites: bits of the blocks that hold a site, and FORBIDDEN */
-    int *least;                /* cases x blocks: sites that a block asks for */
+    unsigned char *scope;      /* leaders x sites: bits of the blocks that may hold a site, FORBIDDEN: only within the radius */
+    int *least;                /* sizes x blocks: sites that a block asks for */
 } leader_wait;
 
 /* Waits of the leaders beyond a quorum of votes, see placement/evaluation/wait_cases.py. */
@@ -493,7 +493,6 @@ double inner_minimum(context *x, tree_node *f, int all_radii, double slack, int 
 void free_cases(wait_cases *cases, int sites);
 int radii_of(const wait_cases *cases, int wait, int leader);
 int sizes_of(const wait_cases *cases, int wait);
-double radius_of(const wait_cases *cases, int wait, int leader, int radius);
 size_t cells_of_leader(const wait_cases *cases, int leader);
 const wait_case *case_of(context *x, int leader, const size_t *at);
 int wait_of_cases(const context *x, int leader, const int *replicas, int count, double *wait);

@@ -19,7 +19,7 @@ void free_cases(wait_cases *cases, int sites)
     for (int w = 0; w < cases->count; w++) {
         free(cases->wait[w].start);
         free(cases->wait[w].radius);
-        free(cases->wait[w].member);
+        free(cases->wait[w].scope);
         free(cases->wait[w].least);
     }
     free(cases->made);
@@ -35,11 +35,6 @@ int radii_of(const wait_cases *cases, int wait, int leader)
 /* Cases of a wait for each of its radii. */
 int sizes_of(const wait_cases *cases, int wait) { return wait < cases->count ? cases->wait[wait].sizes : 1; }
 
-double radius_of(const wait_cases *cases, int wait, int leader, int radius)
-{
-    return wait < cases->count ? cases->wait[wait].radius[cases->wait[wait].start[leader] + radius] : 0.0;
-}
-
 /* Pairs of cases of the two waits of a leader. */
 size_t cells_of_leader(const wait_cases *cases, int leader)
 {
@@ -47,6 +42,15 @@ size_t cells_of_leader(const wait_cases *cases, int leader)
     for (int w = 0; w < MOST_WAITS; w++)
         cells *= (size_t)radii_of(cases, w, leader) * (size_t)sizes_of(cases, w);
     return cells;
+}
+
+/* Bits of the blocks of one wait that hold a site, or FORBIDDEN. */
+static unsigned bits_of_site(const context *x, const leader_wait *wait, int leader, double radius, int site)
+{
+    unsigned bits = wait->scope[(size_t)leader * (size_t)x->p.sites + (size_t)site];
+    if (distance_of(x, leader, site) <= radius)
+        return bits & ~(unsigned)FORBIDDEN;
+    return bits & FORBIDDEN ? FORBIDDEN : bits & ~wait->near;
 }
 
 /* Blocks of a case before they are put in order. */
@@ -112,8 +116,8 @@ static wait_case *make_case(context *x, int leader, const size_t *at)
     const problem *p = &x->p;
     const wait_cases *cases = &p->cases;
     size_t S = (size_t)p->sites;
-    const unsigned char *one = NULL, *two = NULL;
-    int patterns[FORBIDDEN + 1] = {0}, shift = 0, turn[MOST_BLOCKS];
+    double radius[MOST_WAITS];
+    int patterns[FORBIDDEN + 1] = {0}, turn[MOST_BLOCKS];
     unsigned char moved[FORBIDDEN];
     loose_blocks in = {0};
     wait_case *made = malloc(sizeof(wait_case) + S);
@@ -124,26 +128,24 @@ static wait_case *make_case(context *x, int leader, const size_t *at)
     made->price = 0.0;
     for (int w = 0; w < cases->count; w++) {
         const leader_wait *wait = &cases->wait[w];
-        size_t row = (size_t)wait->start[leader] * (size_t)wait->sizes + at[w];
-        made->price += wait->rounds * wait->radius[(size_t)wait->start[leader] + at[w] / (size_t)wait->sizes];
-        if (w == 0) {
-            one = wait->member + row * S;
-            shift = wait->blocks;
-        } else
-            two = wait->member + row * S;
+        const int *least = wait->least + at[w] % (size_t)wait->sizes * (size_t)wait->blocks;
+        radius[w] = wait->radius[(size_t)wait->start[leader] + at[w] / (size_t)wait->sizes];
+        made->price += wait->rounds * radius[w];
         for (int b = 0; b < wait->blocks; b++) {
-            in.least[in.count] = wait->least[row * (size_t)wait->blocks + (size_t)b];
+            in.least[in.count] = least[b];
             in.voters[in.count++] = wait->of_voters >> b & 1;
         }
     }
     int good = 1;
-    for (size_t s = 0; s < S; s++) {
-        unsigned bits = one[s];
-        if (two)
-            bits = (bits | two[s]) & FORBIDDEN ? FORBIDDEN : bits | (unsigned)two[s] << shift;
+    for (int s = 0; s < p->sites; s++) {
+        unsigned bits = bits_of_site(x, &cases->wait[0], leader, radius[0], s);
+        if (cases->count > 1) {
+            unsigned more = bits_of_site(x, &cases->wait[1], leader, radius[1], s);
+            bits = (bits | more) & FORBIDDEN ? FORBIDDEN : bits | more << cases->wait[0].blocks;
+        }
         made->member[s] = (unsigned char)bits;
         patterns[bits]++;
-        good &= !(bits & FORBIDDEN && ((int)s == leader || p->must_hold[s]));
+        good &= !(bits & FORBIDDEN && (s == leader || p->must_hold[s]));
     }
     for (int b = 0; b < in.count; b++) {
         in.own[b] = made->member[leader] >> b & 1;
@@ -257,14 +259,14 @@ int cheapest_of_case(const tree_node *f, const keyed *sorted, int n, const wait_
     shortage s;
     if (!begin_shortage(f, one, family, &s) || s.total > hi)
         return -1;
-    int size = 0, least = larger(lo - s.total, 0), most = hi - s.total;
+    int size = 0, least = larger(lo - s.total, 0), most = hi - s.total, single = one->blocks.count == 1;
     *value = 0.0;
     *top = -BIG;
     *next = BIG;
     for (int i = 0; i < n; i++) {
         unsigned bits = one->member[f->free_site[sorted[i].position]];
         double key = sorted[i].key;
-        int able = !(bits & FORBIDDEN), take = able && s.total > 0 && bits && lessens(&s, bits);
+        int able = !(bits & FORBIDDEN), take = able && s.total > 0 && bits && (single ? s.total-- : lessens(&s, bits));
         if (able && !take && most > 0 && (key < 0.0 || least > 0)) {
             most--;
             least--;
@@ -285,13 +287,12 @@ int cheapest_of_case(const tree_node *f, const keyed *sorted, int n, const wait_
 }
 
 /* 1 when a replica set meets one case of one wait. */
-static int meets(const context *x, const leader_wait *wait, size_t row, const int *replicas, int count)
+static int meets(const context *x, const leader_wait *wait, int leader, double radius, const int *least, const int *replicas,
+                 int count)
 {
-    const unsigned char *member = wait->member + row * (size_t)x->p.sites;
-    const int *least = wait->least + row * (size_t)wait->blocks;
     int held[MOST_BLOCKS] = {0};
     for (int i = 0; i < count; i++) {
-        unsigned bits = member[replicas[i]];
+        unsigned bits = bits_of_site(x, wait, leader, radius, replicas[i]);
         if (bits & FORBIDDEN)
             return 0;
         for (int b = 0; b < wait->blocks; b++)
@@ -315,7 +316,7 @@ int wait_of_cases(const context *x, int leader, const int *replicas, int count, 
         for (int size = 0; size < one->sizes; size++) /* a radius serves where a smaller one does */
             for (int low = first, high = least; low < high;) {
                 int middle = low + (high - low) / 2;
-                if (meets(x, one, (size_t)middle * (size_t)one->sizes + (size_t)size, replicas, count))
+                if (meets(x, one, leader, one->radius[middle], one->least + size * one->blocks, replicas, count))
                     high = least = middle;
                 else
                     low = middle + 1;

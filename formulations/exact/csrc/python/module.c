@@ -55,31 +55,30 @@ static int read_scenarios(PyObject *given, problem *p)
     return 1;
 }
 
-/* Read the cases of one wait as (D, blocks, cases for each radius, bits of the blocks of voters, number of radii, first
- * radius of each leader, radii, members, what blocks ask for). */
+/* Read the cases of one wait as (D, blocks, cases for each radius, bits of the blocks of voters, of those within the radius,
+ * number of radii, first radius of each leader, radii, blocks of each site, what blocks ask for). */
 static int read_wait(PyObject *given, leader_wait *out, int sites, int *bars)
 {
-    PyObject *start, *radius, *member, *least;
-    int radii, voters;
-    if (!PyTuple_Check(given) || !PyArg_ParseTuple(given, "diiiiOOOO", &out->rounds, &out->blocks, &out->sizes, &voters,
-                                                   &radii, &start, &radius, &member, &least))
+    PyObject *start, *radius, *scope, *least;
+    int radii;
+    if (!PyTuple_Check(given) || !PyArg_ParseTuple(given, "diiIIiOOOO", &out->rounds, &out->blocks, &out->sizes, &out->of_voters,
+                                                   &out->near, &radii, &start, &radius, &scope, &least))
         return 0;
-    if (radii < 0 || out->sizes < 1 || out->blocks < 0 || out->blocks > MOST_BLOCKS || radii > INT_MAX / out->sizes) {
+    if (radii < 0 || out->sizes < 1 || out->blocks < 0 || out->blocks > MOST_BLOCKS) {
         PyErr_SetString(PyExc_ValueError, "not the cases of a wait");
         return 0;
     }
-    size_t S = (size_t)sites, cases = (size_t)radii * (size_t)out->sizes;
-    out->of_voters = (unsigned)voters;
+    size_t S = (size_t)sites;
     if (!(out->start = copy_buffer(start, (S + 1) * sizeof(int))) || !(out->radius = copy_buffer(radius, (size_t)radii * 8)) ||
-        !(out->member = copy_buffer(member, cases * S)) ||
-        !(out->least = copy_buffer(least, cases * (size_t)out->blocks * sizeof(int))))
+        !(out->scope = copy_buffer(scope, S * S)) ||
+        !(out->least = copy_buffer(least, (size_t)out->sizes * (size_t)out->blocks * sizeof(int))))
         return 0;
     int good = out->start[0] == 0 && out->start[S] == radii;
     for (size_t s = 0; s < S; s++)
         good &= out->start[s] <= out->start[s + 1];
-    for (size_t at = 0; at < cases * S; at++) {
-        good &= out->member[at] == FORBIDDEN || out->member[at] < 1 << out->blocks;
-        *bars |= out->member[at] == FORBIDDEN;
+    for (size_t at = 0; at < S * S; at++) {
+        good &= (out->scope[at] & ~FORBIDDEN) < 1 << out->blocks;
+        *bars |= out->scope[at] & FORBIDDEN;
     }
     if (!good)
         PyErr_SetString(PyExc_ValueError, "not the cases of every leader");
