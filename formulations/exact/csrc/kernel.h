@@ -79,7 +79,9 @@ typedef struct {
     int shorter;               /* wait that is never the longer of two, -1: none is known */
     int bars;                  /* 1: a case forbids replicas somewhere: a wait for all of them */
     int nested;                /* 1: no blocks cross, so that the greedy of a case is exact */
-    wait_case ***made;         /* by leader, NULL: none yet: the cases of all waits, by those of each; NULL: not made yet */
+    int **made;                /* by leader, NULL: none yet: by the cases of each wait, 1 + the place in `known`; 0: not made yet */
+    wait_case **known;         /* the cases that were made, NULL: no replica set meets it */
+    int count_known, capacity;
     size_t *last;              /* sites x MOST_WAITS: cases of each wait that were cheapest in the last inner minimum of a leader */
 } wait_cases;
 
@@ -177,6 +179,7 @@ typedef struct {
     int *selected;             /* positions selected by the last inner minimum; behind them 4 x sites of scratch */
     radius_minimum *radii;     /* answers by radius, when all were asked for */
     int radius_count;
+    unsigned char *blocks;     /* sites: scratch for the bits of a wait */
     int from[MOST_WAITS];      /* first radius of each wait whose cases count, 0 but while far sites are tried */
 } inner_problem;
 

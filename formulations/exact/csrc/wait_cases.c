@@ -3,19 +3,15 @@
 
 #include "kernel.h"
 
-static wait_case impossible; /* stands for a case that no replica set meets */
-
 static int larger(int a, int b) { return a > b ? a : b; }
 
 void free_cases(wait_cases *cases, int sites)
 {
-    for (int leader = 0; cases->made && leader < sites; leader++) {
-        size_t cells = cases->made[leader] ? cells_of_leader(cases, leader) : 0;
-        for (size_t at = 0; at < cells; at++)
-            if (cases->made[leader][at] != &impossible)
-                free(cases->made[leader][at]);
+    for (int leader = 0; cases->made && leader < sites; leader++)
         free(cases->made[leader]);
-    }
+    for (int at = 0; at < cases->count_known; at++)
+        free(cases->known[at]);
+    free(cases->known);
     for (int w = 0; w < cases->count; w++) {
         free(cases->wait[w].start);
         free(cases->wait[w].radius);
@@ -110,7 +106,21 @@ static int order_blocks(const problem *p, const loose_blocks *in, int *turn, wai
     return 1;
 }
 
-/* Make the case of one case of each wait (`at`, from the first of the leader on). */
+/* The bits of all sites, as bits_of_site gives them. */
+static void bits_of_sites(const context *x, const leader_wait *wait, int leader, double radius, unsigned char *out)
+{
+    size_t S = (size_t)x->p.sites;
+    const double *distance = x->p.site_rtt + (size_t)leader * S;
+    const unsigned char *scope = wait->scope + (size_t)leader * S;
+    unsigned beyond = ~wait->near & (FORBIDDEN - 1);
+    for (size_t s = 0; s < S; s++) {
+        unsigned bits = scope[s], outside = bits & FORBIDDEN ? FORBIDDEN : bits & beyond;
+        out[s] = (unsigned char)(distance[s] <= radius ? bits & (FORBIDDEN - 1) : outside);
+    }
+    out[leader] = (unsigned char)bits_of_site(x, wait, leader, radius, leader);
+}
+
+/* Make the case of one case of each wait (`at`, from the first of the leader on); NULL when no set meets it. */
 static wait_case *make_case(context *x, int leader, const size_t *at)
 {
     const problem *p = &x->p;
@@ -123,7 +133,7 @@ static wait_case *make_case(context *x, int leader, const size_t *at)
     wait_case *made = malloc(sizeof(wait_case) + S);
     if (!made) {
         x->control.out_of_memory = 1;
-        return &impossible;
+        return NULL;
     }
     made->price = 0.0;
     for (int w = 0; w < cases->count; w++) {
@@ -137,16 +147,20 @@ static wait_case *make_case(context *x, int leader, const size_t *at)
         }
     }
     int good = 1;
-    for (int s = 0; s < p->sites; s++) {
-        unsigned bits = bits_of_site(x, &cases->wait[0], leader, radius[0], s);
-        if (cases->count > 1) {
-            unsigned more = bits_of_site(x, &cases->wait[1], leader, radius[1], s);
-            bits = (bits | more) & FORBIDDEN ? FORBIDDEN : bits | more << cases->wait[0].blocks;
+    bits_of_sites(x, &cases->wait[0], leader, radius[0], made->member);
+    if (cases->count > 1) {
+        unsigned char *more = x->inner.blocks;
+        bits_of_sites(x, &cases->wait[1], leader, radius[1], more);
+        for (size_t s = 0; s < S; s++) {
+            unsigned one = made->member[s], two = more[s];
+            made->member[s] = (unsigned char)((one | two) & FORBIDDEN ? FORBIDDEN : one | two << cases->wait[0].blocks);
         }
-        made->member[s] = (unsigned char)bits;
-        patterns[bits]++;
-        good &= !(bits & FORBIDDEN && (s == leader || p->must_hold[s]));
     }
+    for (size_t s = 0; s < S; s++) {
+        patterns[made->member[s]]++;
+        good &= !(made->member[s] & FORBIDDEN && p->must_hold[s]);
+    }
+    good &= !(made->member[leader] & FORBIDDEN);
     for (int b = 0; b < in.count; b++) {
         in.own[b] = made->member[leader] >> b & 1;
         if (in.least[b] <= in.own[b])
@@ -163,7 +177,7 @@ static wait_case *make_case(context *x, int leader, const size_t *at)
         good &= in.least[b] <= in.size[b] && in.least[b] <= p->replicas_max;
     if (!good || !order_blocks(p, &in, turn, made)) {
         free(made);
-        return &impossible;
+        return NULL;
     }
     for (int pattern = 0; pattern < 1 << in.count; pattern++) {
         moved[pattern] = 0;
@@ -181,14 +195,26 @@ const wait_case *case_of(context *x, int leader, const size_t *at)
 {
     wait_cases *cases = &x->p.cases;
     size_t wide = (size_t)radii_of(cases, 1, leader) * (size_t)sizes_of(cases, 1);
-    if (!cases->made[leader] && !(cases->made[leader] = calloc(cells_of_leader(cases, leader), sizeof(wait_case *)))) {
+    if (!cases->made[leader] && !(cases->made[leader] = calloc(cells_of_leader(cases, leader), sizeof(int)))) {
         x->control.out_of_memory = 1;
         return NULL;
     }
-    wait_case **cell = &cases->made[leader][at[0] * wide + at[1]];
-    if (!*cell)
-        *cell = make_case(x, leader, at);
-    return *cell == &impossible ? NULL : *cell;
+    int *cell = &cases->made[leader][at[0] * wide + at[1]];
+    if (!*cell) {
+        if (cases->count_known == cases->capacity) {
+            int capacity = 2 * cases->capacity + 256;
+            wait_case **more = realloc(cases->known, (size_t)capacity * sizeof(wait_case *));
+            if (!more) {
+                x->control.out_of_memory = 1;
+                return NULL;
+            }
+            cases->known = more;
+            cases->capacity = capacity;
+        }
+        cases->known[cases->count_known++] = make_case(x, leader, at);
+        *cell = cases->count_known;
+    }
+    return cases->known[*cell - 1];
 }
 
 /* Members that the blocks of one family of a case still ask for. */

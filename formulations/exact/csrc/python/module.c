@@ -110,7 +110,7 @@ static int read_cases(PyObject *given, wait_cases *out, int sites)
         PyErr_SetString(PyExc_ValueError, "too many blocks of a case");
         return 0;
     }
-    out->made = calloc((size_t)sites, sizeof(wait_case **));
+    out->made = calloc((size_t)sites, sizeof(int *));
     out->last = calloc((size_t)sites * MOST_WAITS, sizeof(size_t));
     if (!out->made || !out->last) {
         PyErr_NoMemory();
