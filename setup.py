@@ -22,6 +22,7 @@ if KERNELS not in ("optional", "required", "none"):
     sys.exit(f"REPLICA_PLACEMENT_KERNELS={KERNELS!r}: expected optional, required or none")
 
 SOURCES = [
+    "case_search",
     "client_loops",
     "closest_assignment",
     "context",

@@ -30,10 +30,7 @@ def create(
     granularity: float,
     tolerance: float,
     scenarios: tuple[int, npt.NDArray[np.generic], _Floats, _Floats] | None,
-    cases: tuple[
-        int, npt.NDArray[np.generic], _Floats, npt.NDArray[np.uint8], npt.NDArray[np.generic]
-    ]
-    | None,
+    cases: tuple[int, bool, tuple[tuple[object, ...], ...]] | None,
     /,
 ) -> _Context: ...
 def bound_root(

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.checks import BoolArray, FloatArray
-from placement.evaluation.wait_cases import WaitCases
+from placement.evaluation.single_waits import MOST_BLOCKS, SingleWaits
 from placement.model.site_families import SiteFamily
 
 __all__ = [
@@ -198,18 +198,25 @@ class SizeBatch:
         return Incumbent(float(self.scores[at]), int(self.leaders[at]), tuple(chosen))
 
 
-CaseArrays = tuple[
-    int, npt.NDArray[np.int32], FloatArray, npt.NDArray[np.uint8], npt.NDArray[np.int32]
-]
+CaseArrays = tuple[int, bool, tuple[tuple[object, ...], ...]]
 
 
-def case_arrays(cases: WaitCases) -> CaseArrays:
-    """Return number, first of each leader, prices, members, and blocks as case_blocks of csrc."""
-    blocks = np.column_stack([cases.count, cases.least, cases.parent, cases.family])
-    return (
-        len(cases.price),
-        np.ascontiguousarray(cases.start, dtype=np.int32),
-        np.ascontiguousarray(cases.price),
-        np.ascontiguousarray(cases.member),
-        np.ascontiguousarray(blocks, dtype=np.int32),
+def case_arrays(cases: SingleWaits) -> CaseArrays:
+    """Return the cases of each wait of every site, as `read_cases` of csrc takes them."""
+    bits = 1 << np.arange(MOST_BLOCKS)
+    waits = tuple(
+        (
+            one.rounds,
+            len(one.near),
+            len(one.least),
+            int(bits[: len(one.near)] @ one.of_voters),
+            int(bits[: len(one.near)] @ one.near),
+            len(one.radius),
+            np.ascontiguousarray(one.start, dtype=np.int32),
+            np.ascontiguousarray(one.radius),
+            np.ascontiguousarray(one.scope),
+            np.ascontiguousarray(one.least, dtype=np.int32),
+        )
+        for one in cases.waits
     )
+    return cases.shorter, cases.nested, waits

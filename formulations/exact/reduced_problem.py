@@ -21,8 +21,9 @@ import numpy.typing as npt
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.errors import InputError, UnsupportedError
 from placement.evaluation.score import score
+from placement.evaluation.single_waits import SingleWaits
 from placement.evaluation.voter_choice import best_voters
-from placement.evaluation.wait_cases import WaitCases, case_wait, no_cases
+from placement.evaluation.wait_cases import case_wait, no_cases
 from placement.evaluation.wait_floors import (
     no_floors,
     voters_with_replicas,
@@ -325,11 +326,11 @@ class ReducedProblem:
         return float(self.demand.quorum[0]) if self.cases is None else 1.0
 
     @cached_property
-    def cases(self) -> WaitCases | None:
+    def cases(self) -> SingleWaits | None:
         """Cases of the waits of every site as leader; None where they wait for m votes alone."""
         if not case_wait(self.demand):
             return None
-        return WaitCases.of(self.demand, self.rules, range(self.sites))
+        return SingleWaits.of(self.demand, self.rules, np.arange(self.sites))
 
     @cached_property
     def _wait_floors(self) -> FloatArray:
@@ -388,9 +389,9 @@ class ReducedProblem:
 
     @cached_property
     def _least_wait(self) -> FloatArray:
-        """q_ℓ if every site voted, or the least wait of the cases, shape (sites,)."""
+        """q_ℓ if every site voted, or a bound of the wait by cases, shape (sites,)."""
         if self.cases is not None:
-            return self.cases.shortest()
+            return self.cases.floors()
         if self.wait_floors is not None and self.rules.quorum == 1:
             return np.zeros(self.sites)  # it is part of `direct`
         place = self.rules.quorum - 1

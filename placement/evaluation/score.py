@@ -191,7 +191,9 @@ def score(
     if demand.has_waits:
         one, waited = _rows(leader, voters, replicas), 0.0
         for k in range(demand.scenarios if demand.waits else 0):
-            closest = nearest(demand.client_rtt[k], one[2][0])[np.newaxis]
+            closest = np.zeros((1, 0), dtype=np.intp)  # only those who wait there need it
+            if any(term.origin == "near" for term in demand.waits):
+                closest = nearest(demand.client_rtt[k], one[2][0])[np.newaxis]
             waited += float(waits_score(demand, k, *one, closest, quorum)[0])
         total = total + waited + demand.constant
     return total

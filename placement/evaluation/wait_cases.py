@@ -25,18 +25,25 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.checks import BoolArray, FloatArray, IntArray
-from placement.evaluation.wait_latency import needed
+from placement.evaluation.single_waits import (
+    FORBIDDEN,
+    MOST_BLOCKS,
+    ClausesOfWait,
+    SingleWait,
+    SingleWaits,
+    waits_of,
+)
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
-from placement.model.waits import Clause
 
-__all__ = ["FORBIDDEN", "MOST_BLOCKS", "WaitCases", "case_rounds", "case_wait", "no_cases"]
-
-MOST_BLOCKS = 7
-"""Blocks of a case; more are not taken. Each is a bit of a byte, as in csrc/wait_cases.c."""
-
-FORBIDDEN = 1 << MOST_BLOCKS
-"""Bit of a site that may hold no replica in a case."""
+__all__ = [
+    "FORBIDDEN",
+    "MOST_BLOCKS",
+    "WaitCases",
+    "case_rounds",
+    "case_wait",
+    "no_cases",
+]
 
 _MOST_WAITS = 2
 _MOST_CELLS = 1 << 25  # bytes of the table of sites by case, about S³, or S⁴ for two waits
@@ -92,12 +99,12 @@ class WaitCases:
         O(cases · sites) for each leader: one case per distance to a site that a clause is about,
         and with two distinct waits one per pair of them.
         """
-        waits, rounds = _waits_of(demand, rules)
+        waits, rounds = waits_of(demand, rules)
         sites = len(rules.may_hold)
         per_leader = sites ** len(waits) * sites
         step = max(1, _CELLS_AT_ONCE // per_leader)
         parts = [
-            _Draft.of(demand, rules, np.array(leaders[first : first + step], dtype=np.intp), waits)
+            _Draft.of(demand, rules, np.array(leaders[first : first + step], dtype=np.intp))
             for first in range(0, len(leaders), step)
         ]
         built = [part.ordered(rounds) for part in parts]
@@ -108,11 +115,6 @@ class WaitCases:
             start=np.cumsum(counts), radii=radii, price=price, member=member,
             count=count, least=least, parent=parent, family=family,
         )  # fmt: skip
-
-    def shortest(self) -> FloatArray:
-        """Return the least price of each leader, infinite where no case can be met."""
-        padded = np.append(self.price, np.inf)
-        return np.where(np.diff(self.start) > 0, padded[self.start[:-1]], np.inf)
 
     def met(self, replicas: npt.ArrayLike) -> IntArray:
         """Return the cases that a replica set meets, ascending."""
@@ -129,7 +131,7 @@ def case_wait(demand: Demand) -> bool:
 
 def case_rounds(demand: Demand, rules: Rules) -> FloatArray:
     """Return D_j of each distinct wait of the leaders, shape (waits,)."""
-    return _waits_of(demand, rules)[1]
+    return waits_of(demand, rules)[1]
 
 
 def no_cases(demand: Demand, rules: Rules) -> str | None:
@@ -140,7 +142,7 @@ def no_cases(demand: Demand, rules: Rules) -> str | None:
         return None if demand.scenarios == 1 or not demand.has_waits else "RTTs vary by interval"
     if demand.scenarios > 1:
         return "RTTs vary by interval"
-    waits, _ = _waits_of(demand, rules)
+    waits, _ = waits_of(demand, rules)
     if len(waits) > _MOST_WAITS:
         return f"leaders have more than {_MOST_WAITS} waits that differ"
     if len(rules.may_hold) ** (len(waits) + 2) > _MOST_CELLS:
@@ -164,30 +166,12 @@ def no_cases(demand: Demand, rules: Rules) -> str | None:
     return None
 
 
-def _may_cross(waits: Sequence[_Wait]) -> bool:
+def _may_cross(waits: Sequence[ClausesOfWait]) -> bool:
     """Return whether blocks of voters may cross: then a set of replicas does not tell the wait."""
     clauses = [clause for wait in waits for clause, _ in wait if clause.role == "voters"]
     levels = {clause.level for clause in clauses if clause.scope}
     counted = any(clause.need == "majority" and clause.scope == "inside" for clause in clauses)
     return bool(levels) and (len(waits) > 1 or len(levels) > 1 or (counted and len(clauses) > 1))
-
-
-_Wait = tuple[tuple[Clause, IntArray | None], ...]
-"""Clauses of a wait with the domain of every site at their level."""
-
-
-def _waits_of(demand: Demand, rules: Rules) -> tuple[list[_Wait], FloatArray]:
-    """Return the distinct waits of the leaders that count, and the rounds of each."""
-    waits: list[_Wait] = []
-    rounds: list[float] = []
-    if demand.quorum.any() and rules.quorum > 1:
-        waits.append(((Clause("quorum"), None),))
-        rounds.append(float(demand.quorum[0]))
-    for term in demand.waits:
-        if term.origin == "leader" and term.weight.any():
-            waits.append(tuple(zip(term.clauses, term.labels, strict=True)))
-            rounds.append(float(term.weight[0].sum()))
-    return waits, np.array(rounds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,22 +206,15 @@ class _Draft:
     barred: BoolArray
 
     @classmethod
-    def of(cls, demand: Demand, rules: Rules, leaders: IntArray, waits: Sequence[_Wait]) -> _Draft:
+    def of(cls, demand: Demand, rules: Rules, leaders: IntArray) -> _Draft:
         """Combine the cases of the waits, each wait's with each other's."""
-        distance = demand.site_rtt[0, leaders]
-        distance[np.arange(len(leaders)), leaders] = 0.0
-        clauses = [{clause for clause, _ in wait} for wait in waits]
-        # a wait of some clauses of another is never the longer one, and met wherever that one is
-        pair = (0, 1) if len(waits) > 1 else ()
-        short = next((at for at in pair if clauses[at] <= clauses[1 - at]), None)
-        drafts = [
-            _of_wait(rules, leaders, distance, wait, clauses[short] if short == 1 - at else set())
-            for at, wait in enumerate(waits)
-        ]
+        waits = SingleWaits.of(demand, rules, leaders)
+        short = waits.shorter
+        drafts = [cls.of_one(rules, leaders, waits.distance, one) for one in waits.waits]
         whole = drafts[0]
         for other in drafts[1:]:  # at most one
             pairs = whole.which[:, np.newaxis] == other.which
-            if short is not None:
+            if short >= 0:
                 one, two = whole.radii, other.radii.T
                 pairs &= one <= two if short == 0 else one >= two
             first, second = np.nonzero(pairs)
@@ -252,6 +229,32 @@ class _Draft:
                 whole.barred[first] | other.barred[second],
             )
         return whole
+
+    @classmethod
+    def of_one(
+        cls, rules: Rules, leaders: IntArray, distance: FloatArray, wait: SingleWait
+    ) -> _Draft:
+        """Return the cases of one wait."""
+        sizes, number = wait.least.shape
+        which = np.repeat(np.arange(len(leaders)), np.diff(wait.start) * sizes)
+        radius = np.repeat(wait.radius, sizes)
+        within = distance[which] <= radius[:, np.newaxis]
+        scope = wait.scope[which]
+        blocks = np.zeros((len(which), number, distance.shape[1]), dtype=bool)
+        for block in range(number):
+            blocks[:, block] = scope >> block & 1
+            if wait.near[block]:
+                blocks[:, block] &= within
+        return cls(
+            rules,
+            leaders,
+            which,
+            radius[:, np.newaxis],
+            blocks,
+            np.tile(wait.least, (len(wait.radius), 1)),
+            wait.of_voters,
+            (scope & FORBIDDEN > 0) & ~within,
+        )
 
     def ordered(self, rounds: FloatArray) -> tuple[npt.NDArray[Any], ...]:
         """Return cases per leader, radii, prices, members and blocks."""
@@ -347,68 +350,3 @@ class _Forest:
             within[rows[held], up[held]] += asked[held]
             total[rows[~held], self.family[~held, b]] += asked[~held]
         return np.asarray(total.max(axis=1, initial=0))
-
-
-def _of_wait(
-    rules: Rules, leaders: IntArray, distance: FloatArray, wait: _Wait, implied: set[Clause]
-) -> _Draft:
-    """Return the cases of one wait; the blocks of implied clauses are left out."""
-    scopes = [_scope(leaders, clause, labels, distance) for clause, labels in wait]
-    able = [rules.may_vote if c.role == "voters" else np.ones_like(rules.may_vote) for c, _ in wait]
-    asked = np.zeros_like(distance, dtype=bool)
-    for scope, who in zip(scopes, able, strict=True):
-        asked |= scope & who & rules.may_hold
-    asked[np.arange(len(leaders)), leaders] = True  # a radius of 0
-    ascending = np.sort(np.where(asked, distance, np.inf), axis=1)
-    new = np.isfinite(ascending)
-    new[:, 1:] &= ascending[:, 1:] > ascending[:, :-1]
-    which, place = np.nonzero(new)
-    radius = ascending[which, place]
-    ball = distance[which] <= radius[:, np.newaxis]
-    inside = any(c.need == "majority" and c.scope == "inside" for c, _ in wait)
-    sizes = np.arange(1, rules.voters + 1) if inside else np.zeros(1, dtype=np.intp)
-    which, radius = np.repeat(which, len(sizes)), np.repeat(radius, len(sizes))
-    ball, voting = np.repeat(ball, len(sizes), axis=0), np.tile(sizes, len(new[new]))
-    blocks: list[BoolArray] = []
-    need: list[IntArray] = []
-    of_voters: list[bool] = []
-    barred = np.zeros_like(ball)
-    everyone = rules.replicas_min == rules.replicas_max == rules.voters
-    for (clause, _), scope, who in zip(wait, scopes, able, strict=True):
-        part, votes = scope[which] & who, clause.role == "voters"
-        if clause.need == "all" and (everyone or not votes):
-            barred |= part & ~ball
-            continue
-        if clause.need == "majority" and clause.scope == "inside":
-            found = [(part & ball, voting // 2 + 1), (part, voting)]
-            found.append((~scope[which] & who, rules.voters - voting))
-        else:
-            size = np.full_like(which, rules.voters)
-            role = rules.voters if votes else rules.replicas_max
-            count = size if clause.need == "all" else needed(clause, role, rules.quorum, size)
-            found = [] if clause in implied else [(part & ball, count)]
-        for sites, least in found:
-            blocks.append(sites)
-            need.append(least)
-            of_voters.append(votes)
-    shape = (len(which), 0, distance.shape[1])
-    return _Draft(
-        rules,
-        leaders,
-        which,
-        radius[:, np.newaxis],
-        np.stack(blocks, axis=1) if blocks else np.zeros(shape, dtype=bool),
-        np.stack(need, axis=1) if need else np.zeros(shape[:2], dtype=np.intp),
-        np.array(of_voters, dtype=bool),
-        barred,
-    )
-
-
-def _scope(
-    leaders: IntArray, clause: Clause, labels: IntArray | None, distance: FloatArray
-) -> BoolArray:
-    """Return the sites that a clause of each leader is about, shape (leaders, sites)."""
-    if labels is None:
-        return np.ones_like(distance, dtype=bool)
-    same = labels[leaders][:, np.newaxis] == labels
-    return np.asarray(same if clause.scope == "inside" else ~same)

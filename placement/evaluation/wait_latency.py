@@ -94,14 +94,27 @@ def wait_latency(
                 same = labels[origins][..., np.newaxis] == labels[members][:, np.newaxis, :]
                 asked = same if clause.scope == "inside" else ~same
                 answers = np.where(asked, answers, np.inf)
-        count = np.isfinite(answers).sum(axis=-1)
-        need = needed(clause, members.shape[1], quorum, count)
-        answers = np.sort(answers, axis=-1)
-        place = np.clip(need - 1, 0, members.shape[1] - 1)
-        found = np.take_along_axis(answers, place[..., np.newaxis], axis=-1)[..., 0]
-        found = np.where(need == 0, 0.0, np.where(need > members.shape[1], np.inf, found))
-        latest = np.maximum(latest, found)
+        latest = np.maximum(latest, _until(clause, answers, members.shape[1], quorum))
     return latest
+
+
+def _until(clause: Clause, answers: FloatArray, size: int, quorum: int) -> FloatArray:
+    """Return when a clause has its answers of a role of some size, along the last axis."""
+    if clause.need == "all":
+        return np.asarray(np.where(np.isfinite(answers), answers, 0.0).max(axis=-1))
+    if clause.need != "majority" or clause.scope != "inside":
+        need = int(needed(clause, size, quorum, np.array(size)))
+        if need == 0:
+            return np.zeros(answers.shape[:-1])
+        if need > size:
+            return np.full(answers.shape[:-1], np.inf)
+        return np.asarray(np.partition(answers, need - 1, axis=-1)[..., need - 1])
+    count = np.isfinite(answers).sum(axis=-1)
+    place = needed(clause, size, quorum, count) - 1  # the majority of nobody is one
+    found = np.take_along_axis(
+        np.sort(answers, axis=-1), np.minimum(place, size - 1)[..., np.newaxis], axis=-1
+    )
+    return np.asarray(np.where(place >= size, np.inf, found[..., 0]))
 
 
 def waits_score(

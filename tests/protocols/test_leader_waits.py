@@ -17,7 +17,14 @@ from placement.errors import CertificateError
 from placement.evaluation.case_greedy import CaseGreedy
 from placement.evaluation.objective import score_of
 from placement.evaluation.score import quorum_latency
-from placement.evaluation.wait_cases import FORBIDDEN, MOST_BLOCKS, WaitCases, case_wait, no_cases
+from placement.evaluation.single_waits import SingleWaits
+from placement.evaluation.wait_cases import (
+    FORBIDDEN,
+    MOST_BLOCKS,
+    WaitCases,
+    case_wait,
+    no_cases,
+)
 from placement.evaluation.wait_latency import wait_latency
 from placement.proof.enumeration_check import FORMAT as ENUMERATION
 from placement.status import Status
@@ -185,7 +192,7 @@ def test_sites_that_a_case_forbids_have_no_other_bit() -> None:
     barred = cases.member & FORBIDDEN > 0
     assert barred.any()
     assert (cases.member[barred] == FORBIDDEN).all()
-    assert not np.isinf(cases.shortest()).any()
+    assert not np.isinf(SingleWaits.of(problem.demand, problem.rules, np.arange(7)).floors()).any()
 
 
 def test_waits_that_cases_do_not_take_are_named() -> None:
@@ -210,3 +217,75 @@ def test_kernel_and_tables_have_room_for_as_many_blocks() -> None:
     from formulations.exact import _kernel
 
     assert _kernel.MOST_BLOCKS == MOST_BLOCKS
+
+
+@needs_kernel
+@pytest.mark.parametrize("part", seeds(4, 300))
+def test_the_bound_of_a_leader_is_that_of_its_cheapest_case(part: int) -> None:
+    """Whole numbers, so that many cases tie; each bound again, after those of other multipliers."""
+    for seed in range(10 * part, 10 * part + 10):
+        problem = led(seed)
+        if problem is None:
+            continue
+        core, rules = ReducedProblem.of(problem), problem.rules
+        plain = not core.families["replicas"] and not core.families["voters"] and core.price is None
+        if not plain or not rules.may_vote[rules.may_hold].all() or rules.must_vote.any():
+            continue
+        kernel, rng, active = (
+            open_kernel(core, "compiled"),
+            np.random.default_rng(seed),
+            core.active,
+        )
+        rtt = core.client_rtt[active]
+        for leader in rng.permutation(np.nonzero(rules.may_lead)[0])[:3].tolist():
+            cases = WaitCases.of(problem.demand, rules, [leader])
+            greedy = CaseGreedy(cases)
+            held = {leader, *np.nonzero(rules.must_hold)[0].tolist()}
+            free = [s for s in np.nonzero(rules.may_hold)[0].tolist() if s not in held]
+            relay = problem.demand.site_rtt[0][:, leader].copy()
+            relay[leader] = 0.0
+            costs = core.near[active, np.newaxis] * rtt + np.outer(core.relay[active], relay)
+            order = np.argsort(rtt, axis=1, kind="stable").argsort(axis=1)
+            first = [min(held, key=row.__getitem__) for row in order]
+            most = costs[np.arange(len(active)), first]
+            for _ in range(4):
+                u = np.floor(rng.random(len(active)) * (most + 1.0)).clip(0.0, most)
+                rho = np.zeros(len(rtt[0]))
+                for s in free:
+                    nearer = order[:, s] < order[np.arange(len(active)), first]
+                    rho[s] = np.minimum(0.0, costs[:, s] - u)[nearer].sum()
+                by_rho = sorted(free, key=rho.__getitem__)
+                least = max(rules.replicas_min, rules.voters) - len(held)
+                sizes = max(least, 0), rules.replicas_max - len(held)
+                inner = np.inf
+                for case, price in enumerate(cases.price.tolist()):
+                    cheapest = greedy.cheapest(case, held, by_rho, rho.tolist(), *sizes)
+                    inner = inner if cheapest is None else min(inner, price + cheapest)
+                expected = core.direct[leader] + u.sum() + inner
+                found = kernel.bound_root(leader, u.copy(), 1, 0, True, 10.0)
+                assert found == pytest.approx(expected, rel=1e-9)
+            floor = SingleWaits.of(problem.demand, rules, np.array([leader])).floors()[0]
+            assert floor <= cases.price.min(initial=np.inf) * (1 + 1e-12)
+
+
+def test_the_longer_of_two_waits_is_paired_with_shorter_ones_only() -> None:
+    problem = Problem(world(2), replicas=4, voters=4, protocol="leases:interference=0.2")
+    waits = SingleWaits.of(problem.demand, problem.rules, np.arange(7))
+    assert waits.nested
+    assert waits.shorter >= 0
+    pairs = WaitCases.of(problem.demand, problem.rules, range(7)).radii
+    assert (pairs[:, waits.shorter] <= pairs[:, 1 - waits.shorter]).all()
+
+
+@needs_kernel
+def test_sites_too_far_for_a_wait_for_all_replicas_are_ruled_out_together() -> None:
+    """Before, a tree decided them one by one: 35 nodes and 1158 bounds."""
+    one = placement.load("world27", mix="ycsb-a")
+    plan = placement.solve(Problem(one, replicas=7, voters=7, protocol="leases"), method="exact")
+    assert plan.stats["bounds"] < 700
+    assert check_certificate(plan).bound <= plan.score
+    assert any(
+        event[0] == "fix" and len(event[2]) > 5
+        for proof in plan.certificate["proofs"]
+        for event in proof["events"]
+    )

@@ -66,10 +66,7 @@ void context_free(context *x)
     free(p->direct);
     free(p->price);
     free(p->may_hold);
-    free(p->cases.start);
-    free(p->cases.price);
-    free(p->cases.member);
-    free(p->cases.blocks);
+    free_cases(&p->cases, p->sites);
     families_free(&p->replica_families);
     families_free(&p->voter_families);
     free(x->best.replicas);
@@ -81,6 +78,7 @@ void context_free(context *x)
     free(x->proof.events.data);
     free(x->inner.rho);
     free(x->inner.blocked);
+    free(x->inner.blocks);
     free(x->inner.selected);
     free(x->inner.radii);
     for (int side = IN; side <= OUT; side++)
@@ -161,17 +159,18 @@ int context_prepare(context *x)
     x->tree.stack = calloc((size_t)x->tree.capacity, sizeof(tree_node));
     x->inner.rho = malloc(S * 8);
     x->inner.blocked = calloc(S, 1);
+    x->inner.blocks = malloc(S);
     x->inner.selected = malloc(5 * S * sizeof(int));
     size_t radii = S;
-    for (size_t s = 0; s < S && p->cases.start; s++)
-        if ((size_t)(p->cases.start[s + 1] - p->cases.start[s]) > radii)
-            radii = (size_t)(p->cases.start[s + 1] - p->cases.start[s]);
+    for (int s = 0; s < sites && p->cases.count; s++)
+        if (cells_of_leader(&p->cases, s) > radii)
+            radii = cells_of_leader(&p->cases, s);
     x->inner.radii = malloc((radii + 2) * sizeof(radius_minimum));
     for (int side = IN; side <= OUT; side++)
         if (!(x->evaluated.forced[side] = calloc(S, 8)))
             return 0;
     if (!scratch_prepare(&x->scratch, p) || !memory_prepare(x) || !p->rank || !p->step_scale || !x->best.replicas || !x->view.costs ||
-        !x->view.near_order || !x->tree.stack || !open_parts_prepare(x) || !x->inner.rho || !x->inner.blocked || !x->inner.selected || !x->inner.radii)
+        !x->view.near_order || !x->tree.stack || !open_parts_prepare(x) || !x->inner.rho || !x->inner.blocked || !x->inner.blocks || !x->inner.selected || !x->inner.radii)
         return 0;
     set_ranks(p);
     set_step_scale(p);

@@ -21,6 +21,7 @@ void clear_answer(radius_minimum *a)
         a->next[k] = BIG;
         a->size[k] = 0;
     }
+    a->member = NULL;
 }
 
 /* The `limit` smallest keys of the free positions, ascending (ties: earlier position). */
@@ -171,8 +172,8 @@ static double uncapped_minimum(context *x, tree_node *f, int lo, int hi, int all
 }
 
 /* Keep an answer of a relaxation when it is the first, or larger than the one so far. */
-static void keep_larger(radius_minimum *a, int k, double value, double top, double next, const int *chosen, int size,
-                        int *kept, int *kept_count)
+void keep_larger(radius_minimum *a, int k, double value, double top, double next, const int *chosen, int size, int *kept,
+                 int *kept_count)
 {
     if (value <= a->base[k])
         return;
@@ -295,22 +296,38 @@ static fixed_votes votes_within(const context *x, const tree_node *f, const site
     return found;
 }
 
-/* The least sum of sites that meet a case, the largest over its families; 0 when it cannot be met. */
-static int minimum_of_case(context *x, tree_node *f, const keyed *sorted, int n, int at, int lo, int hi, radius_minimum *a,
-                           int *kept, int *kept_count)
+/* All positions by ascending key (ties: earlier position). */
+static void sort_positions(const double *key, int n, keyed *sorted)
 {
-    int *chosen = x->scratch.order, families = families_of_case(x, at);
-    for (int k = 0; k < families; k++) {
-        double value, top, next;
-        int size = cheapest_of_case(x, f, sorted, n, at, k, lo, hi, &value, &top, &next, chosen);
-        if (size < 0)
-            return 0;
-        keep_larger(a, 0, value, top, next, chosen, size, kept, kept_count);
+    for (int i = 0; i < n; i++) {
+        int at = i;
+        for (; at > 0 && n <= FEW_TO_SORT && sorted[at - 1].key > key[i]; at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at].key = key[i];
+        sorted[at].position = i;
     }
-    return 1;
+    if (n > FEW_TO_SORT)
+        qsort(sorted, (size_t)n, sizeof(keyed), by_key);
 }
 
-/* Rules, voter restrictions or cases: the largest of three relaxations, for every radius or case. */
+/* The cheapest case where no other rules hold. */
+static double minimum_over_cases(context *x, tree_node *f, int lo, int hi, int all, double slack, int *count)
+{
+    int n = f->free_count, size = 0;
+    keyed *sorted = (keyed *)x->scratch.key;
+    double least = 0.0;
+    radius_minimum common;
+    cheapest_case best = {.chosen = x->inner.selected, .trial = x->inner.selected + x->p.sites};
+    clear_answer(&common);
+    sort_positions(x->inner.rho, n, sorted);
+    for (; size < hi && (size < lo || sorted[size].key < 0.0); size++)
+        least += sorted[size].key;
+    cheapest_case_of(x, f, sorted, n, lo, hi, all, slack, &common, least, &best);
+    *count = best.count;
+    return best.value;
+}
+
+/* Rules or voter restrictions: the largest of three relaxations, for every radius or case. */
 static double ruled_minimum(context *x, tree_node *f, int lo, int hi, int all, double slack, int *count)
 {
     const problem *p = &x->p;
@@ -325,11 +342,7 @@ static double ruled_minimum(context *x, tree_node *f, int lo, int hi, int all, d
     clear_answer(&common);
     x->inner.radius_count = 0;
     *count = 0;
-    for (int i = 0; i < n; i++) {
-        sorted[i].key = x->inner.rho[i];
-        sorted[i].position = i;
-    }
-    qsort(sorted, (size_t)n, sizeof(keyed), by_key);
+    sort_positions(x->inner.rho, n, sorted);
     if (!cheapest_under_rules(x, f, sorted, &n, lo, hi, &common, whole, &whole_count))
         return BIG;
     /* relaxation 2: enough voters of any distance */
@@ -356,22 +369,23 @@ static double ruled_minimum(context *x, tree_node *f, int lo, int hi, int all, d
             return BIG;
     }
     double best = BIG;
-    const wait_cases *cases = p->cases.start && leader >= 0 ? &p->cases : NULL;
-    int single = leader < 0 || (!cases && (p->quorum_weight == 0.0 || p->quorum <= 1));
     double floor_value = common.base[1] > common.base[2] ? common.base[1] : common.base[2];
+    if (p->cases.count && leader >= 0) {
+        cheapest_case cheapest = {.chosen = x->inner.selected, .trial = trial};
+        cheapest_case_of(x, f, sorted, n, lo, hi, all, slack, &common, floor_value, &cheapest);
+        int whole_decides = common.base[1] >= common.base[2];
+        *count = cheapest.own ? cheapest.count : whole_decides ? whole_count : votes_count;
+        if (!cheapest.own)
+            memcpy(x->inner.selected, whole_decides ? whole : votes, (size_t)*count * sizeof(int));
+        return cheapest.value;
+    }
+    int single = leader < 0 || p->quorum_weight == 0.0 || p->quorum <= 1;
     memset(eligible, 0, (size_t)p->sites);
-    for (int t = cases ? cases->start[leader] : 0, end = cases ? cases->start[leader + 1] : p->sites; single || t < end;) {
+    for (int t = 0; single || t < p->sites;) {
         radius_minimum answer = common;
         double price = 0.0;
         int own = 0;
-        if (cases) {
-            price = cases->price[t];
-            if (price + floor_value >= (all ? slack : best))
-                break;
-            own = minimum_of_case(x, f, sorted, n, t++, lo, hi, &answer, trial, &trial_count);
-            if (!own)
-                continue;
-        } else if (!single) {
+        if (!single) {
             double d = distance_of(x, leader, x->view.near_order[t]);
             price = p->quorum_weight * d;
             for (; t < p->sites && distance_of(x, leader, x->view.near_order[t]) == d; t++)
@@ -434,7 +448,8 @@ double inner_minimum(context *x, tree_node *f, int all_radii, double slack, int 
     x->inner.radius_count = 0;
     if (hi < 0 || lo > hi)
         return BIG;
-    if (p->plain_voters && !p->replica_families.rules && !p->cases.start)
-        return uncapped_minimum(x, f, lo, hi, all_radii, slack, count);
+    if (p->plain_voters && !p->replica_families.rules)
+        return p->cases.count && x->view.leader >= 0 ? minimum_over_cases(x, f, lo, hi, all_radii, slack, count)
+                                                     : uncapped_minimum(x, f, lo, hi, all_radii, slack, count);
     return ruled_minimum(x, f, lo, hi, all_radii, slack, count);
 }

@@ -43,7 +43,7 @@
 enum { FREE = 0, IN = 1, OUT = 2 };
 
 enum { MOST_VOTERS = 64 };    /* replicas among which voters are searched: length of some arrays */
-enum { MOST_BLOCKS = 7, FORBIDDEN = 1 << MOST_BLOCKS }; /* as in placement/evaluation/wait_cases.py */
+enum { MOST_WAITS = 2, MOST_BLOCKS = 7, FORBIDDEN = 1 << MOST_BLOCKS }; /* as in placement/evaluation/wait_cases.py */
 
 /* Kinds of events, as ../certificate_events.py reads them. */
 enum { FIX = 1, CLOSE = 2, ENUMERATE = 3, BRANCH = 4, BETA = 5, PART = 6, EVENTS_OF = 7, TRANSFER = 8 };
@@ -53,12 +53,36 @@ typedef struct {
     int count, least[MOST_BLOCKS], parent[MOST_BLOCKS], family[MOST_BLOCKS];
 } case_blocks;
 
+/* A case of all waits of a leader together. */
+typedef struct {
+    double price;
+    int families;
+    case_blocks blocks;
+    unsigned char member[];    /* by site: bits of the blocks that hold it, or FORBIDDEN */
+} wait_case;
+
+/* The cases of one wait of the leaders: for each radius `sizes` of them. */
+typedef struct {
+    double rounds;             /* D of the wait */
+    int blocks, sizes;
+    unsigned of_voters, near;  /* bits of the blocks of voters, and of those that hold only sites within the radius */
+    int *start;                /* sites + 1: first radius of each leader */
+    double *radius;            /* ascending for each leader */
+    unsigned char *scope;      /* leaders x sites: bits of the blocks that may hold a site, FORBIDDEN: only within the radius */
+    int *least;                /* sizes x blocks: sites that a block asks for */
+} leader_wait;
+
 /* Waits of the leaders beyond a quorum of votes, see placement/evaluation/wait_cases.py. */
 typedef struct {
-    int *start;                /* sites + 1: first case of each leader; NULL: leaders wait for a quorum alone */
-    double *price;             /* by case, ascending for each leader */
-    unsigned char *member;     /* cases x sites: bits of the blocks that hold a site, and FORBIDDEN */
-    case_blocks *blocks;       /* by case */
+    int count;                 /* 0: leaders wait for a quorum alone */
+    leader_wait wait[MOST_WAITS];
+    int shorter;               /* wait that is never the longer of two, -1: none is known */
+    int bars;                  /* 1: a case forbids replicas somewhere: a wait for all of them */
+    int nested;                /* 1: no blocks cross, so that the greedy of a case is exact */
+    int **made;                /* by leader, NULL: none yet: by the cases of each wait, 1 + the place in `known`; 0: not made yet */
+    wait_case **known;         /* the cases that were made, NULL: no replica set meets it */
+    int count_known, capacity;
+    size_t *last;              /* sites x MOST_WAITS: cases of each wait that were cheapest in the last inner minimum of a leader */
 } wait_cases;
 
 /* The question. Written when the context is made (python/module.c, context.c); only the range of |R| changes
@@ -144,6 +168,7 @@ typedef struct {
     double next[3];            /* smallest reduced cost left out, per relaxation */
     double base[3];            /* value of the relaxation, D * radius included */
     int size[3];               /* how many free sites it selects */
+    const unsigned char *member; /* of its case: bits by site; NULL: there are no cases */
 } radius_minimum;
 
 /* The inner problem. `rho` is written by the functions that compute reduced costs (lagrangean_bound.c, sparse_node.c,
@@ -154,6 +179,8 @@ typedef struct {
     int *selected;             /* positions selected by the last inner minimum; behind them 4 x sites of scratch */
     radius_minimum *radii;     /* answers by radius, when all were asked for */
     int radius_count;
+    unsigned char *blocks;     /* sites: scratch for the bits of a wait */
+    int from[MOST_WAITS];      /* first radius of each wait whose cases count, 0 but while far sites are tried */
 } inner_problem;
 
 /* A free site in the order of reduced costs. */
@@ -161,6 +188,14 @@ typedef struct {
     double key;
     int position;
 } keyed;
+
+/* The cheapest case of an inner minimum. */
+typedef struct {
+    double value;              /* BIG: there is none */
+    int own;                   /* 1: its sites decide, not the rules that hold for all cases */
+    int count, *chosen;        /* positions of its sites */
+    int *trial;                /* scratch for those of another case */
+} cheapest_case;
 
 /* The last evaluation of a bound. Written by lagrangean_bound.c; root_bounds.c forgets `best_at`. */
 typedef struct {
@@ -456,13 +491,24 @@ double distance_of(const context *x, int leader, int site);
 double relay_rtt(const problem *p, int client, int site, int leader);
 int smallest(const double *key, int n, int limit, int *out);
 void clear_answer(radius_minimum *a);
+void keep_larger(radius_minimum *a, int k, double value, double top, double next, const int *chosen, int size, int *kept,
+                 int *kept_count);
 double inner_minimum(context *x, tree_node *f, int all_radii, double slack, int *count);
 
 /* wait_cases.c */
+void free_cases(wait_cases *cases, int sites);
+int radii_of(const wait_cases *cases, int wait, int leader);
+int sizes_of(const wait_cases *cases, int wait);
+size_t cells_of_leader(const wait_cases *cases, int leader);
+const wait_case *case_of(context *x, int leader, const size_t *at);
 int wait_of_cases(const context *x, int leader, const int *replicas, int count, double *wait);
-int families_of_case(const context *x, int at);
-int cheapest_of_case(const context *x, const tree_node *f, const keyed *sorted, int n, int at, int family, int lo, int hi,
+int cheapest_of_case(const tree_node *f, const keyed *sorted, int n, const wait_case *one, int family, int lo, int hi,
                      double *value, double *top, double *next, int *chosen);
+
+/* case_search.c */
+int fix_far_sites(context *x, tree_node *f);
+void cheapest_case_of(context *x, tree_node *f, const keyed *sorted, int n, int lo, int hi, int all, double slack,
+                      const radius_minimum *common, double floor_value, cheapest_case *best);
 
 /* voter_greedy.c */
 int quorum_radius(context *x, int leader, const int *replicas, int count, double *radius);

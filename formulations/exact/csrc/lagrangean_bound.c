@@ -133,15 +133,16 @@ double improve_bound(context *x, tree_node *f, int iterations, double *error)
 /* Write the least inner minimum with each free site, and without it, over all radii: the largest of the relaxations of
  * each. A relaxation whose basis is `base` swaps the site in for the dearest site of the basis, or the cheapest site
  * that is left out for the site. */
-static void find_choice_bounds(context *x, int n, int lo, int hi, double *with, double *without)
+static void find_choice_bounds(context *x, const tree_node *f, int lo, int hi, double *with, double *without)
 {
+    int n = f->free_count;
     double *plus = x->scratch.key + 2 * x->p.sites, *minus = x->scratch.key + 3 * x->p.sites, unchanged = BIG;
     const double *rho = x->inner.rho;
     for (int i = 0; i < n; i++)
         with[i] = without[i] = BIG;
     for (int t = 0; t < x->inner.radius_count; t++) {
         const radius_minimum *a = &x->inner.radii[t];
-        int used[3], count = 0;
+        int used[3], count = 0, apart;
         double largest = -BIG;
         for (int k = 0; k < 3; k++)
             if (a->base[k] > -BIG) {
@@ -149,18 +150,22 @@ static void find_choice_bounds(context *x, int n, int lo, int hi, double *with, 
                 largest = a->base[k] > largest ? a->base[k] : largest;
             }
         unchanged = largest < unchanged ? largest : unchanged;
-        for (int i = 0; i < n && count != 1; i++)
+        apart = count != 1 || a->member;
+        for (int i = 0; i < n && apart; i++)
             plus[i] = minus[i] = -BIG;
         for (int j = 0; j < count; j++) {
             int k = used[j];
             double top = a->size[k] < hi && a->top[k] < 0.0 ? 0.0 : a->top[k];
             double next = a->size[k] > lo && a->next[k] > 0.0 ? 0.0 : a->next[k];
-            if (count == 1)
+            if (!apart)
                 lower_choice_bounds(a->base[k], top, next, rho, n, with, without);
             else
                 raise_choice_bounds(a->base[k], top, next, rho, n, plus, minus);
         }
-        if (count != 1) {
+        for (int i = 0; i < n && a->member; i++)
+            if (a->member[f->free_site[i]] & FORBIDDEN) /* too far for the waits of this case */
+                plus[i] = BIG;
+        if (apart) {
             lower_to(plus, n, with);
             lower_to(minus, n, without);
         }
@@ -190,7 +195,7 @@ int fix_by_reduced_cost(context *x, tree_node *f, double base, double error)
     if (x->inner.radius_count == 0)
         return -1;
     double *least_with = x->scratch.key, *least_without = x->scratch.key + p->sites;
-    find_choice_bounds(x, n, lo, hi, least_with, least_without);
+    find_choice_bounds(x, f, lo, hi, least_with, least_without);
     for (int i = 0; i < n; i++) {
         double with = x->inner.blocked[i] ? BIG : least_with[i] + base - 4.0 * error;
         double without = least_without[i] + base - 4.0 * error;

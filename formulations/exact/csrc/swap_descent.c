@@ -117,7 +117,7 @@ double swap_descent(context *x, int *replicas, int count, int limit)
                     continue;
                 if (p->quorum_weight > 0.0 || !p->plain_voters || p->replica_families.rules || leader < 0) {
                     double q = radius;
-                    int ok, same = p->plain_voters && p->scenarios == 1 && !p->cases.start && leader >= 0 &&
+                    int ok, same = p->plain_voters && p->scenarios == 1 && !p->cases.count && leader >= 0 &&
                                    distance_of(x, leader, out) > radius && distance_of(x, leader, s) >= radius; /* neither is waited for */
                     replicas[i] = s;
                     ok = sites_obey(&p->replica_families, replicas, count, x->scratch.family_counts);

@@ -84,6 +84,12 @@
 #define AGREE 1.25                /* ratio of gaps up to which two sizes share the multipliers of one, and a tree */
 #define SHARED_TREE_NODES 2000    /* nodes per size: a larger shared tree is dropped, and each size gets its own */
 
+/* Waits of leaders by cases (case_search.c), world27, aws and azure with leases. */
+#define BARRED_ROOT_STEPS 10      /* steps on u at a root where a wait is for all replicas ... */
+#define FAR_STEPS 8               /* ... then those that may rule out sites far from the leader ... */
+#define BARRED_STEPS 20           /* ... and those after each round of fixing */
+#define FEW_TO_SORT 64            /* sites up to which insertion sorts sooner than qsort */
+
 /* Sparse nodes (sparse_node.c), 100 x 200 and more. */
 #define SPARSE_FROM 20000.0       /* free sites x clients below which dense nodes are as quick */
 #define SPARSE_SHARE 0.2          /* share of these cells from which sparse nodes are quicker */

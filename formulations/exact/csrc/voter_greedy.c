@@ -211,7 +211,7 @@ int quorum_radius(context *x, int leader, const int *replicas, int count, double
     int votes = 0;
     if (!closest_radius(x, leader, replicas, count, radius))
         return 0;
-    if (p->cases.start)
+    if (p->cases.count)
         return wait_of_cases(x, leader, replicas, count, radius);
     if (p->scenarios == 1 || p->quorum_weight == 0.0 || p->quorum <= 1)
         return 1;

@@ -275,7 +275,7 @@ int search_sizes(context *x, const int *size, int count, const int *leader, int 
 {
     size_batch *s = &x->sizes;
     problem *p = &x->p;
-    if (!p->plain_voters || p->replica_families.rules || p->quorum > MOST_NEEDED || p->cases.start)
+    if (!p->plain_voters || p->replica_families.rules || p->quorum > MOST_NEEDED || p->cases.count)
         return 0;
     if (!prepare_sizes(x, size, count)) {
         x->control.out_of_memory = 1;

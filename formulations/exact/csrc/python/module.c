@@ -55,32 +55,68 @@ static int read_scenarios(PyObject *given, problem *p)
     return 1;
 }
 
-/* Read cases as (number, first of each leader, prices, members, blocks), or None. */
-static int read_cases(PyObject *given, wait_cases *out, int sites)
+/* Read the cases of one wait as (D, blocks, cases for each radius, bits of the blocks of voters, of those within the radius,
+ * number of radii, first radius of each leader, radii, blocks of each site, what blocks ask for). */
+static int read_wait(PyObject *given, leader_wait *out, int sites, int *bars)
 {
-    PyObject *start, *price, *member, *blocks;
-    int number;
-    if (given == Py_None)
-        return 1;
-    if (!PyTuple_Check(given) || !PyArg_ParseTuple(given, "iOOOO", &number, &start, &price, &member, &blocks))
+    PyObject *start, *radius, *scope, *least;
+    int radii;
+    if (!PyTuple_Check(given) || !PyArg_ParseTuple(given, "diiIIiOOOO", &out->rounds, &out->blocks, &out->sizes, &out->of_voters,
+                                                   &out->near, &radii, &start, &radius, &scope, &least))
         return 0;
-    size_t N = number > 0 ? (size_t)number : 0, S = (size_t)sites;
-    if (!(out->start = copy_buffer(start, (S + 1) * sizeof(int))) || !(out->price = copy_buffer(price, N * 8)) ||
-        !(out->member = copy_buffer(member, N * S)) || !(out->blocks = copy_buffer(blocks, N * sizeof(case_blocks))))
+    if (radii < 0 || out->sizes < 1 || out->blocks < 0 || out->blocks > MOST_BLOCKS) {
+        PyErr_SetString(PyExc_ValueError, "not the cases of a wait");
         return 0;
-    int good = number >= 0 && out->start[0] == 0 && out->start[S] == number;
+    }
+    size_t S = (size_t)sites;
+    if (!(out->start = copy_buffer(start, (S + 1) * sizeof(int))) || !(out->radius = copy_buffer(radius, (size_t)radii * 8)) ||
+        !(out->scope = copy_buffer(scope, S * S)) ||
+        !(out->least = copy_buffer(least, (size_t)out->sizes * (size_t)out->blocks * sizeof(int))))
+        return 0;
+    int good = out->start[0] == 0 && out->start[S] == radii;
     for (size_t s = 0; s < S; s++)
         good &= out->start[s] <= out->start[s + 1];
-    for (size_t i = 0; i < N; i++) {
-        const case_blocks *b = &out->blocks[i];
-        good &= b->count >= 0 && b->count <= MOST_BLOCKS;
-        for (int k = 0; k < b->count && good; k++)
-            good &= (b->parent[k] == -1 || (b->parent[k] > k && b->parent[k] < b->count)) && b->family[k] >= 0 &&
-                    b->family[k] < MOST_BLOCKS && b->least[k] > 0;
+    for (size_t at = 0; at < S * S; at++) {
+        good &= (out->scope[at] & ~FORBIDDEN) < 1 << out->blocks;
+        *bars |= out->scope[at] & FORBIDDEN;
     }
     if (!good)
         PyErr_SetString(PyExc_ValueError, "not the cases of every leader");
     return good;
+}
+
+/* Read cases as (which wait is never the longer or -1, whether no blocks cross, a tuple of waits), or None. */
+static int read_cases(PyObject *given, wait_cases *out, int sites)
+{
+    PyObject *waits;
+    int blocks = 0;
+    if (given == Py_None)
+        return 1;
+    if (!PyTuple_Check(given) || !PyArg_ParseTuple(given, "ipO!", &out->shorter, &out->nested, &PyTuple_Type, &waits))
+        return 0;
+    Py_ssize_t number = PyTuple_Size(waits);
+    if (number < 1 || number > MOST_WAITS || out->shorter < -1 || out->shorter >= number ||
+        (number == 1 && out->shorter >= 0)) {
+        PyErr_SetString(PyExc_ValueError, "not so many waits of a leader");
+        return 0;
+    }
+    for (Py_ssize_t w = 0; w < number; w++) {
+        out->count++; /* first, so that what was read is freed */
+        if (!read_wait(PyTuple_GetItem(waits, w), &out->wait[w], sites, &out->bars))
+            return 0;
+        blocks += out->wait[w].blocks;
+    }
+    if (blocks > MOST_BLOCKS) {
+        PyErr_SetString(PyExc_ValueError, "too many blocks of a case");
+        return 0;
+    }
+    out->made = calloc((size_t)sites, sizeof(int *));
+    out->last = calloc((size_t)sites * MOST_WAITS, sizeof(size_t));
+    if (!out->made || !out->last) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    return 1;
 }
 
 static PyObject *py_create(PyObject *self, PyObject *args)

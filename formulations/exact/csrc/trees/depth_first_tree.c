@@ -195,7 +195,8 @@ void visit_node(context *x)
 {
     tree_node *f = &x->tree.stack[x->tree.depth - 1];
     const problem *p = &x->p;
-    int rounds = f->root ? 6 : 3, iterations = f->root ? (f->warm ? WARM_ROOT_STEPS : ROOT_STEPS) : NODE_STEPS, count;
+    int rounds = f->root ? 6 : 3, count, bars = f->root && p->cases.bars && x->best.cutoff < BIG;
+    int iterations = bars ? BARRED_ROOT_STEPS : f->root ? (f->warm ? WARM_ROOT_STEPS : ROOT_STEPS) : NODE_STEPS;
     double error, base_error, value = 0.0;
     if (begins_anew(x)) {
         begin_anew(x);
@@ -271,9 +272,11 @@ void visit_node(context *x)
             close_node(x, x->best.cutoff);
             return;
         }
+        if (bars && round == 0)
+            fixed += fix_far_sites(x, f);
         if (fixed == 0 && !(few && round == 0))
             break;
-        iterations = f->root ? 40 : 12;
+        iterations = bars ? BARRED_STEPS : f->root ? 40 : 12;
     }
     if (f->free_count == 0) {
         /* handled by the enumeration above on the next visit */

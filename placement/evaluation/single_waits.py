@@ -1,0 +1,226 @@
+"""The cases of each wait of the leaders alone, from which the engine makes those that it needs.
+
+Two waits have a case for each pair of radii, see :mod:`placement.evaluation.wait_cases`; a search
+looks at few of them. So the engine gets the cases of one wait at a time, S for each leader, and
+``formulations/exact/csrc/wait_cases.c`` combines two when it first asks for the pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from placement.checks import BoolArray, FloatArray, IntArray
+from placement.evaluation.wait_latency import needed
+from placement.model.constraints import Rules
+from placement.model.demand import Demand
+from placement.model.waits import Clause
+
+__all__ = ["FORBIDDEN", "MOST_BLOCKS", "ClausesOfWait", "SingleWait", "SingleWaits", "waits_of"]
+
+MOST_BLOCKS = 7
+"""Blocks of a case; more are not taken. Each is a bit of a byte, as in csrc/wait_cases.c."""
+
+FORBIDDEN = 1 << MOST_BLOCKS
+"""Bit of a site that may hold no replica in a case."""
+
+ClausesOfWait = tuple[tuple[Clause, IntArray | None], ...]
+"""Clauses of a wait with the domain of every site at their level."""
+
+
+@dataclass(frozen=True, eq=False)
+class SingleWait:
+    """The cases of one wait of some leaders: for each radius as many as `least` has rows.
+
+    Attributes
+    ----------
+    rounds
+        D of the wait.
+    start
+        First radius of each leader, shape (leaders + 1,).
+    radius
+        Ascending for each leader, ms, shape (radii,).
+    scope
+        Bits of the blocks that may hold a site under a leader, and FORBIDDEN where no replica may
+        lie beyond the radius, shape (leaders, sites).
+    near
+        Whether a block holds only sites within the radius, shape (blocks,).
+    least
+        Sites that a replica set, the leader among them, must hold in a block: one row, or one for
+        each number of voters inside a domain, shape (sizes, blocks).
+    of_voters
+        Whether a block is one of voters, shape (blocks,).
+    """
+
+    rounds: float
+    start: IntArray
+    radius: FloatArray
+    scope: npt.NDArray[np.uint8]
+    near: BoolArray
+    least: IntArray
+    of_voters: BoolArray
+
+    @classmethod
+    def of(
+        cls,
+        rules: Rules,
+        leaders: IntArray,
+        distance: FloatArray,
+        wait: ClausesOfWait,
+        rounds: float,
+        implied: set[Clause],
+    ) -> SingleWait:
+        """Work out the cases of one wait; the blocks of implied clauses are left out.
+
+        O(sites · log sites) for each leader.
+        """
+        everyone = rules.replicas_min == rules.replicas_max == rules.voters
+        counted = any(c.need == "majority" and c.scope == "inside" for c, _ in wait)
+        voting = np.arange(1, rules.voters + 1) if counted else np.zeros(1, dtype=np.intp)
+        everywhere = np.ones_like(distance, dtype=bool)
+        asked = np.zeros_like(everywhere)
+        scope = np.zeros(distance.shape, dtype=np.uint8)
+        near: list[bool] = []
+        least: list[IntArray] = []
+        of_voters: list[bool] = []
+        for clause, labels in wait:
+            votes = clause.role == "voters"
+            able = rules.may_vote if votes else np.ones_like(rules.may_vote)
+            inside = everywhere
+            if labels is not None:
+                inside = labels[leaders][:, np.newaxis] == labels
+            domain = inside if clause.scope != "outside" else ~inside
+            part = domain & able
+            asked |= part & rules.may_hold
+            if clause.need == "all" and (everyone or not votes):
+                scope[part] |= FORBIDDEN
+                continue
+            found: list[tuple[BoolArray, bool, IntArray]] = []
+            if clause.need == "majority" and clause.scope == "inside":
+                found.append((part, True, voting // 2 + 1))
+                found.append((part, False, voting))
+                found.append((~inside & able, False, rules.voters - voting))
+            elif clause not in implied:
+                size = np.full_like(voting, rules.voters)
+                role = rules.voters if votes else rules.replicas_max
+                count = size if clause.need == "all" else needed(clause, role, rules.quorum, size)
+                found.append((part, True, count))
+            for sites, ball, count in found:
+                scope[sites & rules.may_hold] |= 1 << len(near)
+                near.append(ball)
+                least.append(count)
+                of_voters.append(votes)
+        asked[np.arange(len(leaders)), leaders] = True  # a radius of 0
+        ascending = np.sort(np.where(asked, distance, np.inf), axis=1)
+        new = np.isfinite(ascending)
+        new[:, 1:] &= ascending[:, 1:] > ascending[:, :-1]
+        start = np.concatenate([np.zeros(1, dtype=np.intp), np.cumsum(new.sum(axis=1))])
+        rows = np.stack(least, axis=1) if least else np.zeros((len(voting), 0), dtype=np.intp)
+        return cls(
+            rounds, start, ascending[new], scope, np.array(near, dtype=bool), rows,
+            np.array(of_voters, dtype=bool),
+        )  # fmt: skip
+
+    def shortest(self, rules: Rules, distance: FloatArray) -> FloatArray:
+        """Return the least radius of each leader whose blocks have enough sites, or infinity."""
+        fixed = (self.scope & FORBIDDEN > 0) & rules.must_hold
+        floor = np.where(fixed, distance, 0.0).max(axis=1)
+        found = np.full((len(self.least), len(distance)), floor)
+        for block, near in enumerate(self.near.tolist()):
+            held = np.where(self.scope >> block & 1, distance if near else 0.0, np.inf)
+            held.sort(axis=1)
+            for size, need in enumerate(self.least[:, block].tolist()):
+                if need > min(held.shape[1], rules.replicas_max):
+                    found[size] = np.inf
+                elif need > 0:
+                    found[size] = np.maximum(found[size], held[:, need - 1])
+        return np.asarray(found.min(axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class SingleWaits:
+    """The cases of each wait of some leaders alone.
+
+    Attributes
+    ----------
+    distance
+        RTTs from the leaders to all sites, 0 to themselves, shape (leaders, sites).
+    waits
+        One or two.
+    shorter
+        Wait whose clauses the other one has too, −1: none. The other one is never shorter, and its
+        blocks are those of its own clauses: a pair of cases counts where its radius is as long.
+    nested
+        Whether no two blocks of a case can cross.
+    """
+
+    rules: Rules
+    distance: FloatArray
+    waits: tuple[SingleWait, ...]
+    shorter: int
+    nested: bool
+
+    @classmethod
+    def of(cls, demand: Demand, rules: Rules, leaders: IntArray) -> SingleWaits:
+        """Work out the cases of some leaders, site indices."""
+        waits, rounds = waits_of(demand, rules)
+        distance = demand.site_rtt[0, leaders]
+        distance[np.arange(len(leaders)), leaders] = 0.0
+        clauses = [{clause for clause, _ in wait} for wait in waits]
+        # a wait of some clauses of another is never the longer one, and met wherever that one is
+        pair = (0, 1) if len(waits) > 1 else ()
+        short = next((at for at in pair if clauses[at] <= clauses[1 - at]), -1)
+        parts = tuple(
+            SingleWait.of(
+                rules, leaders, distance, wait, times, clauses[short] if short == 1 - at else set()
+            )
+            for at, (wait, times) in enumerate(zip(waits, rounds.tolist(), strict=True))
+        )
+        return cls(rules, distance, parts, short, not _blocks_may_cross(rules, waits))
+
+    def floors(self) -> FloatArray:
+        """Return a lower bound of Σ_j D_j · wait_j of each leader; infinite: a wait never ends."""
+        least = [one.shortest(self.rules, self.distance) for one in self.waits]
+        if self.shorter >= 0:
+            longer = 1 - self.shorter
+            least[longer] = np.maximum(least[longer], least[self.shorter])
+        total = np.zeros(len(self.distance))
+        for one, radius in zip(self.waits, least, strict=True):
+            total += one.rounds * radius
+        return total
+
+
+def waits_of(demand: Demand, rules: Rules) -> tuple[list[ClausesOfWait], FloatArray]:
+    """Return the distinct waits of the leaders that count, and the rounds of each."""
+    waits: list[ClausesOfWait] = []
+    rounds: list[float] = []
+    if demand.quorum.any() and rules.quorum > 1:
+        waits.append(((Clause("quorum"), None),))
+        rounds.append(float(demand.quorum[0]))
+    for term in demand.waits:
+        if term.origin == "leader" and term.weight.any():
+            waits.append(tuple(zip(term.clauses, term.labels, strict=True)))
+            rounds.append(float(term.weight[0].sum()))
+    return waits, np.array(rounds)
+
+
+def _blocks_may_cross(rules: Rules, waits: Sequence[ClausesOfWait]) -> bool:
+    """Return whether two blocks of a case may cross, for all that the clauses tell.
+
+    Balls around the leader are nested. So are, at one radius, those inside or outside its domains
+    of one level; a number of voters in the domain at any distance crosses other blocks.
+    """
+    everyone = rules.replicas_min == rules.replicas_max == rules.voters
+    clauses = [clause for wait in waits for clause, _ in wait]
+    clauses = [c for c in clauses if c.need != "all" or not (everyone or c.role == "replicas")]
+    scoped = [clause for clause in clauses if clause.scope]
+    counted = any(clause.need == "majority" for clause in scoped)
+    return (
+        len({clause.role for clause in clauses}) > 1
+        or len({clause.level for clause in scoped}) > 1
+        or (bool(scoped) and len(waits) > 1)
+        or (counted and len(clauses) > 1)
+    )
