@@ -1,10 +1,11 @@
-"""Part ``exact.waits`` of the method ``exact``: operations with waits or constants, and witnesses.
+"""Part ``exact.waits`` of ``exact``: operations with waits or constants, witnesses, lease holders.
 
 Waits of a leader go into the engine by their cases (:mod:`placement.evaluation.wait_cases`), a
 constant with the direct demand, and witnesses as floors of the waits
 (:mod:`placement.evaluation.wait_floors`). Another method proves what the engine cannot take:
 
 - waits of the nearest replica and of clients, and rules for voters where not all replicas vote;
+- lease holders: ``exhaustive``;
 - witnesses beside rules for voters, pinned voters, a budget or other waits: ``exhaustive`` where
   that is quick, else ``milp``;
 - witnesses with a price: ``exhaustive`` alone.

@@ -92,7 +92,7 @@ class Demand:
         return (
             bool(self.waits)
             and not self.coefficients[:, 1:].any()
-            and all(term.origin != "leader" for term in self.waits)
+            and all(term.origin != "leader" and not term.of_holders for term in self.waits)
         )
 
 

@@ -243,10 +243,12 @@ def _claimed(plan: Plan, problem: Problem, certificate: Mapping[str, Any]) -> tu
             raise CertificateError(f"a bound of {bound!r} does not say that there is no plan")
         return math.inf, bound
     own = Configuration.of(
-        int(certificate["leader"]), certificate["voters"], certificate["replicas"]
-    )
-    if (own.leader, set(own.voters), own.replicas) != (
+        int(certificate["leader"]), certificate["voters"], certificate["replicas"],
+        certificate.get("lease_holders", ()),
+    )  # fmt: skip
+    if (own.leader, set(own.voters), own.replicas, own.lease_holders) != (
         plan.configuration.leader, set(plan.configuration.voters), plan.configuration.replicas,
+        plan.configuration.lease_holders,
     ):  # fmt: skip
         raise CertificateError("the certificate is about another configuration than the plan")
     broken = violations(problem, plan.configuration)
