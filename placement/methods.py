@@ -193,7 +193,7 @@ def refusal(method: Method, problem: Problem) -> str | None:
     if problem.rules.lease_holders and "lease holders" not in method.objectives:
         return (
             f"it gives every replica a lease, and the question has {problem.rules.lease_holders} "
-            "lease holders; use 'exhaustive', or ask with holders=replicas"
+            "lease holders; use 'exact', or ask with holders=replicas"
         )
     if problem.rules.witnesses and "witnesses" not in method.objectives:
         return (

@@ -5,7 +5,7 @@ constant with the direct demand, and witnesses as floors of the waits
 (:mod:`placement.evaluation.wait_floors`). Another method proves what the engine cannot take:
 
 - waits of the nearest replica and of clients, and rules for voters where not all replicas vote;
-- lease holders: ``exhaustive``;
+- lease holders: ``exhaustive`` where that is quick, else ``milp``;
 - witnesses beside rules for voters, pinned voters, a budget or other waits: ``exhaustive`` where
   that is quick, else ``milp``;
 - witnesses with a price: ``exhaustive`` alone.
@@ -27,7 +27,7 @@ from placement.proof.enumeration_check import steps_of_enumeration
 __all__ = ["solve"]
 
 _MOST_STEPS = 300_000_000
-"""Steps of an enumeration of witnesses that takes about a second."""
+"""Steps of an enumeration of witnesses or lease holders that takes about a second."""
 
 
 def solve(problem: Problem, options: Options) -> Plan:
@@ -45,7 +45,8 @@ def solve(problem: Problem, options: Options) -> Plan:
         return Session()(problem, options)
     sets = load_method("sets")
     method = sets if refusal(sets, problem) is None else load_method("exhaustive")
-    if witnesses and not priced and steps_of_enumeration(problem) > _MOST_STEPS:
+    chosen = (witnesses and not priced) or problem.rules.lease_holders > 0
+    if chosen and steps_of_enumeration(problem) > _MOST_STEPS:
         method = load_method("milp")
     plan = run(method, problem, dataclasses.replace(options, settings={}))
     plan = plan.replace(method="exact", notes=(*plan.notes, f"solved by {method.name!r}"))

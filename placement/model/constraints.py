@@ -316,6 +316,13 @@ class Rules:
         """Return the sites that may vote, with a replica or as a witness, shape (sites,)."""
         return self.may_vote if self.may_witness is None else self.may_vote | self.may_witness
 
+    @property
+    def may_lease(self) -> BoolArray:
+        """Return the sites that may hold a lease, shape (sites,); none without the role."""
+        if not self.lease_holders:
+            return np.zeros_like(self.may_hold)
+        return self.may_vote if self.voters_hold_leases else self.may_hold
+
     def witness_sites(self, replicas: Sequence[int] | IntArray) -> IntArray:
         """Return the sites beside some replicas that may vote as witnesses, ascending."""
         if self.may_witness is None:

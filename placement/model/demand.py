@@ -87,6 +87,15 @@ class Demand:
         return float((self.counts @ self.constants).sum()) if self.constants.any() else 0.0
 
     @property
+    def lease_reads(self) -> FloatArray:
+        """Return the weighted trips to the nearest lease holder, shape (scenarios, clients)."""
+        found = np.zeros(self.counts.shape[:2])
+        for term in self.waits:
+            if term.to_lease_holder:
+                found += term.weight
+        return found
+
+    @property
     def leaderless(self) -> bool:
         """Return whether operations wait for somebody, and none of them needs a leader."""
         return (

@@ -26,7 +26,7 @@ from placement.status import Status
 from tests.effort import examples
 from tests.protocols.worlds import world
 
-METHODS = ("exhaustive", "exact")
+METHODS = ("exhaustive", "exact", "milp", "cp-sat")
 
 
 def plain_score(problem: Problem, one: Configuration, interference: float) -> float:
@@ -143,6 +143,35 @@ def test_the_first_plan_obeys_and_the_choice_among_replicas_is_the_best(
     ]
     best = with_holders(problem, found)
     assert score_of(problem, best) == pytest.approx(min(values), rel=1e-9)
+
+
+@settings(deadline=None, max_examples=examples(25))
+@given(seed=st.integers(0, 10_000), holders=st.integers(1, 3), share=st.sampled_from([0, 0.3]))
+def test_methods_agree_where_rtts_vary_by_interval(seed: int, holders: int, share: float) -> None:
+    first, second = world(seed, 6, 3), world(seed + 1, 6, 3, ties=False)
+    both = first.replace(
+        client_rtt=np.stack([first.client_rtt, second.client_rtt]),
+        site_rtt=np.stack([first.site_rtt, second.site_rtt]),
+        counts=np.concatenate([first.counts, second.counts]),
+        intervals=("a", "b"),
+    )
+    protocol = f"leases:holders={holders},interference={share}"
+    problem = Problem(both, replicas=3, voters=2, protocol=protocol)
+    best = placement.solve(problem, method="exhaustive")
+    assert best.status is Status.OPTIMAL
+    for method in METHODS[1:]:
+        plan = placement.solve(problem, method=method)
+        assert plan.status is Status.OPTIMAL
+        assert plan.score == pytest.approx(best.score, rel=1e-9)
+
+
+def test_exact_hands_large_questions_on_and_says_so() -> None:
+    large = world(3, 14, 5)
+    problem = Problem(large, replicas=6, voters=3, protocol="leases:holders=3")
+    plan = placement.solve(problem)
+    assert plan.status is Status.OPTIMAL
+    assert any("solved by 'milp'" in note for note in plan.notes)
+    assert placement.solve(problem, method="cp-sat").score == pytest.approx(plan.score, rel=1e-9)
 
 
 def mean(protocol: str, **asked: object) -> float:
@@ -264,9 +293,8 @@ def test_refusals_name_the_field_and_the_way_out() -> None:
             replicas=4, voters=3, protocol="leases:holders=2",
         )  # fmt: skip
     asked = Problem(instance, replicas=4, voters=3, protocol="leases:holders=2")
-    for method in ("sets", "milp", "cp-sat"):
-        with pytest.raises(UnsupportedError, match="holders=replicas"):
-            placement.solve(asked, method=method)
+    with pytest.raises(UnsupportedError, match="holders=replicas"):
+        placement.solve(asked, method="sets")
     with pytest.raises(InputError, match="losses are not computed"):
         _ = placement.solve(asked, method="exhaustive").failures
 
