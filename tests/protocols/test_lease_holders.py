@@ -12,13 +12,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import placement
-from placement import Configuration, InputError, Operation, Problem, UnsupportedError
+from placement import (
+    Configuration,
+    InputError,
+    Operation,
+    Problem,
+    UnsupportedError,
+)
 from placement.cli import main
 from placement.databases.deployment import deployment_of_plan
+from placement.errors import CertificateError
 from placement.evaluation.objective import score_of
 from placement.evaluation.wait_checks import wait_notes
 from placement.feasibility.feasible_plans import find_feasible, violations
 from placement.feasibility.holder_choice import holder_choices, with_holders
+from placement.feasibility.lease_copies import lease_copies
 from placement.io import load_plan, save_instance, save_plan
 from placement.model.protocols import Protocol
 from placement.report import report_html, save_figures
@@ -165,9 +173,120 @@ def test_methods_agree_where_rtts_vary_by_interval(seed: int, holders: int, shar
         assert plan.score == pytest.approx(best.score, rel=1e-9)
 
 
-def test_exact_hands_large_questions_on_and_says_so() -> None:
-    large = world(3, 14, 5)
-    problem = Problem(large, replicas=6, voters=3, protocol="leases:holders=3")
+@settings(deadline=None, max_examples=examples(60))
+@given(asked=questions())
+def test_the_bound_of_exact_is_proved_again(asked: tuple[Problem, float]) -> None:
+    problem, _ = asked
+    plan = placement.solve(problem)
+    if not plan.certified:  # which is said where there is no plan
+        assert plan.status is Status.INFEASIBLE
+        return
+    proved = placement.check_certificate(plan)
+    assert proved.bound == pytest.approx(plan.score, rel=1e-9)
+
+
+@settings(deadline=None, max_examples=examples(60))
+@given(asked=questions(), data=st.data())
+def test_two_copies_of_every_site_are_the_same_question(
+    asked: tuple[Problem, float], data: st.DataObject
+) -> None:
+    problem, interference = asked
+    rules, copies = problem.rules, lease_copies(problem)
+    if copies is None:
+        assert rules.witnesses or rules.voters_hold_leases or rules.must_vote.any()
+        return
+    sites = data.draw(st.permutations(range(6)))
+    size = data.draw(st.integers(max(1, rules.replicas_min - 1), rules.replicas_max))
+    replicas = sites[:size]
+    voters, leased = (
+        data.draw(st.permutations(replicas))[: max(1, data.draw(st.integers(most - 1, most)))]
+        for most in (rules.voters, rules.lease_holders)
+    )
+    found = Configuration.of(voters[0], voters, replicas, leased)
+    other = copies.copied(found)
+    assert copies.original(other) == found
+    good = violations(problem, found) == ()
+    assert (violations(copies.problem, other) == ()) == good
+    if good:
+        score = plain_score(problem, found, interference)
+        assert score_of(copies.problem, other) == pytest.approx(score, rel=1e-12)
+
+
+def test_a_certificate_of_other_leases_is_refused() -> None:
+    problem = Problem(world(5), replicas=4, voters=3, protocol="leases:holders=2")
+    plan = placement.solve(problem)
+    assert plan.certificate is not None
+    assert plan.certificate["format"] == "replica-placement/leases/1"
+    held = [list(plan.problem.instance.sites).index(name) for name in plan.lease_holders]
+    copies = dict(plan.certificate["copies"])  # type: ignore[call-overload]
+    for change in (
+        {"lease_holders": held[:1]},
+        {"bound": plan.score * 1.01},
+        {"copies": copies | {"format": "replica-placement/sets/1"}},
+        {"copies": copies | {"proofs": copies["proofs"][:-1]}},
+        {"copies": None},
+    ):
+        with pytest.raises(CertificateError):
+            placement.check_certificate(plan.replace(certificate={**plan.certificate, **change}))
+    other = problem.replace(protocol="leases:holders=3")
+    with pytest.raises(CertificateError):
+        placement.check_certificate(plan.replace(problem=other))
+
+
+@pytest.mark.parametrize("mix", ["social", "ycsb-a"])
+def test_exact_proves_questions_of_a_world(mix: str) -> None:
+    instance = placement.load("world27", mix=mix)
+    problem = Problem(
+        instance, replicas=4, voters=3, protocol="leases:holders=2,interference=0.1",
+        diversity=[placement.Diversity("continent", "replicas", cap=2)], pinned=["sa-east-1"],
+    )  # fmt: skip
+    plan = placement.solve(problem, time_limit=60)
+    assert plan.status is Status.OPTIMAL
+    assert placement.check_certificate(plan).bound == pytest.approx(plan.score, rel=1e-9)
+    # fixed replicas: the least of all leaders, voters and lease holders there is not below
+    fixed = problem.replace(replicas=list(plan.replicas))
+    again = placement.solve(fixed, method="exhaustive")
+    assert again.score == pytest.approx(plan.score, rel=1e-9)
+    assert placement.solve(fixed).score == pytest.approx(plan.score, rel=1e-9)
+
+
+def test_copies_take_odd_names_units_and_rules_about_sites() -> None:
+    plain = world(4, 6, 3)
+    labels = plain.domains["region"]
+    odd = plain.replace(
+        client_rtt=plain.client_rtt * 20, site_rtt=plain.site_rtt * 20,
+        domains={"place": labels, "lease": labels, "lease_": ("leased",) * 6},
+        operations=(*plain.operations[:4], Operation("lease", direct=1, quorum=2)),
+    )  # fmt: skip
+    problem = Problem(
+        odd, replicas=(3, 4), voters=3, protocol="leases:holders=2", pinned=["s5"], leader="s1",
+        diversity=[
+            placement.Diversity("site", "replicas", domain="s4", least=1),
+            placement.Diversity("lease", "replicas", cap=2),
+        ],
+    )  # fmt: skip
+    assert lease_copies(problem) is not None
+    best = placement.solve(problem, method="exhaustive")
+    plan = placement.solve(problem)
+    assert plan.score == pytest.approx(best.score, rel=1e-9)
+    assert placement.check_certificate(plan).bound == pytest.approx(best.score, rel=1e-9)
+
+
+def test_exact_begins_with_a_start_and_stops_in_time() -> None:
+    instance = world(3, 14, 5)
+    problem = Problem(instance, replicas=6, voters=3, protocol="leases:holders=3")
+    plan = placement.solve(problem)
+    assert plan.status is Status.OPTIMAL
+    assert placement.solve(problem, start=plan).score == plan.score
+    assert placement.solve(problem, method="cp-sat").score == pytest.approx(plan.score, rel=1e-9)
+    hurried = placement.solve(problem, time_limit=0.0)
+    assert hurried.found
+    assert hurried.bound <= plan.score
+
+
+def test_exact_hands_other_questions_on_and_says_so() -> None:
+    instance = world(3, 14, 5)
+    problem = Problem(instance, replicas=6, voters=3, witnesses=1, protocol="leases:holders=3")
     plan = placement.solve(problem)
     assert plan.status is Status.OPTIMAL
     assert any("solved by 'milp'" in note for note in plan.notes)
