@@ -214,7 +214,7 @@ def _of_copies(operation: Operation, rules: Rules, lease: str) -> Operation | No
             if clause.role == "lease holders" and clause.need != "all":
                 return None
             if votes or clause.role == "lease holders":
-                if clause.scope:
+                if clause.scope or wait.origin != "leader":  # who asks need not hold a lease
                     return None
                 need: Need = "all" if clause.need == "all" else _votes(clause, rules)
                 clause = Clause(need, "replicas", "inside", lease)

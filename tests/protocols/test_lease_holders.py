@@ -433,6 +433,10 @@ def test_a_wait_by_hand_may_name_lease_holders() -> None:
     plan = placement.solve(problem, method="exhaustive")
     region = dict(zip(asked.sites, asked.domains["region"], strict=True))
     assert len({region[name] for name in plan.lease_holders}) == 2
+    near = placement.with_waits(world(5), {"single_group": ["near: all of lease holders"]})
+    everyone = problem.replace(instance=near, voters=4)
+    best = placement.solve(everyone, method="exhaustive")
+    assert placement.solve(everyone).score == pytest.approx(best.score, rel=1e-9)
     idle = placement.with_waits(
         world(5), {"single_group": ["leader: all of replicas + all of lease holders"]}
     )
