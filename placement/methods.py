@@ -110,6 +110,7 @@ class Method:
     objectives
         Kinds of objective it can minimise; see :mod:`placement.evaluation.objective`. "waits": the
         mean latency of operations with waits or constants. "witnesses": voters without a replica.
+        "lease holders": a part of the replicas with leases, chosen beside the voters.
     cost_parts
         Parts of the cost beside prices of sites that it can take, of :attr:`Problem.cost_parts`.
     settings
@@ -189,6 +190,11 @@ def load_method(name: str) -> Method:
 def refusal(method: Method, problem: Problem) -> str | None:
     """Return why a method cannot take a problem, or None."""
     kind = _kind(problem)
+    if problem.rules.lease_holders and "lease holders" not in method.objectives:
+        return (
+            f"it gives every replica a lease, and the question has {problem.rules.lease_holders} "
+            "lease holders; use 'exact', or ask with holders=replicas"
+        )
     if problem.rules.witnesses and "witnesses" not in method.objectives:
         return (
             "it knows voters with a replica alone, and the question has witnesses; use 'exact', "
@@ -319,7 +325,7 @@ def run(method: Method, problem: Problem, options: Options) -> Plan:
 def _check_indices(problem: Problem, start: Configuration) -> None:
     """Refuse a start with a site that the instance does not have."""
     most = len(problem.instance.sites) - 1
-    for site in (start.leader, *start.voters, *start.replicas):
+    for site in (start.leader, *start.voters, *start.replicas, *start.lease_holders):
         whole(site, "start", maximum=most)
 
 
@@ -349,7 +355,8 @@ def _start_on(problem: Problem, plan: Plan) -> Configuration | None:
         return None
     leader = index.get(before[found.leader], voters[0])
     replicas = [index[before[site]] for site in found.replicas if before[site] in index]
-    return Configuration.of(leader, voters, replicas)
+    leased = [index[before[site]] for site in found.lease_holders if before[site] in index]
+    return Configuration.of(leader, voters, replicas, leased)
 
 
 def solve(

@@ -265,6 +265,19 @@ class Plan:
         return tuple(name for name in self.voters if name not in held)
 
     @property
+    def lease_holders(self) -> tuple[str, ...]:
+        """Names of the replicas that hold a lease, in site order.
+
+        Empty where the question does not choose them: without leases, or with one for every
+        replica.
+        """
+        return (
+            ()
+            if self.configuration is None
+            else tuple(map(self._name, self.configuration.lease_holders))
+        )
+
+    @property
     def replicas(self) -> tuple[str, ...]:
         """Names of all replicas, in site order."""
         return tuple(map(self._name, self.configuration.replicas)) if self.configuration else ()

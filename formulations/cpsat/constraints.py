@@ -51,7 +51,7 @@ def _counts(model: cp_model.CpModel, variables: LeaderVariables, problem: Proble
 def _roles(
     model: cp_model.CpModel, variables: LeaderVariables, problem: Problem, leader: int
 ) -> None:
-    """ℓ ∈ V ∩ R, voters outside R are the witnesses, and the pins."""
+    """ℓ ∈ V ∩ R ∩ L, voters outside R are the witnesses, L ⊆ R, and the pins."""
     rules = problem.rules
     for site, voter in variables.voter.items():
         backing = [variables.replica[site]] if rules.may_vote[site] else []
@@ -65,6 +65,13 @@ def _roles(
     if rules.witnesses:
         model.add(_sum(list(variables.witness.values())) == rules.witnesses)
     model.add_bool_and([variables.voter[leader], variables.replica[leader]])
+    for site, holder in variables.holder.items():
+        model.add_implication(holder, variables.replica[site])
+        if rules.voters_hold_leases:
+            model.add_implication(holder, variables.voter[site])
+    if rules.lease_holders:
+        model.add_bool_and([variables.holder[leader]])
+        model.add(_sum(list(variables.holder.values())) == rules.lease_holders)
     for site in np.nonzero(rules.must_hold)[0].tolist():
         model.add_bool_and([variables.replica[site]])
     for site in np.nonzero(rules.must_vote)[0].tolist():
@@ -150,20 +157,24 @@ def chains(
     costs: LeaderCosts,
     check_time: Callable[[], None],
 ) -> None:
-    """empty[P ∪ {r}] = empty[P] ∧ ¬replica[r] along every client's distance chain."""
+    """empty[P ∪ {r}] = empty[P] ∧ ¬replica[r] along every client's distance chain.
+
+    For reads from lease holders the same with `unleased` and `holder`.
+    """
     for chain in costs.chains:
         check_time()
+        servers, empty = variables.chain(chain.leased)
         prefix: frozenset[int] = frozenset()
         before: cp_model.IntVar | None = None
         for site in chain.sites[:-1].tolist():
             prefix |= {site}
-            literal = variables.empty.get(prefix)
+            literal = empty.get(prefix)
             if literal is None:
-                literal = model.new_bool_var(f"empty{len(variables.empty)}")
-                variables.empty[prefix] = literal
+                name = "unleased" if chain.leased else "empty"
+                literal = empty[prefix] = model.new_bool_var(f"{name}{len(empty)}")
             # Another client may have come to the same set in another order: these clauses are then
             # implied, but they are what propagates along this chain.
-            here = variables.replica[site]
+            here = servers[site]
             model.add_implication(literal, ~here)
             if before is None:
                 model.add_bool_or([literal, here])
@@ -186,11 +197,12 @@ def waits(model: cp_model.CpModel, variables: LeaderVariables, costs: LeaderCost
 
 
 def _answers(variables: LeaderVariables, row: RoleRow) -> cp_model.LinearExpr:
-    """Return Σ a_r voter[r] + Σ b_r replica[r]."""
+    """Return Σ a_r voter[r] + Σ b_r replica[r] + Σ c_r holder[r]."""
     from ortools.sat.python import cp_model
 
     given = [(variables.voter[site], factor) for site, factor in row.voters.items()]
     given += [(variables.replica[site], factor) for site, factor in row.replicas.items()]
+    given += [(variables.holder[site], factor) for site, factor in row.holders.items()]
     return cp_model.LinearExpr.weighted_sum([one for one, _ in given], [a for _, a in given])
 
 

@@ -17,6 +17,8 @@ import numpy as np
 from placement.checks import FloatArray, IntArray
 from placement.evaluation.score import closest_first
 from placement.evaluation.wait_rows import LeaderWait, RoleRow, leader_waits
+from placement.model.constraints import Rules
+from placement.model.demand import Demand
 from placement.problem import Problem
 
 __all__ = [
@@ -41,7 +43,7 @@ _NOISE = 2.0**-50  # of the evaluator and of these sums: a few units in the last
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """The sites that can serve a client, nearest first; the last one is sure to hold a replica.
+    """The sites that can serve a client, nearest first; the last one is sure to serve it at least.
 
     Attributes
     ----------
@@ -49,10 +51,13 @@ class Chain:
         Site indices, shape (n,), n >= 1.
     cost
         A_c·d(c, r) + B_c·d(r, ℓ) of each, ms·operations, shape (n,).
+    leased
+        Whether lease holders serve, and not replicas.
     """
 
     sites: IntArray
     cost: FloatArray
+    leased: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +90,7 @@ class LeaderCosts:
     direct
         Σ_kc G·d(c, ℓ) and the constants of operations, paid whatever else is decided.
     chains
-        One per client (and scenario) with A or B above zero.
+        One per client (and scenario) with A or B above zero, one with reads from lease holders.
     waits
         One per scenario with D above zero, and one per scenario and further wait of the leader.
     money
@@ -160,6 +165,8 @@ def leader_costs(problem: Problem, leader: int) -> LeaderCosts:
             stop = min(int(certain[sites].argmax()) + 1, longest)
             sites = sites[:stop]
             chains.append(Chain(sites, near[c] * rtt[c, sites] + relay[c] * to_leader[sites]))
+        if rules.lease_holders:
+            chains += _lease_chains(demand, rules, leader, k)
         if demand.quorum[k] > 0:
             led_rtt, weight = demand.site_rtt[k][leader], float(demand.quorum[k])
             spare = rules.voters - rules.quorum
@@ -173,6 +180,18 @@ def leader_costs(problem: Problem, leader: int) -> LeaderCosts:
         + float(money[certain].sum())
     )
     return LeaderCosts(leader, direct, tuple(chains), tuple(waits), money, floor * (1 - _NOISE))
+
+
+def _lease_chains(demand: Demand, rules: Rules, leader: int, scenario: int) -> list[Chain]:
+    """Return the chains of the clients that read from their nearest lease holder."""
+    rtt, reads = demand.client_rtt[scenario], demand.lease_reads[scenario]
+    order, longest = closest_first(rtt), int(rules.may_lease.sum()) - rules.lease_holders + 1
+    found = []
+    for c in np.nonzero(reads > 0)[0]:
+        sites = order[c][rules.may_lease[order[c]]]
+        sites = sites[: min(int((sites == leader).argmax()) + 1, longest)]
+        found.append(Chain(sites, reads[c] * rtt[c, sites], leased=True))
+    return found
 
 
 def quorum_waits(

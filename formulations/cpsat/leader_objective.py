@@ -58,7 +58,7 @@ def create(variables: LeaderVariables, costs: LeaderCosts, integers: Integers) -
         prefix: frozenset[int] = frozenset()
         for site, step in zip(chain.sites[:-1].tolist(), np.diff(cost).tolist(), strict=True):
             prefix |= {site}
-            objective.add(variables.empty[prefix], step)
+            objective.add(variables.chain(chain.leased)[1][prefix], step)
     for slow, cost in zip(variables.slow, integers.waits, strict=True):
         objective.constant += int(cost[0])
         for literal, step in zip(slow, np.diff(cost).tolist(), strict=True):

@@ -12,6 +12,7 @@ solver) that does not admit a plan known to be feasible is caught there and then
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from dataclasses import dataclass, field
@@ -284,7 +285,7 @@ def _accept(
     except LimitError:
         return
     if voters is not None:
-        named = Configuration.of(configuration.leader, voters, configuration.replicas)
+        named = dataclasses.replace(configuration, voters=voters)
         if objective_value(problem, named) <= search.value and not violations(problem, named):
             search.value, search.best = objective_value(problem, named), named
 
@@ -365,7 +366,7 @@ METHOD = Method(
     summary="one constraint-programming model per leader (OR-Tools CP-SAT), whole numbers only",
     exact=True,
     refuses=lambda problem: no_rows(problem.demand),
-    objectives=("mean", "contingency", "waits", "witnesses"),
+    objectives=("mean", "contingency", "waits", "witnesses", "lease holders"),
     settings={
         "start": Setting(
             "best-of",

@@ -24,8 +24,10 @@ class LeaderVariables:
     ----------
     replica, voter, witness
         By site index; sites that may not hold a replica (vote, vote without a replica) have none.
-    empty
-        By set of sites: true when none of them holds a replica.
+    holder
+        By site index: holds a lease; none without lease holders.
+    empty, unleased
+        By set of sites: true when none of them holds a replica, or a lease.
     slow
         Per wait of the leader: element i is true when its answers do not all lie within the i-th
         radius.
@@ -34,7 +36,9 @@ class LeaderVariables:
     replica: dict[int, cp_model.IntVar]
     voter: dict[int, cp_model.IntVar]
     witness: dict[int, cp_model.IntVar] = field(default_factory=dict)
+    holder: dict[int, cp_model.IntVar] = field(default_factory=dict)
     empty: dict[frozenset[int], cp_model.IntVar] = field(default_factory=dict)
+    unleased: dict[frozenset[int], cp_model.IntVar] = field(default_factory=dict)
     slow: list[list[cp_model.IntVar]] = field(default_factory=list)
 
     def configuration(self, leader: int, value: Callable[[cp_model.IntVar], bool]) -> Configuration:
@@ -43,7 +47,14 @@ class LeaderVariables:
             leader,
             [site for site, literal in self.voter.items() if value(literal)],
             [site for site, literal in self.replica.items() if value(literal)],
+            [site for site, literal in self.holder.items() if value(literal)],
         )
+
+    def chain(
+        self, leased: bool
+    ) -> tuple[dict[int, cp_model.IntVar], dict[frozenset[int], cp_model.IntVar]]:
+        """Return who serves, by site, and that nobody of a set does: replicas or lease holders."""
+        return (self.holder, self.unleased) if leased else (self.replica, self.empty)
 
     def hint(self, model: cp_model.CpModel, configuration: Configuration) -> None:
         """Tell the search where a good configuration lies; it need not be led by this leader."""
@@ -55,8 +66,12 @@ class LeaderVariables:
             model.add_hint(literal, site in voters)
         for site, literal in self.witness.items():
             model.add_hint(literal, site in voters - replicas)
-        for sites, literal in self.empty.items():
-            model.add_hint(literal, not sites & replicas)
+        leased = frozenset(configuration.lease_holders)
+        for site, literal in self.holder.items():
+            model.add_hint(literal, site in leased)
+        for literals, members in ((self.empty, replicas), (self.unleased, leased)):
+            for sites, literal in literals.items():
+                model.add_hint(literal, not sites & members)
 
 
 def create(model: cp_model.CpModel, problem: Problem, costs: LeaderCosts) -> LeaderVariables:
@@ -79,6 +94,10 @@ def create(model: cp_model.CpModel, problem: Problem, costs: LeaderCosts) -> Lea
         },
         witness={
             site: model.new_bool_var(f"witness{site}") for site in rules.witness_sites(()).tolist()
+        },
+        holder={
+            site: model.new_bool_var(f"holder{site}")
+            for site in rules.may_lease.nonzero()[0].tolist()
         },
         slow=[
             [model.new_bool_var(f"slow{k}_{i}") for i in range(len(wait.rows))]

@@ -184,6 +184,7 @@ METHOD = Method(
         "percentile",
         "waits",
         "witnesses",
+        "lease holders",
     ),
     cost_parts=("near reads", "witnesses"),
     settings={"limit": Setting(20_000_000, "most replica sets to enumerate", minimum=1)},

@@ -2,11 +2,13 @@
 
 Part ``exhaustive.waits`` of the method ``exhaustive``. Nothing is bounded and nothing shared: each
 configuration is scored by the one evaluator, many at a time.
-O(C(|S|, |R|) · C(|R|, |V|) · |V| · |C| · |R|), and with w witnesses C(|S| − |R|, w) times as much.
+O(C(|S|, |R|) · C(|R|, |V|) · |V| · |C| · |R|), and with w witnesses C(|S| − |R|, w) times as much,
+with p lease holders C(|R| − 1, p − 1) times.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Iterator
@@ -20,6 +22,7 @@ from placement.errors import LimitError
 from placement.evaluation.breakdown import objective_values
 from placement.evaluation.score import TIE
 from placement.evaluation.voter_choice import by_answer_time
+from placement.feasibility.holder_choice import holder_choices
 from placement.methods import Options
 from placement.model.configuration import Configuration
 from placement.model.constraints import Rules
@@ -39,20 +42,20 @@ def solve(problem: Problem, options: Options) -> Plan:
     LimitError
         When there are more replica sets than the setting ``limit``.
     """
-    choices = _witness_choices(problem.rules)
+    choices = _witness_choices(problem.rules) * _holder_choices(problem.rules)
     if choices > 1:
         total, limit = count_sets(problem) * choices, int(str(options.settings["limit"]))
         if total > limit:
             raise LimitError(
-                f"{total:,} sets of replicas and witnesses are more than the limit of {limit:,}; "
-                f"{_instead(problem)}, or raise the setting 'limit'"
+                f"{total:,} sets of {_sets_of(problem.rules)} are more than the limit of "
+                f"{limit:,}; {_instead(problem)}, or raise the setting 'limit'"
             )
     return enumerate_sets(
         problem,
         options,
         lambda sets: _best_of(problem, sets),
         block=max(1, _BLOCK // choices),
-        instead="'milp'" if problem.rules.witnesses else "'sets'",
+        instead="'milp'" if choices > 1 or problem.rules.lease_holders else "'sets'",
     )
 
 
@@ -70,6 +73,20 @@ def _witness_choices(rules: Rules) -> int:
     return max(1, math.comb(int(rules.may_witness.sum()), rules.witnesses))
 
 
+def _holder_choices(rules: Rules) -> int:
+    """Return the number of choices of lease holders beside a leader and replicas, at most."""
+    if not rules.lease_holders or rules.voters_hold_leases:
+        return 1
+    return math.comb(rules.replicas_max - 1, rules.lease_holders - 1)
+
+
+def _sets_of(rules: Rules) -> str:
+    """Return what is counted beside the replicas, in words."""
+    parts = ["replicas"]
+    parts += ["witnesses"] * bool(rules.witnesses) + ["lease holders"] * bool(rules.lease_holders)
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
 def _best_of(problem: Problem, sets: IntArray) -> Found | None:
     """Return the best configuration of a block of replica sets; ties go to the first leader."""
     rules = problem.rules
@@ -85,9 +102,12 @@ def _best_of(problem: Problem, sets: IntArray) -> Found | None:
             leaders = [site for site in holding[row].tolist() if rules.may_lead[site]]
             if problem.demand.leaderless:  # any does: it has no part
                 leaders = leaders[:1]
-            found.extend(
-                Configuration(leader, voters, tuple(sets[row].tolist())) for leader in leaders
-            )
+            for leader in leaders:
+                one = Configuration(leader, voters, tuple(sets[row].tolist()))
+                found.extend(
+                    dataclasses.replace(one, lease_holders=chosen) if chosen else one
+                    for chosen in holder_choices(problem, one)
+                )
     if problem.limits:  # of money, which questions with witnesses may have
         found = [one for one in found if not any(limit.broken(one) for limit in problem.limits)]
     if not found:
@@ -97,12 +117,17 @@ def _best_of(problem: Problem, sets: IntArray) -> Found | None:
     if not np.isfinite(best):
         return None
     tied = np.nonzero(values <= best * (1 + TIE))[0].tolist()
-    first = min(tied, key=lambda row: (found[row].leader, found[row].replicas, found[row].voters))
+    first = min(tied, key=lambda row: _order(found[row]))
     one = found[first]
     if not problem.demand.leaderless:
         order = by_answer_time(problem.demand, one.leader, one.voters)
-        one = Configuration(one.leader, order, one.replicas)
+        one = dataclasses.replace(one, voters=order)
     return float(values[first]), 0.0, one
+
+
+def _order(one: Configuration) -> tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Return what decides among configurations of equal value."""
+    return one.leader, one.replicas, one.voters, one.lease_holders
 
 
 def _with_each_witness(

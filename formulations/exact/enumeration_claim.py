@@ -46,4 +46,6 @@ def certified_or_named(plan: Plan, proof: str, why: str = "", *, wanted: bool = 
             "voters": list(plan.configuration.voters),
             "replicas": list(plan.configuration.replicas),
         }
+        if plan.configuration.lease_holders:
+            document["lease_holders"] = list(plan.configuration.lease_holders)
     return plan.replace(certificate=document)

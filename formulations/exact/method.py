@@ -350,6 +350,7 @@ METHOD = Method(
         "percentile",
         "waits",
         "witnesses",
+        "lease holders",
     ),
     cost_parts=("near reads", "votes", "witnesses", "moves"),
     refuses=refuses,

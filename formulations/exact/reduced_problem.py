@@ -126,6 +126,8 @@ class ReducedProblem:
         for role in ("voters", "replicas"):
             if len(site_families(rules, role)) > MOST_FAMILIES:
                 return f"the rules for {role} are on too many crossing levels"
+        if rules.lease_holders:
+            return "some replicas hold no lease"
         if rules.witnesses:
             why = no_floors(demand, rules)
             return why or ReducedProblem.refuses(demand, voters_with_replicas(rules))

@@ -17,10 +17,13 @@ def add_roles(model: Any, variables: ProgramVariables) -> None:
     With witnesses v_r ≤ x_r + h_r, where x_r counts only where a replica may vote, and
 
         h_r ≤ v_r,   h_r + x_r ≤ 1,   y_r ≤ x_r,   Σ h = w.
+
+    With p lease holders L_r ≤ x_r, y_r ≤ L_r and Σ L = p; where the voters hold them, L_r ≤ v_r.
     """
     import pyomo.environ as pyo
 
     x, v, h, y = variables.x, variables.v, variables.h, variables.y
+    _add_leases(model, variables)
     model.leader_votes = pyo.Constraint(list(y), rule=lambda _, r: y[r] <= v[r])
     if not len(h):
         model.voter_holds = pyo.Constraint(list(v), rule=lambda _, r: v[r] <= x[r])
@@ -38,6 +41,23 @@ def add_roles(model: Any, variables: ProgramVariables) -> None:
         [r for r in h if r in x], rule=lambda _, r: h[r] + x[r] <= 1
     )
     model.witness_count = pyo.Constraint(expr=Affine.of(h.values()).expression() == rules.witnesses)
+
+
+def _add_leases(model: Any, variables: ProgramVariables) -> None:
+    """Add who may hold a lease, where the question has lease holders."""
+    import pyomo.environ as pyo
+
+    x, v, y, leased = variables.x, variables.v, variables.y, variables.L
+    rules = variables.terms.problem.rules
+    if not rules.lease_holders:
+        return
+    model.lease_holds = pyo.Constraint(list(leased), rule=lambda _, r: leased[r] <= x[r])
+    model.leader_leased = pyo.Constraint(list(y), rule=lambda _, r: y[r] <= leased[r])
+    model.lease_count = pyo.Constraint(
+        expr=Affine.of(leased.values()).expression() == rules.lease_holders
+    )
+    if rules.voters_hold_leases:
+        model.lease_votes = pyo.Constraint(list(leased), rule=lambda _, r: leased[r] <= v[r])
 
 
 def add_counts(model: Any, variables: ProgramVariables) -> None:

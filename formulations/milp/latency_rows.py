@@ -17,12 +17,12 @@ __all__ = ["add_forwarding", "add_leader_waits", "add_nearest", "add_quorum"]
 def add_nearest(model: Any, variables: ProgramVariables) -> None:
     """Σ_r z_cr = 1, z_cr ≤ x_r, and the closest-assignment rows of the recipe.
 
-    The latter only for sites where they are not implied (see `terms.guarded`).
+    Reads from lease holders have L_r in the place of x_r. The closest-assignment rows only for
+    sites where they are not implied (see `terms.guarded`).
     """
     import pyomo.environ as pyo
 
     terms, rows = variables.terms, variables.rows
-    x = variables.x
     pairs = [(i, r) for i, row in enumerate(terms.clients) for r in row.serving]
     if rows.nearest is Nearest.CHAIN:
         # 0 ≤ Z(r) − Z(r⁻) ≤ x_r; the sum to one is built into the last Z.
@@ -38,7 +38,9 @@ def add_nearest(model: Any, variables: ProgramVariables) -> None:
         )
     model.open = pyo.Constraint(
         pairs,
-        rule=lambda _, i, r: variables.serves(i, r).minus(Affine.of([x[r]])).expression() <= 0,
+        rule=lambda _, i, r: (
+            variables.serves(i, r).minus(Affine.of([variables.opens(i, r)])).expression() <= 0
+        ),
     )
     model.closest = pyo.ConstraintList()
     for i, row in enumerate(terms.clients):
@@ -259,9 +261,9 @@ def _add_members(model: Any, variables: ProgramVariables) -> None:
 def add_leader_waits(model: Any, variables: ProgramVariables) -> None:
     """E_ℓi ≤ y_ℓ, and what the roles hold when the wait of ℓ ends within its i-th radius.
 
-    A row Σ a_r v_r + Σ b_r x_r ≥ n of :mod:`placement.evaluation.wait_rows` becomes
+    A row Σ a_r v_r + Σ b_r x_r + Σ c_r L_r ≥ n of :mod:`placement.evaluation.wait_rows` becomes
 
-        Σ_{r ≠ ℓ} a_r v_r + Σ_{r ≠ ℓ} b_r x_r  ≥  (n − a_ℓ − b_ℓ) E_ℓi − N (1 − E_ℓi):
+        Σ_{r ≠ ℓ} (a_r v_r + b_r x_r + c_r L_r)  ≥  (n − a_ℓ − b_ℓ − c_ℓ) E_ℓi − N (1 − E_ℓi):
 
     the leader's own part is set aside, as in `NESTED`, and N is what the negative coefficients can
     come to. The last radius holds whenever ℓ leads: no configuration waits longer.
@@ -288,6 +290,7 @@ def _answered(variables: ProgramVariables, row: RoleRow, leader: int, ended: Any
     for given, role, most in (
         (row.voters, variables.v, rules.voters),
         (row.replicas, variables.x, rules.replicas_max),
+        (row.holders, variables.L, rules.lease_holders),
     ):
         need -= given.get(leader, 0)
         others = {site: factor for site, factor in given.items() if site != leader}

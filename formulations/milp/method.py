@@ -174,7 +174,7 @@ METHOD = Method(
     summary="one mixed-integer program for everything, in Pyomo, solved by HiGHS",
     exact=True,
     refuses=lambda problem: no_rows(problem.demand),
-    objectives=("mean", "contingency", "waits", "witnesses"),
+    objectives=("mean", "contingency", "waits", "witnesses", "lease holders"),
     cost_parts=("near reads", "votes"),
     settings={
         "recipe": Setting(

@@ -65,10 +65,11 @@ class PlacementProgram:
         value = {id(var): float(x[j]) for j, var in enumerate(program.columns)}
         chosen = [
             [site for site, var in container.items() if value[id(var)] > 0.5]
-            for container in (self.variables.x, self.variables.v)
+            for container in (self.variables.x, self.variables.v, self.variables.L)
         ]
         y = {site: value[id(var)] for site, var in self.variables.y.items()}
-        return Configuration.of(max(y, key=lambda site: y[site]), chosen[1], chosen[0])
+        leader = max(y, key=lambda site: y[site])
+        return Configuration.of(leader, chosen[1], chosen[0], chosen[2])
 
     def forbid(self, configuration: Configuration) -> None:
         """Cut off the leader with any superset of the replicas: y_ℓ + Σ_{r ∈ R} x_r ≤ |R|.
@@ -104,7 +105,8 @@ def mass_of(terms: ProgramData, rows: Rows) -> float:
     domains = sum(len(group.names) for group in rules.groups)
     flows = len(terms.clients) + len(terms.classes)
     roles = 2 * rules.replicas_max + 2 * rules.voters + 1 + (rules.quorum + 1) * scenarios
-    return float(served + flows + radii + domains + roles + rules.witnesses)
+    beside = rules.witnesses + rules.lease_holders
+    return float(served + flows + radii + domains + roles + beside)
 
 
 def add_rows(model: Any, variables: ProgramVariables, step: Step = no_step) -> None:

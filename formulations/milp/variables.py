@@ -6,8 +6,9 @@ name        index                        meaning
 x           site                         holds a replica (binary)
 v           site                         votes (binary)
 h           site                         is a witness: votes without a replica (binary)
+L           site                         holds a lease (binary)
 y           site                         leads (binary)
-z           client i, site               serves client i (of ProgramData.clients), in [0, 1]
+z           client i, site               serves row i of ProgramData.clients, in [0, 1]
 Z           client i, site               client i is served from here or closer, in [0, 1]
 F           class, site, leader          share of the class' forwarded operations, in [0, 1]
 f           client i, site, leader       client i is served here and ℓ leads, in [0, 1]
@@ -94,6 +95,7 @@ class ProgramVariables:
     x: Any
     v: Any
     h: Any
+    L: Any
     y: Any
     z: Any
     Z: Any
@@ -116,6 +118,10 @@ class ProgramVariables:
         position = serving.index(site)
         here = self._cumulative(client, position)
         return here.minus(self._cumulative(client, position - 1))
+
+    def opens(self, client: int, site: int) -> Any:
+        """Return the variable that says whether a site may serve client i: x, or L."""
+        return (self.L if self.terms.clients[client].leased else self.x)[site]
 
     def within(self, client: int, site: int) -> Affine:
         """Σ_{s ⪯_c r} z_cs: the share of client i served from `site` or closer."""
@@ -173,6 +179,7 @@ def declare(model: Any, terms: ProgramData, rows: Rows) -> ProgramVariables:
         x=add("x", terms.holders, pyo.Binary, pinned(rules.must_hold)),
         v=add("v", terms.voters, pyo.Binary, pinned(rules.must_vote)),
         h=add("h", terms.witnesses, pyo.Binary),
+        L=add("L", np.nonzero(rules.may_lease)[0].tolist(), pyo.Binary),
         y=add("y", leaders, pyo.Binary),
         z=add("z", [(i, r) for i, row in clients for r in row.serving if not chain], unit),
         Z=add("Z", [(i, r) for i, row in clients for r in row.serving[:-1] if chain], unit),
@@ -269,12 +276,16 @@ def assign(variables: ProgramVariables, configuration: Configuration) -> None:
         (variables.x, replicas),
         (variables.v, voters),
         (variables.h, configuration.witnesses),
+        (variables.L, configuration.lease_holders),
         (variables.y, (leader,)),
     ):
         for site in container:
             container[site].set_value(int(site in chosen))
     near = nearest(demand.client_rtt, replicas)
-    server = [int(near[row.scenario, row.client]) for row in terms.clients]
+    leased = nearest(demand.client_rtt, configuration.lease_holders or replicas)
+    server = [
+        int((leased if row.leased else near)[row.scenario, row.client]) for row in terms.clients
+    ]
     for i, r in variables.z:
         variables.z[i, r].set_value(int(r == server[i]))
     for i, r in variables.Z:
@@ -330,11 +341,13 @@ def _ends(
     """Return how long each wait beside the rounds of votes lasts, by (wait, scenario)."""
     demand, rules = variables.terms.demand, variables.terms.problem.rules
     leader = np.array([configuration.leader], dtype=np.intp)
+    leased = configuration.lease_holders
+    holders = np.array([leased]) if leased else None
     lasts = {}
     for j, k in {key[:2] for key in variables.terms.led}:
         world = (demand.waits[j], demand.client_rtt[k], demand.site_rtt[k])
         voters, replicas = np.array([configuration.voters]), np.array([configuration.replicas])
         near = leader[np.newaxis]  # no part of a leader's wait
-        long = wait_latency(*world, leader, voters, replicas, near, rules.quorum)
+        long = wait_latency(*world, leader, voters, replicas, near, rules.quorum, holders)
         lasts[j, k] = float(long[0, 0])
     return lasts

@@ -1,10 +1,13 @@
-"""Part ``exact.waits`` of the method ``exact``: operations with waits or constants, and witnesses.
+"""Part ``exact.waits`` of ``exact``: operations with waits or constants, witnesses, lease holders.
 
 Waits of a leader go into the engine by their cases (:mod:`placement.evaluation.wait_cases`), a
-constant with the direct demand, and witnesses as floors of the waits
-(:mod:`placement.evaluation.wait_floors`). Another method proves what the engine cannot take:
+constant with the direct demand, witnesses as floors of the waits
+(:mod:`placement.evaluation.wait_floors`), and lease holders as a second copy of every site
+(:mod:`placement.feasibility.lease_copies`). Another method proves what the engine cannot take:
 
 - waits of the nearest replica and of clients, and rules for voters where not all replicas vote;
+- lease holders where two copies of every site do not stand for the question: ``exhaustive`` where
+  that is quick, else ``milp``;
 - witnesses beside rules for voters, pinned voters, a budget or other waits: ``exhaustive`` where
   that is quick, else ``milp``;
 - witnesses with a price: ``exhaustive`` alone.
@@ -13,20 +16,26 @@ constant with the direct demand, and witnesses as floors of the waits
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from formulations.exact.enumeration_claim import certified_or_named
 from formulations.exact.kernel import compiled_available
 from formulations.exact.method import Session
 from formulations.exact.reduced_problem import ReducedProblem
+from placement.evaluation.objective import score_of
+from placement.feasibility.lease_copies import lease_copies
 from placement.methods import Options, load_method, refusal, run
+from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
+from placement.proof.certificate_check import LEASES as FORMAT
 from placement.proof.enumeration_check import steps_of_enumeration
 
 __all__ = ["solve"]
 
 _MOST_STEPS = 300_000_000
-"""Steps of an enumeration of witnesses that takes about a second."""
+"""Steps of an enumeration of witnesses or lease holders that takes about a second."""
 
 
 def solve(problem: Problem, options: Options) -> Plan:
@@ -36,6 +45,10 @@ def solve(problem: Problem, options: Options) -> Plan:
     again takes seconds, a plan of another method gets the certificate that asks for this, or it
     says that it has none.
     """
+    if problem.rules.lease_holders:
+        found = _by_copies(problem, options)
+        if found is not None:
+            return found
     compiled = compiled_available() and options.settings["kernel"] != "numpy"
     witnesses = problem.rules.witnesses > 0
     priced = "witnesses" in problem.cost_parts
@@ -44,7 +57,8 @@ def solve(problem: Problem, options: Options) -> Plan:
         return Session()(problem, options)
     sets = load_method("sets")
     method = sets if refusal(sets, problem) is None else load_method("exhaustive")
-    if witnesses and not priced and steps_of_enumeration(problem) > _MOST_STEPS:
+    chosen = (witnesses and not priced) or problem.rules.lease_holders > 0
+    if chosen and steps_of_enumeration(problem) > _MOST_STEPS:
         method = load_method("milp")
     plan = run(method, problem, dataclasses.replace(options, settings={}))
     plan = plan.replace(method="exact", notes=(*plan.notes, f"solved by {method.name!r}"))
@@ -52,3 +66,51 @@ def solve(problem: Problem, options: Options) -> Plan:
         why = ": it would be too large" if method is sets else ""
         return certified_or_named(plan, repr(method.name), why)
     return certified_or_named(plan.replace(certificate=None), repr(method.name), wanted=False)
+
+
+def _by_copies(problem: Problem, options: Options) -> Plan | None:
+    """Let the engine answer a question with lease holders on two copies of every site.
+
+    None where the copies do not stand for the question, or the engine does not take them.
+    """
+    if not compiled_available() or options.settings["kernel"] == "numpy":
+        return None
+    copies = lease_copies(problem)
+    if copies is None:
+        return None
+    other = copies.problem
+    if ReducedProblem.refuses(other.demand, other.rules) is not None:
+        return None
+    start = None if options.start is None else copies.copied(options.start)
+    asked = dataclasses.replace(options, start=start, warm_start=None)
+    plan = Session()(other, asked)
+    found = None if plan.configuration is None else copies.original(plan.configuration)
+    document: Callable[[], Mapping[str, object]] | None = None
+    if plan.certified and found is not None:
+        document = partial(_of_copies, problem, plan, found)
+    answer = Plan.of(
+        problem,
+        found,
+        method=plan.method,
+        bound=plan.bound,
+        termination=plan.termination,
+        reasons=plan.reasons,
+        notes=plan.notes,
+        stats=plan.stats,
+        certificate=document,
+    )
+    return certified_or_named(answer, "'exact'", wanted=bool(options.settings["certificate"]))
+
+
+def _of_copies(problem: Problem, plan: Plan, found: Configuration) -> dict[str, object]:
+    """Return the certificate of a plan for the copies as one of the question they stand for."""
+    return {
+        "format": FORMAT,
+        "bound": plan.bound,
+        "score": score_of(problem, found),
+        "leader": found.leader,
+        "voters": list(found.voters),
+        "replicas": list(found.replicas),
+        "lease_holders": list(found.lease_holders),
+        "copies": plan.certificate,
+    }

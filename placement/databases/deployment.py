@@ -261,6 +261,13 @@ def deployment_of_plan(plan: Plan) -> Deployment:
             value=list(plan.witnesses),
             expected="a plan without witnesses",
         )
+    if plan.lease_holders:
+        raise InputError(
+            "a deployment does not say who holds a lease",
+            field="lease_holders",
+            value=list(plan.lease_holders),
+            expected="a plan without lease holders",
+        )
     if plan.problem.vote_layout is not None:
         raise InputError(
             "a deployment gives each voter one vote",

@@ -113,6 +113,7 @@ def _means(
         configuration.voters,
         configuration.replicas,
         quorum_size(problem, configuration),
+        configuration.lease_holders or None,
     )
     issued = demand.counts.sum(axis=axes)
     if demand.waits:  # a wait that nobody has may be endless
@@ -157,9 +158,10 @@ def by_operation(problem: Problem, configuration: Configuration) -> tuple[Operat
 def by_leader(problem: Problem, configuration: Configuration) -> tuple[LeaderValue, ...]:
     """Every voter that may lead, as leader, best first (Sharov et al., Figure 2).
 
-    Replicas and voters stay as they are; `overhead` is in percent of the best of them.
+    Replicas, voters and lease holders stay as they are; `overhead` is in percent of the best.
     """
-    held = set(configuration.replicas)  # a witness cannot lead
+    # a witness cannot lead, nor a replica without a lease
+    held = set(configuration.lease_holders or configuration.replicas)
     candidates = {s for s in configuration.voters if problem.rules.may_lead[s] and s in held}
     order = sorted(candidates | {configuration.leader})
     scores = np.array(

@@ -238,11 +238,11 @@ class MeanLatency:
     ) -> npt.NDArray[np.float64]:
         """Values of many configurations: those of one size at once; O(n·C·|R|), but few calls."""
         values = np.zeros(len(configurations))
-        rows: dict[tuple[int, int, int], list[int]] = {}
+        rows: dict[tuple[int, int, int, int], list[int]] = {}
         for row, one in enumerate(configurations):
-            kind = (len(one.replicas), len(one.voters), quorum_size(problem, one))
-            rows.setdefault(kind, []).append(row)
-        for (_, _, quorum), some in rows.items():
+            sizes = (len(one.replicas), len(one.voters), len(one.lease_holders))
+            rows.setdefault((quorum_size(problem, one), *sizes), []).append(row)
+        for (quorum, _, _, leases), some in rows.items():
             alike = [configurations[row] for row in some]
             values[some] = score_many(
                 problem.demand,
@@ -250,6 +250,7 @@ class MeanLatency:
                 [one.voters for one in alike],
                 [one.replicas for one in alike],
                 quorum,
+                [one.lease_holders for one in alike] if leases else None,
             )
         if problem.rules.cost_weight:
             costs = [configuration_cost(problem.instance, one) for one in configurations]
@@ -405,4 +406,5 @@ def score_of(problem: Problem, configuration: Configuration) -> float:
         configuration.voters,
         configuration.replicas,
         quorum_size(problem, configuration),
+        configuration.lease_holders or None,
     )

@@ -16,7 +16,7 @@ from placement.evaluation.wait_latency import needed
 from placement.model.configuration import Configuration
 from placement.model.demand import Demand
 from placement.model.wait_terms import WaitTerm
-from placement.model.waits import Clause, Wait
+from placement.model.waits import Clause, Wait, WaitRole
 
 if TYPE_CHECKING:
     from placement.problem import Problem
@@ -33,7 +33,7 @@ class OperationParts:
     operation
         Its name.
     to_nearest
-        Trips from the client to its nearest replica.
+        Trips from the client to its nearest replica, or to its nearest lease holder.
     to_leader
         Trips from there, and from the client, to the leader.
     waiting
@@ -84,17 +84,20 @@ def by_part(problem: Problem, configuration: Configuration) -> tuple[OperationPa
     demand, quorum = problem.demand, quorum_size(problem, configuration)
     asked = (configuration.leader, configuration.voters, configuration.replicas, quorum)
     near, relay, direct, votes = score_terms(demand, *asked)
-    waits = wait_latencies(demand, *asked)
+    waits = wait_latencies(demand, *asked, configuration.lease_holders or None)
     found = []
     for row, operation in enumerate(problem.instance.operations):
         alpha, beta, gamma, delta = demand.coefficients[row]
         waiting = np.broadcast_to(delta * votes[:, np.newaxis], near.shape).copy()
+        reading = alpha * near
         for j, latency in enumerate(waits):
-            if demand.times[row, j]:
+            if demand.times[row, j] and demand.waits[j].to_lease_holder:
+                reading += demand.times[row, j] * latency
+            elif demand.times[row, j]:
                 waiting += demand.times[row, j] * latency
         constant = float(demand.constants[row]) if demand.constants.size else 0.0
         count = demand.counts[:, :, row]
-        parts = (alpha * near, beta * relay + gamma * direct, waiting)
+        parts = (reading, beta * relay + gamma * direct, waiting)
         nearest_ms, leader_ms, waiting_ms = (_mean(part, count) for part in parts)
         found.append(
             OperationParts(
@@ -123,8 +126,9 @@ def by_wait(problem: Problem, configuration: Configuration) -> tuple[WaitLatency
     """
     demand, quorum = problem.demand, quorum_size(problem, configuration)
     asked = (configuration.leader, configuration.voters, configuration.replicas, quorum)
-    latencies = wait_latencies(demand, *asked)
-    fewer = wait_latencies(_one_fewer(demand, configuration, quorum), *asked)
+    holders = configuration.lease_holders or None
+    latencies = wait_latencies(demand, *asked, holders)
+    fewer = wait_latencies(_one_fewer(demand, configuration, quorum), *asked, holders)
     last = [_last(demand, term, configuration, quorum) for term in demand.waits]
     found = []
     for row, operation in enumerate(problem.instance.operations):
@@ -159,7 +163,7 @@ def _one_fewer(demand: Demand, configuration: Configuration, quorum: int) -> Dem
     def fewer(clause: Clause) -> Clause:
         if clause.scope and not isinstance(clause.need, int):
             return clause
-        members = configuration.voters if clause.role == "voters" else configuration.replicas
+        members = _members(configuration, clause.role)
         size = np.array(len(members))
         need = int(needed(clause, len(members), quorum, size))
         return dataclasses.replace(clause, need=max(1, need - 1))
@@ -171,6 +175,14 @@ def _one_fewer(demand: Demand, configuration: Configuration, quorum: int) -> Dem
     return dataclasses.replace(demand, waits=terms)
 
 
+def _members(configuration: Configuration, role: WaitRole) -> tuple[int, ...]:
+    """Return the sites of a role; without lease holders of its own every replica is one."""
+    if role == "voters":
+        return configuration.voters
+    leased = configuration.lease_holders if role == "lease holders" else ()
+    return leased or configuration.replicas
+
+
 def _last(demand: Demand, term: WaitTerm, configuration: Configuration, quorum: int) -> np.ndarray:
     """Return the member that answers last for every scenario and client, (scenarios, clients)."""
     latency = wait_latencies(
@@ -179,8 +191,12 @@ def _last(demand: Demand, term: WaitTerm, configuration: Configuration, quorum: 
         configuration.voters,
         configuration.replicas,
         quorum,
+        configuration.lease_holders or None,
     )[0]
-    members = np.array(sorted({*configuration.voters, *configuration.replicas}), dtype=np.intp)
+    asked = {*configuration.voters, *configuration.replicas}
+    if any(clause.role == "lease holders" for clause in term.clauses):
+        asked = {site for one in term.clauses for site in _members(configuration, one.role)}
+    members = np.array(sorted(asked), dtype=np.intp)
     rows = []
     for k, (rtt, between) in enumerate(zip(demand.client_rtt, demand.site_rtt, strict=True)):
         if term.origin == "client":

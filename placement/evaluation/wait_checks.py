@@ -6,9 +6,10 @@ import itertools
 from typing import TYPE_CHECKING
 
 from placement.errors import InputError, UnsupportedError
-from placement.model.constraints import majority
+from placement.model.constraints import Rules, majority
 from placement.model.protocols import Protocol
 from placement.model.rules import layout_votes
+from placement.model.wait_terms import TO_LEASE_HOLDER, WaitTerm
 from placement.model.waits import Clause, Wait
 
 if TYPE_CHECKING:
@@ -97,9 +98,7 @@ def check_waits(problem: Problem) -> None:
         for clause in term.clauses:
             _check_need(problem, clause)
         _check_parts(problem, term.clauses)
-        if term.origin != "leader" and not (
-            rules.replicas_min == rules.replicas_max == rules.voters
-        ):
+        if not _asks_all(term) and not (rules.replicas_min == rules.replicas_max == rules.voters):
             raise InputError(
                 f"every replica votes where the {_ORIGINS[term.origin]} waits ({term.wait.asked})",
                 field="voters",
@@ -117,6 +116,11 @@ def check_waits(problem: Problem) -> None:
                 )
 
 
+def _asks_all(term: WaitTerm) -> bool:
+    """Return whether a wait is one of the leader, or a trip to the nearest lease holder."""
+    return term.origin == "leader" or term.to_lease_holder
+
+
 def _check_witnesses(problem: Problem) -> None:
     """Refuse witnesses where every voter holds a replica, or where losses or moves are weighed."""
     for field, odd, expected in (
@@ -131,7 +135,7 @@ def _check_witnesses(problem: Problem) -> None:
                 "witnesses are not taken here", field=field, value=value, expected=expected
             )
     for term in problem.demand.waits:
-        if term.origin != "leader":
+        if not _asks_all(term):
             raise InputError(
                 f"every replica votes where the {_ORIGINS[term.origin]} waits ({term.wait.asked}), "
                 "and a witness is no replica",
@@ -164,8 +168,8 @@ def _check_layout(problem: Problem) -> None:
         waits = [Wait(str(wait)) for one in problem.instance.operations for wait in one.waits]
     for wait in waits:
         for clause in wait.clauses:
-            of_all = clause.role == "replicas" or clause.need == "quorum"
-            if wait.origin != "leader" or not of_all:
+            counted = clause.role != "voters" or clause.need == "quorum"
+            if wait != TO_LEASE_HOLDER and (wait.origin != "leader" or not counted):
                 raise InputError(
                     "a vote layout says which votes a quorum of the leader has, and no more",
                     field="vote_layout",
@@ -185,7 +189,18 @@ def _who(problem: Problem) -> str:
 def _check_need(problem: Problem, clause: Clause) -> None:
     """Refuse a clause that asks for more members than its role has."""
     rules = problem.rules
-    size = rules.voters if clause.role == "voters" else rules.replicas_min
+    if clause.role == "lease holders" and not rules.lease_holders:
+        raise InputError(
+            "nobody says who the lease holders are",
+            field="waits",
+            value=str(clause),
+            expected="the protocol leases:holders=… with a number, or 'of replicas'",
+        )
+    size = {
+        "voters": rules.voters,
+        "replicas": rules.replicas_min,
+        "lease holders": rules.lease_holders,
+    }[clause.role]
     if isinstance(clause.need, int) and clause.need > size:
         raise InputError(
             f"more answers than {clause.role}",
@@ -202,7 +217,7 @@ def _check_parts(problem: Problem, clauses: tuple[Clause, ...]) -> None:
         apart = first.role == second.role and first.level == second.level
         if not apart or {first.scope, second.scope} != {"inside", "outside"}:
             continue
-        size = rules.voters if first.role == "voters" else rules.replicas_max
+        size = _size(rules, first, rules.replicas_max)
         # whoever asks inside its own domain is a member there: a majority is one at least
         asked = sum(one.need if isinstance(one.need, int) else 1 for one in (first, second))
         if asked > size and "all" not in (first.need, second.need):
@@ -302,11 +317,14 @@ def _idle_clauses(problem: Problem, wait: Wait) -> list[str]:
 def _implies(problem: Problem, met: Clause, clause: Clause) -> bool:
     """Return whether a clause is met whenever `met` is, in every configuration of the question."""
     rules = problem.rules
+    if "lease holders" in (met.role, clause.role) and met.role != clause.role:
+        # replicas hold the leases; nothing else is known of the two roles
+        return met == Clause("all", "replicas") and clause.role == "lease holders"
     same_part = (clause.scope, clause.level) == (met.scope, met.level)
     all_vote = rules.voters == rules.replicas_min == rules.replicas_max and not rules.witnesses
     at_most = _number(problem, clause, rules.replicas_max)
     at_least = _number(problem, met, rules.replicas_min)
-    members = rules.voters if met.role == "voters" else rules.replicas_max
+    members = _size(rules, met, rules.replicas_max)
     everybody = met.need == "all" or (not met.scope and at_least == members)
     if everybody and (same_part or not met.scope):
         return clause.role in (met.role, "voters") or all_vote
@@ -316,11 +334,18 @@ def _implies(problem: Problem, met: Clause, clause: Clause) -> bool:
     return within and at_most is not None and at_least is not None and at_most <= at_least
 
 
+def _size(rules: Rules, clause: Clause, replicas: int) -> int:
+    """Return the number of members of a clause's role, where there are so many replicas."""
+    if clause.role == "lease holders":
+        return rules.lease_holders
+    return rules.voters if clause.role == "voters" else replicas
+
+
 def _number(problem: Problem, clause: Clause, replicas: int) -> int | None:
     """Return how many answers a clause needs; None where the configuration decides it."""
     if isinstance(clause.need, int):
         return clause.need
-    size = problem.rules.voters if clause.role == "voters" else replicas
+    size = _size(problem.rules, clause, replicas)
     if clause.need == "quorum":
         return problem.rules.quorum
     if clause.need == "majority":

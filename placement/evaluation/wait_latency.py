@@ -57,6 +57,7 @@ def wait_latency(
     replicas: IntArray,
     near: IntArray,
     quorum: int,
+    holders: IntArray | None = None,
 ) -> FloatArray:
     """Return how long one wait lasts in many configurations, ms.
 
@@ -72,6 +73,8 @@ def wait_latency(
         Every client's nearest replica, shape (n, clients).
     quorum
         m of the problem.
+    holders
+        Lease holders, site indices, shape (n, p); None: every replica is one.
 
     Returns
     -------
@@ -85,6 +88,8 @@ def wait_latency(
     latest = np.zeros((len(leaders), 1))
     for clause, labels in zip(term.clauses, term.labels, strict=True):
         members = voters if clause.role == "voters" else replicas
+        if clause.role == "lease holders" and holders is not None:
+            members = holders
         if term.origin == "client":
             answers = client_rtt.T[members].transpose(0, 2, 1)  # (n, clients, members)
         else:
@@ -125,6 +130,7 @@ def waits_score(
     replicas: IntArray,
     near: IntArray,
     quorum: int,
+    holders: IntArray | None = None,
 ) -> FloatArray:
     """Return what all waits add to the scores of many configurations in one scenario, (n,).
 
@@ -144,6 +150,7 @@ def waits_score(
             replicas,
             near,
             quorum,
+            holders,
         )
         if term.origin == "leader":
             total += latency[:, 0] * weight.sum()

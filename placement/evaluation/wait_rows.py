@@ -2,18 +2,18 @@
 
 Under a leader ℓ every clause asks, within a radius t, for
 
-    Σ_r a_r · v_r  +  Σ_r b_r · x_r  >=  least,
+    Σ_r a_r · v_r  +  Σ_r b_r · x_r  +  Σ_r c_r · L_r  >=  least,
 
-where v_r says that site r votes and x_r that it holds a replica. "k of voters" counts the voters in
-the ball of radius t; "all of" a role has −1 at each member beyond the radius; a majority of a group
-whose size the plan decides counts members in the ball twice, and takes every member off once. What
-holds within a radius holds within every longer one.
+where v_r says that site r votes, x_r that it holds a replica and L_r that it holds a lease. "k of
+voters" counts the voters in the ball of radius t; "all of" a role has −1 at each member beyond the
+radius; a majority of a group whose size the plan decides counts members in the ball twice, and
+takes every member off once. What holds within a radius holds within every longer one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -29,7 +29,7 @@ __all__ = ["LeaderWait", "RoleRow", "leader_waits", "least_wait", "no_rows"]
 
 @dataclass(frozen=True)
 class RoleRow:
-    """A linear inequality over the roles: Σ a_r v_r + Σ b_r x_r >= least.
+    """A linear inequality over the roles: Σ a_r v_r + Σ b_r x_r + Σ c_r L_r >= least.
 
     Attributes
     ----------
@@ -37,11 +37,14 @@ class RoleRow:
         a and b by site, without those that are 0.
     least
         The right-hand side.
+    holders
+        c by site, without those that are 0.
     """
 
     voters: dict[int, int]
     replicas: dict[int, int]
     least: int
+    holders: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +67,12 @@ class LeaderWait:
 
 
 def no_rows(demand: Demand) -> str | None:
-    """Return why the waits of a demand are not linear in the roles under a leader, or None."""
+    """Return why the waits of a demand are not linear in the roles under a leader, or None.
+
+    Trips to the nearest lease holder are no waits here: a client is served as by replicas.
+    """
     for term in demand.waits:
-        if term.origin != "leader":
+        if term.origin != "leader" and not term.to_lease_holder:
             who = "the nearest replica waits" if term.origin == "near" else "the client waits"
             return f"{who} ({term.wait.asked}): use 'exact', 'sets' or 'exhaustive'"
     return None
@@ -89,6 +95,7 @@ def leader_waits(demand: Demand, rules: Rules, leader: int) -> dict[tuple[int, i
     return {
         (j, k): _leader_wait(term, demand.site_rtt[k, leader], rules, leader, float(rounds))
         for j, term in enumerate(demand.waits)
+        if term.origin == "leader"
         for k, rounds in enumerate(term.weight.sum(axis=1).tolist())
         if rounds > 0
     }
@@ -114,7 +121,7 @@ def _leader_wait(
 
 def _may_hold(row: RoleRow) -> bool:
     """Return whether some roles, rules aside, meet a row."""
-    coefficients = (*row.voters.values(), *row.replicas.values())
+    coefficients = (*row.voters.values(), *row.replicas.values(), *row.holders.values())
     return sum(c for c in coefficients if c > 0) >= row.least
 
 
@@ -129,6 +136,8 @@ def _clause_row(
     """Return what one clause asks for within a radius."""
     of_voters = clause.role == "voters"
     able = rules.able_voters if of_voters else rules.may_hold
+    if clause.role == "lease holders":
+        able = rules.may_lease
     part = able.copy()
     if labels is not None:
         same = labels == labels[leader]
@@ -144,6 +153,8 @@ def _clause_row(
         count = needed(clause, rules.voters, rules.quorum, np.array(0))
         coefficient, least = ball.astype(np.intp), int(count)
     given = {site: int(coefficient[site]) for site in np.nonzero(coefficient)[0].tolist()}
+    if clause.role == "lease holders":
+        return RoleRow({}, {}, least, given)
     return RoleRow(given, {}, least) if of_voters else RoleRow({}, given, least)
 
 

@@ -159,6 +159,7 @@ def _replicas(plan: Plan) -> str:
         member = members.get(name)
         role = "leader" if name == plan.leader else "voter" if member else "replica"
         role = "witness" if name in plan.witnesses else role
+        role += ", lease" if name in plan.lease_holders else ""
         rows.append([name, role, None if member is None else member.rtt])
     return data_table(
         "Replicas",

@@ -240,7 +240,8 @@ def _only(plan: Plan, other: Plan) -> list[int]:
     def role(of: Plan, site: str) -> str:
         if site not in of.replicas:
             return "witness" if site in of.witnesses else ""
-        return "leader" if site == of.leader else "voter" if site in of.voters else "replica"
+        voter = "leader" if site == of.leader else "voter" if site in of.voters else "replica"
+        return f"{voter}, lease" if site in of.lease_holders else voter
 
     sites = plan.problem.instance.sites
     held = (*plan.replicas, *plan.witnesses)

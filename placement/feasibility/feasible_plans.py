@@ -10,6 +10,7 @@ from placement.checks import BoolArray
 from placement.errors import LimitError
 from placement.evaluation.cost_model import configuration_cost
 from placement.evaluation.voter_choice import best_voters
+from placement.feasibility.holder_choice import with_holders
 from placement.model.configuration import Configuration
 from placement.model.constraints import GroupRule, Rules
 from placement.model.instance import Instance
@@ -101,7 +102,7 @@ def complete_configuration(
                     continue
                 second = voters if best is None or not rules.witnesses else best
                 for chosen in (voters if best is None else best, second):
-                    found = Configuration.of(leader, chosen, replicas)
+                    found = with_holders(problem, Configuration.of(leader, chosen, replicas))
                     if not _over_budget(problem, found):
                         return found
         failed.add(signature)
@@ -195,6 +196,7 @@ def violations(problem: Problem, configuration: Configuration) -> tuple[str, ...
     if len(voters) != rules.voters:
         broken.append(f"{len(voters)} voters instead of {rules.voters}")
     holding = voters if not rules.witnesses else tuple(s for s in voters if s not in witnesses)
+    broken += _lease_violations(problem, configuration)
     for role, chosen, allowed, needed in (
         ("replica", replicas, rules.may_hold, rules.must_hold),
         ("vote", holding, rules.may_vote, rules.must_vote),
@@ -212,6 +214,25 @@ def violations(problem: Problem, configuration: Configuration) -> tuple[str, ...
     if not broken:
         broken.extend(problem.objective.violations(problem, configuration))
     return tuple(broken)
+
+
+def _lease_violations(problem: Problem, configuration: Configuration) -> list[str]:
+    """Return what is wrong with the lease holders of a configuration, in words."""
+    rules, sites = problem.rules, problem.instance.sites
+    leased = configuration.lease_holders
+    broken = []
+    if len(leased) != rules.lease_holders:
+        broken.append(f"{len(leased)} lease holders instead of {rules.lease_holders}")
+    if len(set(leased)) != len(leased):
+        broken.append("a lease holder is listed twice")
+    held = configuration.replicas
+    broken += [f"the lease holder {sites[s]} is not a replica" for s in leased if s not in held]
+    if leased and configuration.leader not in leased:
+        broken.append(f"the leader {sites[configuration.leader]} holds no lease")
+    if rules.voters_hold_leases:
+        missing = [s for s in leased if s in held and s not in configuration.voters]
+        broken += [f"the lease holder {sites[s]} does not vote" for s in missing]
+    return broken
 
 
 def reasons_infeasible(problem: Problem) -> tuple[str, ...]:

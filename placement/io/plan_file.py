@@ -216,6 +216,7 @@ def _decision(plan: Plan) -> dict[str, object]:
         "voters": list(plan.voters),
         "replicas": list(plan.replicas),
         **({"witnesses": list(plan.witnesses)} if plan.witnesses else {}),
+        **({"lease_holders": list(plan.lease_holders)} if plan.lease_holders else {}),
         # Plan.voters is in order of answer; the order the method gave is kept for exactness.
         "voters_as_found": None
         if configuration is None
@@ -456,6 +457,7 @@ def _configuration(document: Document, instance: Instance) -> Configuration | No
         else min(voters),
         voters,
         instance.site_indices(document.names("replicas"), "replicas").tolist(),
+        instance.site_indices(document.names("lease_holders", ()), "lease_holders").tolist(),
     )
 
 

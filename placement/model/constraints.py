@@ -281,6 +281,11 @@ class Rules:
     may_witness, must_witness
         Sites that may / must vote without a replica, boolean, shape (sites,); None: no site.
         No site of them must hold a replica.
+    lease_holders
+        p, the number of lease holders, the leader included; 0: the question has no such role, or
+        every replica is one.
+    voters_hold_leases
+        Whether the lease holders are the voters with a replica.
     """
 
     replicas_min: int
@@ -298,6 +303,8 @@ class Rules:
     witnesses: int = 0
     may_witness: BoolArray | None = None
     must_witness: BoolArray | None = None
+    lease_holders: int = 0
+    voters_hold_leases: bool = False
 
     @property
     def data_voters(self) -> int:
@@ -308,6 +315,13 @@ class Rules:
     def able_voters(self) -> BoolArray:
         """Return the sites that may vote, with a replica or as a witness, shape (sites,)."""
         return self.may_vote if self.may_witness is None else self.may_vote | self.may_witness
+
+    @property
+    def may_lease(self) -> BoolArray:
+        """Return the sites that may hold a lease, shape (sites,); none without the role."""
+        if not self.lease_holders:
+            return np.zeros_like(self.may_hold)
+        return self.may_vote if self.voters_hold_leases else self.may_hold
 
     def witness_sites(self, replicas: Sequence[int] | IntArray) -> IntArray:
         """Return the sites beside some replicas that may vote as witnesses, ascending."""
@@ -370,8 +384,9 @@ class Rules:
             and self.must_vote is other.must_vote
             and self.may_lead is other.may_lead
             and self.groups is other.groups
-            and (self.voters, self.quorum, self.witnesses)
-            == (other.voters, other.quorum, other.witnesses)
+            and (self.voters, self.quorum, self.witnesses, self.lease_holders)
+            == (other.voters, other.quorum, other.witnesses, other.lease_holders)
+            and self.voters_hold_leases == other.voters_hold_leases
             and self.may_witness is other.may_witness
             and (self.budget, self.cost_weight) == (other.budget, other.cost_weight)
         )

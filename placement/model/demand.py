@@ -87,12 +87,21 @@ class Demand:
         return float((self.counts @ self.constants).sum()) if self.constants.any() else 0.0
 
     @property
+    def lease_reads(self) -> FloatArray:
+        """Return the weighted trips to the nearest lease holder, shape (scenarios, clients)."""
+        found = np.zeros(self.counts.shape[:2])
+        for term in self.waits:
+            if term.to_lease_holder:
+                found += term.weight
+        return found
+
+    @property
     def leaderless(self) -> bool:
         """Return whether operations wait for somebody, and none of them needs a leader."""
         return (
             bool(self.waits)
             and not self.coefficients[:, 1:].any()
-            and all(term.origin != "leader" for term in self.waits)
+            and all(term.origin != "leader" and not term.of_holders for term in self.waits)
         )
 
 

@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from placement.checks import number, text, whole
 from placement.errors import InputError
+from placement.model.wait_terms import TO_LEASE_HOLDER
 
 __all__ = ["FAMILIES", "Parameter", "Path", "ProtocolFamily", "family_of"]
 
@@ -42,7 +43,8 @@ class Path:
 class Parameter:
     """A parameter: its default (None: it must be given, or is absent), meaning and range.
 
-    `kind` is "share" (0 to 1), "number" (>= 0), "whole" (>= 1) or "level" (a failure-domain level).
+    `kind` is "share" (0 to 1), "number" (>= 0), "whole" (>= 1), "level" (a failure-domain level) or
+    "holders" ("replicas", "voters" or a whole number >= 1).
     """
 
     default: float | str | None
@@ -52,16 +54,20 @@ class Parameter:
 
     def read(self, name: str, value: object) -> float | str:
         """Return a checked value; text of a command line is converted."""
-        if self.kind == "level":
+        if self.kind == "level" or (self.kind == "holders" and value in ("replicas", "voters")):
             return text(value, name)
         try:
             if isinstance(value, str):
                 value = float(value)
-            if self.kind == "whole":
+            if self.kind in ("whole", "holders"):
                 return float(whole(int(value) if value == int(value) else value, name, minimum=1))  # type: ignore[call-overload]  # refused there
             return number(value, name, maximum=1.0 if self.kind == "share" else 1e9)
         except (InputError, ValueError, TypeError, OverflowError):
-            ranges = {"share": "a number from 0 to 1", "whole": "a whole number >= 1"}
+            ranges = {
+                "share": "a number from 0 to 1",
+                "whole": "a whole number >= 1",
+                "holders": "'replicas', 'voters' or a whole number >= 1",
+            }
             raise InputError(
                 "bad parameter of a protocol",
                 field=name,
@@ -167,6 +173,7 @@ def _repeated(path: Path, times: float, *, whole: bool) -> Path:
 
 
 _NEAR, _RELAYED, _DIRECT = (1.0, 0.0, 0.0), (1.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+_NOWHERE = (0.0, 0.0, 0.0)
 _QUORUM = "leader: quorum of voters"
 
 
@@ -255,6 +262,16 @@ def _global_tables(p: Values, voters: int) -> dict[str, Path]:
     return {**paths, "multi_write": paths["write"]}
 
 
+def _leases(p: Values, voters: int) -> dict[str, Path]:
+    del voters
+    meets = _share(float(p["interference"]) / 2, _QUORUM)
+    if p["holders"] == "replicas":
+        strong, holders = Path(_NEAR, meets), "replicas"
+    else:
+        strong, holders = Path(_NOWHERE, (str(TO_LEASE_HOLDER), *meets)), "lease holders"
+    return _led(f"{_QUORUM} + all of {holders}", bounded=Path(_NEAR), strong=strong)
+
+
 def _tidb(p: Values, voters: int) -> dict[str, Path]:
     del voters
     follower = float(p["follower"])
@@ -320,13 +337,15 @@ _ALL = (
         {"epsilon": Parameter(0.0, "commit wait, ms", "number")},
     ),
     ProtocolFamily(
-        "leases", "every replica holds a lease: it reads alone, and every write waits for all",
-        "Hu and Arpaci-Dusseau: Bodega, arXiv 2509.07158",
-        lambda p, v: _led(
-            f"{_QUORUM} + all of replicas", bounded=Path(_NEAR),
-            strong=Path(_NEAR, _share(float(p["interference"]) / 2, _QUORUM)),
-        ),
-        {"interference": Parameter(0.0, "share of strong reads that meet a write under way")},
+        "leases", "replicas with a lease read alone, and every write waits for all of them",
+        "Hu and Arpaci-Dusseau: Bodega, arXiv 2509.07158", _leases,
+        {
+            "holders": Parameter(
+                "replicas", "who holds a lease: all replicas, the voters, or how many replicas",
+                "holders",
+            ),
+            "interference": Parameter(0.0, "share of strong reads that meet a write under way"),
+        },
         ("After the loss of a lease holder writes stop until its lease ends.",),
     ),
     ProtocolFamily(

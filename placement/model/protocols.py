@@ -135,6 +135,24 @@ class Protocol:
             )
         return int(float(given))
 
+    def lease_holders(self, voters: int) -> int | None:
+        """Return how many replicas hold a lease; None: all of them, or there are no leases.
+
+        Parameters
+        ----------
+        voters
+            Voters with a replica, all of which hold a lease where :attr:`voters_hold_leases`.
+        """
+        given = self.parameters.get("holders", "replicas")
+        if given == "replicas":
+            return None
+        return voters if given == "voters" else int(float(given))
+
+    @property
+    def voters_hold_leases(self) -> bool:
+        """Return whether the lease holders are the voters, and not chosen apart from them."""
+        return self.parameters.get("holders") == "voters"
+
     def rewritten(
         self, operations: Sequence[Operation], *, voters: int, quorum: int
     ) -> tuple[Operation, ...]:

@@ -203,6 +203,13 @@ def _witness_count(problem: Problem, voters: int, given: BoolArray | None) -> in
     return count
 
 
+def _lease_holders(problem: Problem, voters: int) -> int | None:
+    """Return how many replicas hold a lease; None where all do, or no protocol has leases."""
+    if not isinstance(problem.protocol, Protocol):
+        return None
+    return problem.protocol.lease_holders(voters)
+
+
 @dataclass(frozen=True, slots=True)
 class AllowedSites:
     """Roles that each site may and must take, as far as no number of replicas decides them.
@@ -217,6 +224,8 @@ class AllowedSites:
         |V| and m.
     witnesses, may_witness, must_witness
         As in :class:`Rules`; what `must_hold` adds later is still in `may_witness`.
+    lease_holders, voters_hold_leases
+        As in :class:`Rules`.
     pins
         Sites that are pinned: `must_hold` but for voters that have no choice.
     held, holders
@@ -234,6 +243,8 @@ class AllowedSites:
     witnesses: int
     may_witness: BoolArray | None
     must_witness: BoolArray | None
+    lease_holders: int
+    voters_hold_leases: bool
     pins: int
     held: int
     holders: int
@@ -336,6 +347,10 @@ def allowed_sites(problem: Problem) -> AllowedSites:
         witnesses=witnesses,
         may_witness=may_witness if witnesses else None,
         must_witness=given,
+        lease_holders=_lease_holders(problem, holding) or 0,
+        voters_hold_leases=(
+            isinstance(problem.protocol, Protocol) and problem.protocol.voters_hold_leases
+        ),
         pins=pins,
         held=_count(must_hold),
         holders=_count(may_hold),
@@ -395,7 +410,16 @@ def compile_rules(problem: Problem, known: AllowedSites, before: Rules | None = 
     if may_witness is not None:
         may_witness = may_witness & ~must_hold
         able = may_vote | may_witness
-    elif before is not None and before.may_hold is may_hold and before.may_vote is may_vote:
+    leases = known.lease_holders
+    if leases > least:
+        raise InputError(
+            "more lease holders than replicas",
+            field="protocol",
+            value=str(problem.protocol),
+            expected=f"holders <= {least}, or holders=replicas",
+        )
+    alike = before is not None and before.may_hold is may_hold and before.may_vote is may_vote
+    if before is not None and alike and may_witness is None:
         return before.with_size(least, most, must_hold, may_lead)
     return Rules(
         replicas_min=least,
@@ -413,6 +437,8 @@ def compile_rules(problem: Problem, known: AllowedSites, before: Rules | None = 
         witnesses=known.witnesses,
         may_witness=may_witness,
         must_witness=known.must_witness,
+        lease_holders=leases,
+        voters_hold_leases=known.voters_hold_leases,
     )
 
 

@@ -21,7 +21,11 @@ from placement.model.waits import Clause, Origin, Wait
 if TYPE_CHECKING:
     from placement.model.instance import Instance
 
-__all__ = ["WaitTerm", "wait_terms", "wait_times"]
+__all__ = ["TO_LEASE_HOLDER", "WaitTerm", "wait_terms", "wait_times"]
+
+
+TO_LEASE_HOLDER = Wait("client", (Clause(1, "lease holders"),))
+"""The trip of a client to its nearest lease holder and back, as a wait."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +51,16 @@ class WaitTerm:
     def origin(self) -> Origin:
         """Return who waits."""
         return self.wait.origin
+
+    @property
+    def to_lease_holder(self) -> bool:
+        """Return whether it is the trip of a client to its nearest lease holder."""
+        return self.wait == TO_LEASE_HOLDER
+
+    @property
+    def of_holders(self) -> bool:
+        """Return whether the answers of lease holders are waited for."""
+        return any(clause.role == "lease holders" for clause in self.clauses)
 
     @property
     def clauses(self) -> tuple[Clause, ...]:

@@ -20,11 +20,15 @@ from placement.errors import InputError
 __all__ = ["Clause", "Need", "Origin", "Scope", "Wait", "WaitRole"]
 
 Origin = Literal["leader", "near", "client"]
-WaitRole = Literal["voters", "replicas"]
+WaitRole = Literal["voters", "replicas", "lease holders"]
 Scope = Literal["", "inside", "outside"]
 Need = int | Literal["majority", "quorum", "all"]
 
-_GRAMMAR = "[TIMES ×] leader|near|client: NEED of voters|replicas [inside|outside LEVEL] [+ …]"
+_ROLES = ("voters", "replicas", "lease holders")
+_GRAMMAR = (
+    "[TIMES ×] leader|near|client: NEED of voters|replicas|lease holders [inside|outside LEVEL] "
+    "[+ …]"
+)
 _WAIT = re.compile(r"(?:(?P<times>[^:]*?)\s*[×x*]\s*)?(?P<origin>[a-z]+)\s*:\s*(?P<clauses>.*)")
 _CLAUSE = re.compile(
     r"(?P<need>\d+|[a-z]+)\s+of\s+(?P<role>[a-z ]+?)"
@@ -43,7 +47,7 @@ class Clause:
         How many: a whole number >= 1; "majority" of the role's members (with `scope` "inside": of
         those in the domain); "quorum", the votes that the problem's commits wait for; "all".
     role
-        "voters" or "replicas".
+        "voters", "replicas" or "lease holders", the replicas that serve strong reads alone.
     scope, level
         Only members "inside" or "outside" the origin's domain of a failure-domain level; both
         empty: all members.
@@ -72,12 +76,12 @@ class Clause:
                 value=self.need,
                 expected="a whole number >= 1, 'majority', 'quorum' or 'all'",
             )
-        if self.role not in ("voters", "replicas"):
+        if self.role not in _ROLES:
             raise InputError(
                 "unknown role of a wait",
                 field="role",
                 value=self.role,
-                expected="'voters' or 'replicas'",
+                expected="'voters', 'replicas' or 'lease holders'",
             )
         if self.scope not in ("", "inside", "outside") or bool(self.scope) != bool(self.level):
             raise InputError(

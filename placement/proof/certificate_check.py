@@ -32,6 +32,7 @@ from placement.errors import CertificateError
 from placement.evaluation.objective import MEAN_LATENCY
 from placement.evaluation.wait_floors import voters_with_replicas
 from placement.feasibility.feasible_plans import violations
+from placement.feasibility.lease_copies import lease_copies
 from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
@@ -52,14 +53,25 @@ from placement.proof.sets.set_check import FORMAT as SETS
 from placement.proof.sets.set_check import check_sets
 from placement.status import Status, status_of
 
-__all__ = ["FORMAT", "MALFORMED", "WORK", "CheckResult", "check_certificate", "check_mean"]
+__all__ = [
+    "FORMAT",
+    "LEASES",
+    "MALFORMED",
+    "WORK",
+    "CheckResult",
+    "check_certificate",
+    "check_mean",
+]
 
 FORMAT = "replica-placement/bound/1"
 
 WORK = 1_000_000_000
 """Steps that a check takes at most, unless it is told otherwise: two to four minutes."""
 
-_FORMATS = (FORMAT, LOSSES, PERCENTILE, LIMITS, SETS, ENUMERATION)
+LEASES = "replica-placement/leases/1"
+"""A certificate about the question that stands for one with lease holders, in `copies`."""
+
+_FORMATS = (FORMAT, LOSSES, PERCENTILE, LIMITS, SETS, LEASES, ENUMERATION)
 _FEW_STEPS = 100_000_000  # of an enumeration that runs without being asked for
 _SCORE_TOLERANCE = 1e-9
 MALFORMED = (
@@ -186,6 +198,8 @@ def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: W
     score, bound = _claimed(plan, problem, certificate)
     if kind == SETS:
         return CheckResult(bound, score, *check_sets(problem, bound, certificate, work))
+    if kind == LEASES:
+        return CheckResult(bound, score, *_check_copies(problem, bound, certificate, work))
     if kind == LIMITS:
         return CheckResult(bound, score, *_check_limits(problem, bound, certificate, work))
     if kind != FORMAT:
@@ -203,6 +217,16 @@ def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: W
     # what no plan undercuts without limits and prices of moves, none does with them
     free = problem.replace(current=None, moves=None)
     return CheckResult(bound, score, *check_mean(free, bound, certificate, work))
+
+
+def _check_copies(
+    problem: Problem, bound: float, certificate: Mapping[str, Any], work: Work
+) -> tuple[int, int, int]:
+    """Prove the bound for the question on two copies of every site, which is the same question."""
+    copies = lease_copies(problem)
+    if copies is None or certificate["copies"]["format"] != FORMAT:
+        raise CertificateError("certificates of this format do not prove this question")
+    return check_mean(copies.problem, bound, certificate["copies"], work)
 
 
 def _check_limits(
@@ -243,10 +267,12 @@ def _claimed(plan: Plan, problem: Problem, certificate: Mapping[str, Any]) -> tu
             raise CertificateError(f"a bound of {bound!r} does not say that there is no plan")
         return math.inf, bound
     own = Configuration.of(
-        int(certificate["leader"]), certificate["voters"], certificate["replicas"]
-    )
-    if (own.leader, set(own.voters), own.replicas) != (
+        int(certificate["leader"]), certificate["voters"], certificate["replicas"],
+        certificate.get("lease_holders", ()),
+    )  # fmt: skip
+    if (own.leader, set(own.voters), own.replicas, own.lease_holders) != (
         plan.configuration.leader, set(plan.configuration.voters), plan.configuration.replicas,
+        plan.configuration.lease_holders,
     ):  # fmt: skip
         raise CertificateError("the certificate is about another configuration than the plan")
     broken = violations(problem, plan.configuration)

@@ -8,6 +8,7 @@ A configuration that is below the claim must break a constraint.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from placement.errors import CertificateError
 from placement.evaluation.objective import score_of
 from placement.evaluation.score import TIE
 from placement.feasibility.feasible_plans import violations
+from placement.feasibility.holder_choice import holder_choices
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
@@ -41,6 +43,8 @@ def steps_of_enumeration(problem: Problem) -> int:
     )
     if rules.witnesses and rules.may_witness is not None:
         sets *= math.comb(int(rules.may_witness.sum()), rules.witnesses)
+    if rules.lease_holders and not rules.voters_hold_leases:
+        sets *= math.comb(rules.replicas_max - 1, rules.lease_holders - 1)
     leaders = 1 if problem.demand.leaderless else rules.data_voters
     losses = 0 if problem.minimises_mean else len(instance.sites)
     each = _STEPS_OF_A_CONFIGURATION * (1 + losses) + len(instance.clients) * rules.replicas_max
@@ -63,7 +67,9 @@ def _configurations(problem: Problem) -> Iterator[Configuration]:
                     leaders = [site for site in voters if rules.may_lead[site]]
                     for witnesses in itertools.combinations(free, rules.witnesses):
                         for leader in leaders[:1] if problem.demand.leaderless else leaders:
-                            yield Configuration(leader, (*voters, *witnesses), replicas)
+                            one = Configuration(leader, (*voters, *witnesses), replicas)
+                            for holders in holder_choices(problem, one):
+                                yield dataclasses.replace(one, lease_holders=holders)
 
 
 def check_enumeration(plan: Plan, bound: float, work: Work) -> tuple[int, int, float | None]:

@@ -213,6 +213,8 @@ def _map(plan: Plan) -> Figure:
         look: dict[str, Any] = {"facecolor": colour, "edgecolor": "white", "lw": 1.2}
         if mark.role == "witness":
             look |= {"linestyle": "dashed", "edgecolor": _INK}
+        if mark.leased:
+            look |= {"edgecolor": _INK, "lw": 1.8}
         corner = (mark.x - mark.size * 0.9, mark.y - mark.size * 0.9)
         axes.add_patch(
             Polygon(star(mark.x, mark.y, mark.size), closed=True, zorder=7, **look)

@@ -118,6 +118,8 @@ def _decision(plan: Plan) -> list[tuple[str, str]]:
             noun += f" ({' + '.join(map(str, layout))}: the leader's, then the closest voter's, …)"
         wait = f"waits {number_text(plan.quorum_wait)} ms for {votes} of {total} {noun}"
         rows.append(("Commit", wait))
+    if plan.lease_holders:
+        rows.append(("Leases", f"on {', '.join(plan.lease_holders)}; strong reads go there"))
     prices = plan.problem.instance.prices
     if prices is not None and plan.priced:
         rows.append(("Cost", f"{number_text(plan.cost)} {prices.currency} per month"))

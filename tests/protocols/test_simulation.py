@@ -146,3 +146,50 @@ def test_witnesses_answer_the_leader_and_no_client(part: int) -> None:
                 if operation.name in seen:
                     expected = pytest.approx(seen[operation.name], rel=1e-12)
                     assert found[0, client, row] == expected, (seed, client, operation.name)
+
+
+@pytest.mark.parametrize("part", seeds(2, 40))
+def test_lease_holders_serve_strong_reads_and_hear_of_every_write(part: int) -> None:
+    """A write is done when a quorum has voted and every lease holder has it, whoever that is."""
+    for seed in range(MANY * part, MANY * (part + 1)):
+        rng = np.random.default_rng([seed, 3])
+        voters = int(rng.choice([3, 5]))
+        one = world(seed, operations=STANDARD_OPERATIONS, ties=seed % 2 == 0)
+        replicas = sorted(rng.choice(7, voters + 1, replace=False).tolist())
+        group = rng.permutation(replicas)[:voters].tolist()
+        leader = group[0]
+        others = rng.permutation([s for s in replicas if s != leader]).tolist()
+        leased = sorted([leader, *others[: int(rng.integers(0, 4))]])
+        problem = Problem(
+            one, replicas=len(replicas), voters=voters, protocol=f"leases:holders={len(leased)}"
+        )
+        configuration = Configuration.of(leader, group, replicas, leased)
+        assert violations(problem, configuration) == ()
+        quorum = problem.rules.quorum
+        found = operation_latency(problem.demand, leader, group, replicas, quorum, leased)
+        between = one.site_rtt.tolist()
+        needed = [(voters // 2 + 1, group), (len(leased), leased)]
+        for client, rtts in enumerate(one.client_rtt.tolist()):
+            near = min(replicas, key=lambda s, rtts=rtts: (rtts[s], s))
+            holder = min(leased, key=lambda s, rtts=rtts: (rtts[s], s))
+            seen = {}
+            for name, site in (
+                ("weak_read", near),
+                ("strong_read", holder),
+                ("single_group", leader),
+            ):
+                net, end = Network(), []
+
+                def work(now, reply, net=net, name=name):
+                    if name == "single_group":
+                        net.gather(now, between[leader], needed, reply)
+                    else:
+                        reply(now)
+
+                net.trip(0, rtts[site], work, end.append)
+                net.run()
+                seen[name] = end[0]
+            for row, operation in enumerate(one.operations):
+                if operation.name in seen:
+                    expected = pytest.approx(seen[operation.name], rel=1e-12)
+                    assert found[0, client, row] == expected, (seed, client, operation.name)

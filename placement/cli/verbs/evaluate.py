@@ -44,5 +44,8 @@ def run(args: argparse.Namespace) -> int:
     known = instance.sites
     problem = apply_percentile(problem_from(args, instance, configuration=True), args)
     replicas, voters = names(args.replicas, known), names(args.voters, known)
-    plan = evaluate(problem, leader=args.leader, voters=voters, replicas=replicas)
+    leased = names(args.lease_holders, known) if args.lease_holders else None
+    plan = evaluate(
+        problem, leader=args.leader, voters=voters, replicas=replicas, lease_holders=leased
+    )
     return show_plan(plan, args)

@@ -126,7 +126,8 @@ def _description(family: ProtocolFamily, asked: str, paths: Mapping[str, Path], 
     facts = [(asked, family.summary), ("source", family.source)]
     facts += [(kind, str(path)) for kind, path in paths.items()]
     for key, one in family.all_parameters.items():
-        default = "must be given" if one.default is None else f"default {one.default:g}"
+        usual = one.default if isinstance(one.default, str) else f"{one.default or 0:g}"
+        default = "must be given" if one.default is None else f"default {usual}"
         if one.default is None and not one.required:
             default = "no default"
         facts.append((f":{key}=", f"{one.meaning} ({default})"))

@@ -50,6 +50,8 @@ def map_section(plan: Plan) -> Markup:
     legend = list(LEGEND)
     if plan.witnesses:
         legend.insert(2, ("witness", "witness: votes without a replica"))
+    if plan.lease_holders:
+        legend.insert(len(legend) - 5, ("leased", "dark rim: holds a lease, serves strong reads"))
     if not plan.found:
         legend = [("site", "site"), ("client", "client: area by operations")]
     elif not view.clients:
@@ -94,11 +96,13 @@ _ROLES = {
 
 
 def _votes(plan: Plan) -> str:
-    """Return how many replicas vote, and how many witnesses beside them."""
+    """Return how many replicas vote and hold a lease, and how many witnesses there are."""
     witnesses = len(plan.witnesses)
     said = f"{len(plan.voters) - witnesses} of {len(plan.replicas)} replicas vote"
     more = f", and {witnesses} witness{'' if witnesses == 1 else 'es'} without a replica"
-    return f"{said}{more if witnesses else ''}."
+    leases = len(plan.lease_holders)
+    held = f"; {leases} hold{'s' if leases == 1 else ''} a lease"
+    return f"{said}{more if witnesses else ''}{held if leases else ''}."
 
 
 def _sites_table(plan: Plan) -> Markup:
@@ -118,7 +122,7 @@ def _sites_table(plan: Plan) -> Markup:
     for mark in view.replicas:
         member = members.get(mark.name)
         waits = "" if member is None else ("waited for" if member.counted else "not waited for")
-        role = _ROLES[mark.role]
+        role = _ROLES[mark.role] + (", holds a lease" if mark.leased else "")
         holds = mark.role != "witness"
         rows.append(
             [
