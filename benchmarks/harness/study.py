@@ -30,6 +30,7 @@ MODULES = MappingProxyType(
         "contingency.methods": "benchmarks.contingency.methods",
         "exact.hard": "benchmarks.exact.hard",
         "exact.kernels": "benchmarks.exact.kernels",
+        "exact.leader_waits": "benchmarks.exact.leader_waits",
         "exact.many_clients": "benchmarks.exact.many_clients",
         "exact.rules": "benchmarks.exact.rules",
         "exact.speed": "benchmarks.exact.speed",

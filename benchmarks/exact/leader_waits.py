@@ -1,0 +1,90 @@
+"""Times of the method ``exact`` where leaders wait for more than a quorum of votes.
+
+    python -m benchmarks run exact.leader_waits                 some seconds of CPU time
+    python -m benchmarks run exact.leader_waits --sets world27 --repeat 9
+
+The same questions plain, with leases (one wait more) and with leases that reads interfere with (two
+waits that differ): data sets of 27 to 48 sites, four operation mixes, 5 and 7 replicas that all
+vote. CPU time from the problem to the proven plan with its certificate, least of `--repeat` runs.
+
+Prints median and worst of each kind, and of their ratios to the plain question. Writes
+results/leader_waits.csv in the folder of the benchmarks, one row per question.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from pathlib import Path
+
+import placement
+from benchmarks.harness.machine import describe, sentence
+from benchmarks.harness.result_files import RESULTS, save_csv
+from benchmarks.harness.study import Study
+from formulations.exact.kernel import compiled_available
+
+KINDS = {"plain": None, "leases": "leases", "two waits": "leases:interference=0.2"}
+MIXES = ("ycsb-a", "ycsb-b", "oltp", "social")
+HEADS = ("set", "mix", "replicas", "question", "ms", "ratio", "nodes", "bounds")
+
+
+def cpu_ms(problem: placement.Problem, repeat: int) -> tuple[placement.Plan, float]:
+    """Return the plan, and the least CPU time of `repeat` runs in ms.
+
+    Raises
+    ------
+    placement.SolverError
+        When the optimum is not proven.
+    """
+    times = []
+    for _ in range(repeat):
+        asked = problem.replace(quorum=problem.quorum)  # a copy that knows nothing yet
+        began = time.process_time()
+        plan = placement.solve(asked, method="exact")
+        times.append(1000 * (time.process_time() - began))
+    if plan.status != "optimal":
+        raise placement.SolverError(f"{problem.instance.name} is left {plan.status}")
+    return plan, min(times)
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--sets", nargs="+", default=["world27", "aws", "azure"])
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--results", type=Path, default=RESULTS)
+
+
+def _run_study(asked: argparse.Namespace) -> int:
+    """Run the benchmark."""
+    if not compiled_available():
+        print("error: there is no compiled kernel here", file=sys.stderr)
+        return 1
+    rows: list[tuple[object, ...]] = []
+    times: dict[str, list[float]] = {kind: [] for kind in KINDS}
+    for name in asked.sets:
+        for mix in MIXES:
+            instance = placement.load(name, mix=mix)
+            for size in (5, 7):
+                for kind, protocol in KINDS.items():
+                    problem = placement.Problem(
+                        instance, replicas=size, voters=size, protocol=protocol
+                    )
+                    plan, ms = cpu_ms(problem, asked.repeat)
+                    times[kind].append(ms)
+                    ratio = f"{ms / times['plain'][-1]:.2f}"
+                    work = plan.stats["nodes"], plan.stats["bounds"]
+                    rows.append((name, mix, size, kind, f"{ms:.2f}", ratio, *work))
+                    print(*rows[-1], file=sys.stderr, flush=True)
+    for kind, of_kind in times.items():
+        ratios = [ms / plain for ms, plain in zip(of_kind, times["plain"], strict=True)]
+        print(
+            f"{kind}: median {statistics.median(of_kind):.1f} ms, worst {max(of_kind):.0f} ms; "
+            f"times plain: median {statistics.median(ratios):.1f}, worst {max(ratios):.1f}"
+        )
+    print(sentence(describe(("numpy",))))
+    save_csv(asked.results / "leader_waits.csv", HEADS, rows)
+    return 0
+
+
+STUDY = Study(__doc__, _add_arguments, _run_study, results=("leader_waits.csv",))
