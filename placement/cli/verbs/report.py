@@ -1,4 +1,4 @@
-"""``placement report``: one page to look at, from a plan or from results."""
+"""``placement report``: one HTML page from a plan or from results."""
 
 from __future__ import annotations
 
