@@ -144,7 +144,8 @@ def _has_no_plan(problem: Problem) -> bool:
 def _beyond_search(problem: Problem) -> bool:
     """Return whether the budget has parts that no price of a site holds, over too many sets.
 
-    The complete search finds such a plan too dear only when it is whole, and goes through all.
+    The complete search finds such a plan too expensive only when it is complete, and enumerates
+    all of them.
     """
     parts = set(problem.cost_parts) - {"moves"}
     if "witnesses" in parts:  # the search takes the closest witnesses, and not the cheapest

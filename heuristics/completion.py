@@ -1,4 +1,4 @@
-"""Feasible plans for rules of thumb: the complete search behind every heuristic of tier 3.
+"""Feasible plans for baseline rules: the complete search behind every heuristic of tier 3.
 
 A heuristic proposes; when its proposal breaks a rule,
 :func:`placement.feasibility.feasible_plans.complete_configuration` looks for the feasible

@@ -42,6 +42,9 @@ def test_agrees_with_the_standard_library(group):
 def test_sections_comments_and_extras(tmp_path, monkeypatch):
     distribution(tmp_path, "toy-1.0.dist-info", TEXT)
     monkeypatch.setattr(sys, "path", [str(tmp_path), str(tmp_path / "missing")])
+    # Another test may have imported the backport. Its finder reads "; another comment" as an entry.
+    finders = [one for one in sys.meta_path if type(one).__module__ != "importlib_metadata"]
+    monkeypatch.setattr(sys, "meta_path", finders)
     assert {name: entry.value for name, entry in entry_points("placement.methods").items()} == {
         "toy": "toy_module:METHOD",
         "toy.percentile": "toy_module.part : solve.inner [extra]",

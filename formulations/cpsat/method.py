@@ -95,7 +95,7 @@ class _LeaderByLeader:
             self.value, self.best = value, configuration
 
     def report(self, bound: float | None = None) -> None:
-        """Pass on what is known; `bound` stands for a leader that is being solved."""
+        """Report the incumbent and the bound; `bound` is the bound of the present leader."""
         self.options.report(
             Progress(
                 time.perf_counter() - self.started,

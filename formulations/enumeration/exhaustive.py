@@ -30,7 +30,7 @@ __all__ = ["METHOD", "count_sets", "solve"]
 
 
 def count_sets(problem: Problem) -> int:
-    """Return how many replica sets exhaustive search looks at."""
+    """Return the number of replica sets that exhaustive search evaluates."""
     rules = problem.rules
     free, pinned = int((rules.may_hold & ~rules.must_hold).sum()), int(rules.must_hold.sum())
     sizes = range(max(rules.replicas_min, pinned), rules.replicas_max + 1)

@@ -2,7 +2,7 @@
 
 For every leader ℓ the best (V, R) is a p-median problem with closest assignment and a quorum term.
 Its Lagrangean bound (:mod:`formulations.exact.certificate_events` has the mathematics) mostly
-reaches the incumbent after a few subgradient steps; then the leader is out. What is left goes
+reaches the incumbent after a few subgradient steps; then the leader is eliminated. The rest goes
 through a depth-first tree over "replica at j, or not" with fixing by reduced cost.
 
 1. Leaders in the order of direct demand + quorum + relayed demand, close to their true order; after
@@ -83,7 +83,7 @@ class _BranchAndBound:
         self.kernel = state.kernel
         self.descents = tuning.FULL_DESCENTS
         self.none: NoPlan | None = None
-        # with many clients, leaders that are out leave them only where a certificate needs them
+        # with many clients, eliminated leaders leave them only where a certificate needs them
         self.keeps_multipliers = state.certify or not has_many_clients(self.core)
 
     def run(self, warm: Mapping[int, FloatArray], continues: bool) -> None:
@@ -365,7 +365,7 @@ class _BranchAndBound:
 
 
 def _count_bounded(bounds: FloatArray) -> int:
-    """Return how many leaders have a bound: those of the others are NaN."""
+    """Return how many leaders have a bound: bounds of the other leaders are NaN."""
     return int(np.count_nonzero(~np.isnan(bounds)))
 
 

@@ -77,7 +77,7 @@ class PMedianRelaxation:
     Notes
     -----
     Costs are divided by the largest, so that the tolerances of HiGHS fit. Memory: three matrices of
-    clients × kept sites. A round costs one linear programme and O(clients · kept sites).
+    clients × kept sites. A round costs one linear program and O(clients · kept sites).
     """
 
     core: ReducedProblem

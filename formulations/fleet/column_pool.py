@@ -91,7 +91,7 @@ class ColumnPool:
         return True
 
     def drop_unfinished(self) -> None:
-        """Drop what is there of a column whose addition Ctrl-C has interrupted."""
+        """Drop the parts of a column whose addition Ctrl-C has interrupted."""
         for each in (self.owner, self.configurations, self.costs):
             del each[len(self) :]
 

@@ -127,7 +127,7 @@ def _start_worker(fleet: FleetProblem, stop: Event) -> None:
 
 
 def _price_batch(first: int, last: int, prices: FloatArray) -> list[PricedMember]:
-    """Price some members; fewer than asked for once nobody waits for them any more."""
+    """Price some members; stop early once the search does not wait for them any more."""
     (rows, stop), priced = _worker[0], []
     for member in rows.fleet.members[first:last]:
         if stop.is_set():

@@ -167,7 +167,7 @@ class _Rounding:
         self.counts = counts
 
     def place_rest(self) -> None:
-        """Place what is left beside the whole parts of the last program, where there is room."""
+        """Place the databases that the last program split, where sites have free capacity."""
         counts = self.place_in_order(self.within_limits(self.whole))
         if counts is not None:
             self.counts = counts
@@ -347,7 +347,7 @@ class _Rounding:
         return self.paid(self.counts) if self.is_plan(self.counts) else math.inf
 
     def worst_placed(self, counts: FloatArray) -> IntArray:
-        """Return databases to place again: on limits that are exceeded, dear ones, some others."""
+        """Return databases to place again: on exceeded limits, expensive ones, some others."""
         chosen = np.flatnonzero(counts)
         reduced = self.pool.reduced_costs(self.master, chosen)
         owner = self.pool.owners(chosen)

@@ -101,7 +101,7 @@ def tie_envelope(problem: QuorumProblem, tables: SetTables | None = None) -> Tie
 
     Notes
     -----
-    The evaluator looks at every tie under every loss: about 0.3 ms per tie at 27 sites.
+    The evaluator scores every tie under every loss: about 0.3 ms per tie at 27 sites.
     """
     if structural_reasons(problem):
         return None

@@ -25,7 +25,7 @@ __all__ = ["CpSatResult", "Listener", "new_solver", "run_solver", "solve_in_plac
 Listener = Callable[[list[int] | None, int | None], None]
 """Told the values of the best solution and the bound; None: none so far."""
 
-_TICK = 0.1  # seconds between two looks at the clock
+_TICK = 0.1  # seconds between two readings of the clock
 _GRACE = 2.0  # seconds a solver may overrun before it is told, and again before it is left alone
 
 

@@ -1,4 +1,4 @@
-"""Greedy: the largest databases first, each where it is best among what is left.
+"""Greedy: the largest databases first, each at its best sites with free capacity.
 
 The size of a database is the largest part of a shared limit that it takes in one configuration.
 Planners who place one database after another work like this. Once the good sites are full, small

@@ -38,7 +38,7 @@ class InsertionCosts(Protocol):
     def costs_after(self, near: Ranks) -> FloatArray:
         """J for nearest replicas at these places, shape (B, rows), as (B, rows, sites + 1).
 
-        The last column, the newcomer "none", holds what the clients cost as it is. A client
+        The last column, the added site "none", holds what the clients cost as it is. A client
         without a replica has its nearest at place S; the place costs nothing until a site joins.
         """
         ...

@@ -247,7 +247,7 @@ def _shake(neighbourhood: SwapNeighbourhood, pairs: Pairs, rng: np.random.Genera
 
 
 def _refuses(problem: Problem) -> str | None:
-    """Return why a budget on near reads is not kept: a swap looks at the prices of sites alone."""
+    """Return why a budget on near reads is not kept: a swap uses the prices of sites alone."""
     if problem.budget is None or not problem.cost_parts:
         return None
     return "reads from the nearest replica count in the budget; use 'exact', 'milp' or 'exhaustive'"

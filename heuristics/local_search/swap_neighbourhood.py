@@ -323,7 +323,7 @@ def _group_allows(pairs: Pairs, members: BoolArray, group: GroupRule) -> BoolArr
     rest = np.take_along_axis(held, vacated, axis=1)[:, :, np.newaxis]
     same = vacated[:, :, np.newaxis] == domain
     joined = np.take_along_axis(held, np.broadcast_to(domain, (len(pairs), len(domain))), axis=1)
-    after = joined[:, np.newaxis, :] - same  # sites in the newcomer's domain beside it
+    after = joined[:, np.newaxis, :] - same  # other sites in the domain of the added site
     brings = domain < domains
     allowed: BoolArray = np.ones(same.shape, dtype=bool)
     if group.cap is not None:

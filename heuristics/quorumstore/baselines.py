@@ -1,6 +1,6 @@
 """Placements made without an optimiser: the baselines of figures.
 
-None of them looks at thresholds. Each fixes the set by its rule and takes the quorums given, by
+No baseline uses thresholds. Each fixes the set by its rule and takes the quorums given, by
 default N = 3, R = W = 2.
 """
 

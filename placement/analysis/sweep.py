@@ -251,7 +251,7 @@ def _table(rows: Sequence[Mapping[str, object]]) -> pd.DataFrame:
 
 @cache
 def _text() -> Any:
-    """Return what pandas takes text for: it has changed, and to look at the values takes longer."""
+    """Return the dtype of text, which differs by version of pandas; to infer it is slower."""
     import pandas as pd
 
     return pd.Series(["text"]).dtype

@@ -138,7 +138,7 @@ def _sites(prefix: str, given: argparse.Namespace) -> list[str]:
 
 
 def _instance(given: argparse.Namespace) -> Instance:
-    """Return the instance that stands on the line."""
+    """Return the instance that the line names."""
     from placement.api import load
 
     source = vars(given).get("instance")

@@ -10,7 +10,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 def quality_lines(quality: DataQuality, missing: Pairs) -> list[str]:
-    """Return lines on what is missing or does not fit; one line where all is well."""
+    """Return lines about missing and inconsistent RTTs; one line where there are none."""
     lines = []
     if missing:
         first = f"{missing[0][0]} → {missing[0][1]}"

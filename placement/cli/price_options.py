@@ -113,9 +113,9 @@ def add_bill(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="present",
         metavar="PLAN",
-        help="what runs today: a plan file, or a JSON file with leader, voters and replicas; its "
-        "bill stands beside that of the new plan, and with --stored-gb the copies to new sites are "
-        "paid",
+        help="present configuration: a plan file, or a JSON file with leader, voters and replicas; "
+        "the output compares its bill with the bill of the new plan, and with --stored-gb the bill "
+        "includes the copies to new sites",
     )
 
 

@@ -64,7 +64,7 @@ def answer_document(question: Question, plan: Plan, ground: Ground) -> dict[str,
 
 
 def after_loss(plan: Plan, lost: tuple[str, ...]) -> Plan | None:
-    """Return what is left of a plan after a loss, under the best leader that is left.
+    """Return the surviving part of a plan after a loss, under the best surviving leader.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def _facts(question: Question, plan: Plan, after: Plan | None) -> str:
 
 
 def _proof(plan: Plan) -> str:
-    """Return what is known about the gap."""
+    """Return the text about the gap."""
     if plan.status is Status.OPTIMAL:
         return plan.bare_proof or "proven optimal"
     return "at most this can be saved" if math.isfinite(plan.gap) else "no bound was proven"

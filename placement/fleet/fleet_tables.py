@@ -311,7 +311,7 @@ def is_fleet_file(path: str | os.PathLike[str]) -> bool:
 
 
 def read_whole_document(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a plan of a fleet with its question: JSON, or what stands beside a Parquet table.
+    """Read a plan of a fleet with its question: JSON, or the metadata of a Parquet table.
 
     Raises
     ------

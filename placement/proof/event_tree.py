@@ -294,7 +294,7 @@ class EventTree(ABC, Generic[_Form, _Multipliers]):
         left = []
         for s in sites:
             self.work.take(self.choice.steps)
-            if s not in ordered.place:  # the rules leave no room for it: it is out
+            if s not in ordered.place:  # the rules leave no room for the site: eliminated
                 if s not in outs:
                     left.append(s)
             elif s in outs:

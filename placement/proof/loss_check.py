@@ -96,7 +96,7 @@ def _check(question: LossClaim, certificate: Mapping[str, Any], work: Work) -> t
         if not 0 <= site < len(question.may_vote):
             raise CertificateError(f"no site {site}")
         if question.goal == "weighted":
-            raise CertificateError("no site is out where outages are weighted")
+            raise CertificateError("no site is eliminated where outages are weighted")
         u = read_multipliers(numbers, bits, len(question.claim.clients))
         out = reached(question, site, u, work)
         no_leaders |= {site} if out[0] else set()

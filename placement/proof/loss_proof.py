@@ -213,7 +213,7 @@ class _SetValues:
         return total + left * normal >= grid.normal << question.share_bits
 
     def _after(self, scenario: int, voters: Sequence[int], relaxed: bool) -> int | None:
-        """Least score of a loss; None: no quorum is left, or nobody of the group can lead."""
+        """Least score of a loss; None: no quorum is left, or no site of the group can lead."""
         proof, question = self.proof, self.question
         lost = question.sites_lost(scenario)
         alive = [v for v in voters if v not in lost]

@@ -32,7 +32,7 @@ class Baseline:
 
 
 def baselines(plan: Plan) -> tuple[Baseline, ...]:
-    """Return the rules of thumb that name a leader, client by client."""
+    """Return the baseline rules that name a leader, with their latency of each client."""
     configuration = plan.configuration
     if configuration is None:
         return ()

@@ -88,7 +88,7 @@ class _Trials:
         self.waits[objective.voters.sites] = objective.voters.waits
 
     def values(self, chosen: list[int], more: int) -> FloatArray:
-        """Objective of `chosen` and each site; infinite where so many `more` are too dear."""
+        """Objective of `chosen` and each site; infinite where so many `more` are too expensive."""
         near = self.reads[chosen].min(axis=0)
         values = np.minimum(self.reads, near).sum(axis=1)
         known = np.append(np.sort(self.waits[chosen]), [np.inf] * (self.place + 1))

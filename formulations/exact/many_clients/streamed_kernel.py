@@ -359,7 +359,7 @@ class ManyClientsKernel:
         leader = tree.leader if tree.leader < 0 else int(np.searchsorted(keep, tree.leader))
         self._opened += 1
         self._record(np.array([_PART, float(self._opened * _NUMBERS + leader)]))
-        # No bound is known of it, so that the kernel looks at it and records how it is closed.
+        # It has no bound yet: the kernel bounds it, and records how it is closed.
         kernel.open_trees([leader], tree.u[np.newaxis], np.array([-math.inf]))
 
     def _open_grouped(self, tree: _Tree, states: States, end: float) -> None:

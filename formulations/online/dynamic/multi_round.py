@@ -165,7 +165,7 @@ def _add_creations(
     useful: BoolArray,
     before: BoolArray,
 ) -> None:
-    """Add c[j, o, q] with its price; what was there before the first round is not created in it."""
+    """Add c[j, o, q] with its price; a copy from before the first round is not created in it."""
     fresh = columns[0][useful & ~before]
     created = builder.add_columns(np.full(len(fresh), price))
     rows = builder.add_rows(0.0, np.inf, len(fresh))

@@ -185,7 +185,7 @@ class SetTables:
         sets = sum(comb(count, size) for size in sizes)
         if sets > most_sets:
             raise LimitError(
-                f"enumeration would look at {sets:,} replica sets ({count} sites, N up to "
+                f"enumeration would evaluate {sets:,} replica sets ({count} sites, N up to "
                 f"{max(sizes)}), above the limit of {most_sets:,}; use bisection (cp-sat or milp), "
                 "a smaller max_replicas, or a larger most_sets"
             )

@@ -369,7 +369,7 @@ class Screen:
         return cls(size, weights, outside, tuple(conditions), tuple(losses), hopeless)
 
     def deepest(self, ball: int) -> int:
-        """Largest k that any condition looks at for this limit."""
+        """Return the largest k that any condition uses for this limit."""
         return max((one.deepest for one in self.conditions if one.ball == ball), default=0)
 
     def after_each_loss(

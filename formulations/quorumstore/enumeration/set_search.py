@@ -111,7 +111,7 @@ class SetSearch:
         )
 
     def run(self) -> None:
-        """Look at every replica set under every (R, W) and collect the ties."""
+        """Evaluate every replica set under every (R, W) and collect the ties."""
         for pair in self.problem.pairs:
             total, read, write = pair
             if math.isinf(self.value) and self.goal.target is not Target.COST:
@@ -120,7 +120,7 @@ class SetSearch:
                 self._look(sets, read, write)
 
     def choose(self, ties: Sequence[Ties]) -> None:
-        """Look at some configurations only."""
+        """Evaluate some configurations only."""
         for group in ties:
             self._look(self._screened(group.sets, group.read, group.write), group.read, group.write)
 

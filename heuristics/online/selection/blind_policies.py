@@ -1,4 +1,4 @@
-"""Policies that look at no load: rotation, chance, and the nearest replica."""
+"""Policies that ignore the load: rotation, chance, and the nearest replica."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class NearestReplica(Tied):
     name: str = "NEAR"
 
     def start(self, sample: ServerSamplePath, servers: Servers) -> _ByDelay:
-        """Look at the RTTs."""
+        """Start with the order of the RTTs."""
         return _ByDelay(sample, self.tie)
 
 

@@ -14,7 +14,7 @@ __all__ = ["comparison"]
 
 
 def comparison() -> tuple[Policy, ...]:
-    """Return the policies: blind ones first, then by what they look at; a clairvoyant one last."""
+    """Return the policies: blind ones first, then by the state they use; a clairvoyant one last."""
     return (
         NearestReplica(),
         RandomChoice(limiter=None),

@@ -44,7 +44,7 @@ class Oracle(Tied):
         return "ORAF" if self.in_flight else "ORA"
 
     def start(self, sample: ServerSamplePath, servers: Servers) -> Selector:
-        """Look at the servers."""
+        """Start with the true state of the servers."""
         return _Watcher(self, sample, servers)
 
 
@@ -89,7 +89,7 @@ class EarliestCompletion(Tied):
         return "ECTF" if self.future else "ECT"
 
     def start(self, sample: ServerSamplePath, servers: Servers) -> Selector:
-        """Look at the servers, or keep the books of their slots."""
+        """Start with the true speeds of the servers, or with a record of their slots."""
         if self.future:
             return _Clairvoyant(self, sample, servers)
         return _Replay(self, sample, servers)

@@ -1,4 +1,4 @@
-"""Two engines behind one face: the compiled kernel where it was built, Python everywhere else.
+"""Two engines behind one interface: the compiled kernel where it was built, Python everywhere else.
 
 The kernel (csrc/) holds the event loop and the policies listed in :func:`described`; it computes
 what :func:`placement.online.selection.simulate` computes, to the last bit, some twenty times as

@@ -49,7 +49,7 @@ def add_parser(verbs: Subparsers) -> None:
         metavar="RTT",
         nargs="+",
         help="RTTs between sites: tables, JSON, or the text of ping, fping, mtr and others; "
-        "several files are put together; or: prometheus URL",
+        "several files are merged; or: prometheus URL",
     )
     formats = sorted(entry_points("placement.feeds"))
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""``placement report``: one page to look at, from a plan or from results."""
+"""``placement report``: one HTML page from a plan or from results."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def add_parser(verbs: Subparsers) -> None:
         "--from",
         dest="present",
         metavar="PLAN",
-        help="plan file of the present configuration: its bill is shown beside that of the plan",
+        help="plan file of the present configuration: the page compares both bills",
     )
     parser.add_argument(
         "--figures",
         metavar="FOLDER",
-        help="write the figures of a plan or of results there too (needs matplotlib)",
+        help="folder for the figures of the page as pictures (needs matplotlib)",
     )
     parser.add_argument(
         "--format",

@@ -175,7 +175,7 @@ def _quoted(text: str, start: int, source: str, line: int, escapes: bool) -> tup
 
 
 class TokenStream:
-    """Tokens with one to look at."""
+    """Tokens, read one by one."""
 
     def __init__(self, text: str, source: str, *, backslash: bool = False) -> None:
         self.source = source

@@ -104,7 +104,9 @@ def _add_evaluate(parts: Subparsers) -> None:
         "voters, at most as many of them at one site as now, and the rules below. Exit code 2: the "
         "deployment breaks a rule.",
     )
-    parser.add_argument("deployment", metavar="FILE", help="written by read, or a plan")
+    parser.add_argument(
+        "deployment", metavar="FILE", help="a file that deployment read wrote, or a plan file"
+    )
     add_instance(parser, option=True)
     group = parser.add_argument_group("rules")
     group.add_argument(

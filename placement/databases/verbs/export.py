@@ -32,7 +32,7 @@ def add_parser(verbs: Subparsers) -> None:
     )
     parser.add_argument("system", nargs="?", metavar="SYSTEM", help="--list names them")
     parser.add_argument(
-        "plan", nargs="?", metavar="PLAN", help="written by solve, or by deployment read"
+        "plan", nargs="?", metavar="PLAN", help="a plan file, or a file that deployment read wrote"
     )
     parser.add_argument(
         "--list", action="store_true", help="what each system can say, and how it was validated"

@@ -236,7 +236,7 @@ class ListedQuorums:
     def cheapest(
         self, gateway: int, rtt: FloatArray, prices: FloatArray, per_ms: float
     ) -> tuple[float, Quorum] | None:
-        """Look at every set; O(members of all sets)."""
+        """Return the best of all sets; O(members of all sets)."""
         return min(
             (
                 (float(prices[list(quorum)].sum()) + per_ms * self.latency(rtt, quorum), quorum)

@@ -15,7 +15,7 @@ __all__ = ["Clairvoyant", "Passive", "Policy", "Selector", "Servers"]
 
 @dataclass(slots=True)
 class Servers:
-    """The servers as they truly are, which only clairvoyant policies may look at.
+    """The true state of the servers, which only clairvoyant policies may read.
 
     Attributes
     ----------
@@ -175,5 +175,5 @@ class Policy(Protocol):
         ...
 
     def start(self, sample: ServerSamplePath, servers: Servers) -> Selector:
-        """Return a selector for one run; only clairvoyant policies may look at the servers."""
+        """Return a selector for one run; only clairvoyant policies may read the servers' state."""
         ...

@@ -48,7 +48,13 @@ def add_parser(parts: Subparsers) -> None:
         ("--servers", types.whole(1, 1000), 3, "N", "servers at each replica site"),
         ("--slots", types.whole(1, 1000), 4, "N", "reads that a server serves at a time"),
         ("--service", types.number(above=True), 4.0, "MS", "mean service time of a slow server"),
-        ("--fluctuation", types.number(1, 1000), 3.0, "D", "how much faster a fast server is"),
+        (
+            "--fluctuation",
+            types.number(1, 1000),
+            3.0,
+            "D",
+            "speed of a fast server, as a multiple of a slow one",
+        ),
         ("--epoch", types.number(above=True), 100.0, "MS", "time between two draws of the speeds"),
     )
     group.add_argument(

@@ -45,7 +45,11 @@ def add_parser(verbs: Subparsers) -> None:
         help="share of the groups that a voter leads at first, once per voter (default: equal)",
     )
     group.add_argument(
-        "--groups", type=types.whole(1), default=100, metavar="N", help="groups (default 100)"
+        "--groups",
+        type=types.whole(1),
+        default=100,
+        metavar="N",
+        help="number of groups (default 100)",
     )
     group.add_argument(
         "--per-step",

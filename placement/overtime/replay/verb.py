@@ -1,4 +1,4 @@
-"""``placement replay``: what each strategy would have paid, interval by interval."""
+"""``placement replay``: the latency of each strategy, interval by interval."""
 
 from __future__ import annotations
 
@@ -45,9 +45,10 @@ def add_parser(verbs: Subparsers) -> None:
         "replay",
         help="replay demand over time: strategies against the oracle",
         description="Replay demand interval by interval: every strategy sets the leader (tier 1), "
-        "the voters too (tier 2), or everything (tier 3) from what was seen before, and pays for "
-        "what then came. The first interval is not counted: strategies only learn from it. An "
-        "interval counts half of the one after it unless --decay or --half-life says otherwise.",
+        "leader and voters (tier 2), or everything (tier 3) from the demand of the intervals "
+        "before, and is charged the latency of the interval itself. The first interval is not "
+        "counted: strategies only learn from it. An interval counts half of the one after it "
+        "unless --decay or --half-life says otherwise.",
     )
     add_instance(parser, waits=False)
     group = parser.add_argument_group("demand (default: the instance's own, as one database)")

@@ -92,7 +92,7 @@ class LossTables:
     def led(
         self, leader: int, leaders: Sequence[int], lost: frozenset[int], state: State
     ) -> int | None:
-        """Least d after a loss under `leader`; None: nobody can lead in time, or no quorum is left.
+        """Least d after a loss under `leader`; None: no site can lead in time, or no quorum.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class LossTables:
         )
 
     def _first(self, lost: frozenset[int]) -> bool:
-        """Look at a loss before the others from now on."""
+        """Evaluate a loss before the other losses from now on."""
         self._order = [lost, *(other for other in self._order if other is not lost)]
         return True
 

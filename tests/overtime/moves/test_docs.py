@@ -30,7 +30,9 @@ def test_the_watch(
     """The demand of world27 itself, a file per half hour."""
     text = PAGE.read_text(encoding="utf-8")
     (command,) = re.findall(r"^    placement (watch .*)$", text, flags=re.MULTILINE)
-    shown = text.split("whether to keep the configuration or to move:\n\n", 1)[1].split("\n\n")[0]
+    shown = text.split("after each interval to keep the configuration or to move:\n\n", 1)[1].split(
+        "\n\n"
+    )[0]
     world = placement.load("world27")
     (tmp_path / "intervals").mkdir()
     header = ["interval", "client", "operation", "count"]

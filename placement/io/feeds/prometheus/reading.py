@@ -1,4 +1,4 @@
-"""RTTs and operations by region from a Prometheus server, with what is missing or biased."""
+"""RTTs and operations by region from a Prometheus server; notes on gaps and biased values."""
 
 from __future__ import annotations
 
