@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 _ROOT_STEPS = 80
-_STEPS = 12
+_STEPS = 9
 
 Leaf = Callable[[list[int]], Configuration | None]
 """A complete R -> a configuration that keeps all thresholds, or None."""
