@@ -18,6 +18,9 @@ from placement.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["fewer_late"]
 
+_TRIED = 40
+"""Swaps of which the voters are looked at, those with the fewest late operations of the clients."""
+
 _LESS = 1e-12
 """Share of operations by which a swap must lower those that are late."""
 
@@ -50,7 +53,8 @@ def fewer_late(
     Returns
     -------
     list of int or None
-        Ascending; rules for sites are not looked at. None where no swap helps any more.
+        Ascending; rules for sites are not looked at. None where no swap helps, of those that serve
+        the clients best.
 
     Notes
     -----
@@ -66,7 +70,7 @@ def fewer_late(
         sums[:, ~movable] = math.inf
         sums[:, chosen] = math.inf
         lowest, move = here - _LESS, None
-        for flat in np.argsort(sums, axis=None, kind="stable").tolist():
+        for flat in np.argsort(sums, axis=None, kind="stable")[:_TRIED].tolist():
             place, site = divmod(flat, len(table))
             if sums[place, site] >= lowest:
                 break

@@ -76,7 +76,7 @@ _BLOCK = 4
 _LATE_SCALE = 2.0
 """Divisor of the late scenario in the search for ties, in budgets."""
 
-_PATIENCE = 2.0
+_PATIENCE = 5.0
 """Seconds for the last deadline before the best plan; then an earlier one is asked for."""
 
 _VOTER_SETS = 4096
@@ -234,20 +234,19 @@ class PercentileProof:
         rules = self.problem.rules
         while self.best is not None and self._descended > self.value:
             self._descended, deadline = self.value, self.bins - 1
-            replicas = list(self.best.replicas)
-            for leader in sorted(self.best.voters, key=self.best.leader.__ne__):
-                if self.least.get(leader, deadline + 1) > deadline:
-                    continue
-                self._in_time()
-                voters = self.late.voters(leader, deadline)
-                table = self.late.summands(np.array([leader]), deadline)[0]
-                movable = rules.may_hold & ~rules.must_hold
-                movable[leader] = False
-                found = fewer_late(replicas, table[:-1], self.rank, voters, movable, self.allowed)
-                if found is not None and any(
-                    self.accept(chosen) for chosen, _ in self._kept(voters, table, found)
-                ):
-                    break
+            leader, replicas = self.best.leader, list(self.best.replicas)
+            if self.least[leader] > deadline:
+                return
+            self._in_time()
+            voters = self.late.voters(leader, deadline)
+            table = self.late.summands(np.array([leader]), deadline)[0]
+            movable = rules.may_hold & ~rules.must_hold
+            movable[leader] = False
+            found = fewer_late(replicas, table[:-1], self.rank, voters, movable, self.allowed)
+            kept = [] if found is None else self._kept(voters, table, found)
+            chosen, _ = min(kept, key=lambda plan: plan[1], default=(None, 0.0))
+            if chosen is not None:
+                self.accept(chosen)
 
     def _keep(self, deadline: int, first: int | None) -> Configuration | None:
         """Return a plan that keeps a deadline; None when it is ruled out under every leader."""
