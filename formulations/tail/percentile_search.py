@@ -76,6 +76,9 @@ _BLOCK = 4
 _LATE_SCALE = 2.0
 """Divisor of the late scenario in the search for ties, in budgets."""
 
+_STEPS = 9
+"""Steps on the multipliers in every node of a tree: long ones, so that few suffice."""
+
 _PATIENCE = 5.0
 """Seconds for the last deadline before the best plan; then an earlier one is asked for."""
 
@@ -325,6 +328,7 @@ class PercentileProof:
             voters.leader,
             scenarios,
             leaf,
+            steps=_STEPS,
             end=self._until,
             counters=self.counters,
             record=self.records.left,
@@ -481,6 +485,7 @@ class PercentileProof:
             voters.leader,
             scenarios,
             leaf,
+            steps=_STEPS,
             end=self.end,
             counters=self.counters,
             record=self.tie_records.left,
