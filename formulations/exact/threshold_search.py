@@ -185,6 +185,7 @@ def search_leader(
     scenarios: list[Scenario],
     leaf: Leaf,
     *,
+    steps: int = _STEPS,
     end: float = math.inf,
     counters: SearchCounters | None = None,
     record: int = 0,
@@ -205,6 +206,8 @@ def search_leader(
     leaf
         Decides about a complete replica set. It may lower the threshold of the last scenario and
         return None to go on.
+    steps
+        Steps on the multipliers in every node below the root, at most.
     end
         A time.perf_counter() at which to stop.
     counters
@@ -267,7 +270,7 @@ def search_leader(
             rules.replicas_min,
             rules.replicas_max,
             _ROOT_STEPS,
-            _STEPS,
+            steps,
         ),
         family_arrays(site_families(rules, "replicas")),
         min(max(end - time.perf_counter(), 0.0), 1e9),

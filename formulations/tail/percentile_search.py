@@ -8,12 +8,14 @@ longer, and under one leader that share is a sum over clients and a term of the 
 one threshold, which a tree with Lagrangean bounds answers
 (:mod:`formulations.exact.threshold_search`).
 When t is out of reach under a leader, so is every smaller one. The search keeps for every leader
-the least bin that is not ruled out, and bisects:
+the least bin that is not ruled out:
 
 1. **Start**: the plan of least mean latency, which the engine proves in milliseconds.
-2. **Bisection** on t between the bins that are not ruled out and the best plan. Leaders are asked
-   in order of their static bound: every client at its best site up to the leader, the best voters.
-   The first plan that keeps t, by the evaluator, is the new best. The last step is the proof.
+2. **Deadlines** t between the bins that are not ruled out and the best plan. Leaders are asked in
+   order of their static bound: every client at its best site up to the leader, the best voters. The
+   first plan that keeps t, by the evaluator, is the new best, and swaps improve it
+   (:mod:`.late_descent`). Once t is the last bin before the best plan, that is the proof. So this
+   one is asked for first; when it takes long, then a bin half-way to what is ruled out in between.
 3. **Ties**: among the plans of the least percentile the one of least mean latency, by a tree with
    two thresholds, one on late operations and one on the mean.
 
@@ -48,6 +50,7 @@ from formulations.tail.late_certificate import (
     TreeRecord,
     rounding_of_shares,
 )
+from formulations.tail.late_descent import fewer_late
 from formulations.tail.late_losses import LateLosses
 from formulations.tail.late_voters import LateIntervals, VotersByInterval
 from placement.checks import BoolArray, FloatArray, IntArray
@@ -72,6 +75,12 @@ _BLOCK = 4
 
 _LATE_SCALE = 2.0
 """Divisor of the late scenario in the search for ties, in budgets."""
+
+_STEPS = 9
+"""Steps on the multipliers in every node of a tree: long ones, so that few suffice."""
+
+_PATIENCE = 5.0
+"""Seconds for the last deadline before the best plan; then an earlier one is asked for."""
 
 _VOTER_SETS = 4096
 """Sets of voters that are checked against the rules at once."""
@@ -101,6 +110,8 @@ class PercentileProof:
     infeasible: Plan | None = None
     tie_proven: bool = False
     deadlines: int = 0
+    _descended: float = math.inf
+    _until: float = math.inf
     counters: SearchCounters = field(default_factory=SearchCounters)
     records: LateRecords = field(default_factory=LateRecords)
     tie_records: LateRecords = field(default_factory=LateRecords)
@@ -194,18 +205,51 @@ class PercentileProof:
 
     def _bisect(self) -> None:
         first: int | None = None
+        # The first deadline half-way is cheap, and a bound for a user who stops the search.
+        patience, cut_short = _PATIENCE, True
         while (low := min(self.least.values(), default=self.bins)) < self.bins:
             self._report()
             if self.best is not None and 1 - self.bound / self.value <= self.options.gap_limit:
                 self.termination = Termination.GAP_LIMIT
                 return
+            self._descend()
             # Half-way, but not beyond what a percentile can be told of when none is known yet.
-            deadline = (low + self.bins) // 2
+            deadline, self._until = (low + self.bins) // 2, self.end
             if math.isinf(self.value):
                 deadline = min(deadline, max(low, self.goal.distributions.bins - 1))
-            found = self._keep(deadline, first)
+            elif not cut_short:
+                wanted = math.ceil(self.bins * (1 - self.options.gap_limit)) - 1
+                deadline = max(deadline, min(wanted, self.bins - 1))
+                self._until = min(self.end, time.perf_counter() + patience)
+            try:
+                found, cut_short = self._keep(deadline, first), False
+            except TimeoutError:
+                if not self._until <= time.perf_counter() < self.end:
+                    raise
+                found, cut_short, patience = None, True, 2 * patience
             if found is not None:
                 first = found.leader
+
+    def _descend(self) -> None:
+        """Swap sites of the best plan until no swap keeps an earlier deadline."""
+        if self.losses is not None:
+            return
+        rules = self.problem.rules
+        while self.best is not None and self._descended > self.value:
+            self._descended, deadline = self.value, self.bins - 1
+            leader, replicas = self.best.leader, list(self.best.replicas)
+            if self.least[leader] > deadline:
+                return
+            self._in_time()
+            voters = self.late.voters(leader, deadline)
+            table = self.late.summands(np.array([leader]), deadline)[0]
+            movable = rules.may_hold & ~rules.must_hold
+            movable[leader] = False
+            found = fewer_late(replicas, table[:-1], self.rank, voters, movable, self.allowed)
+            kept = [] if found is None else self._kept(voters, table, found)
+            chosen, _ = min(kept, key=lambda plan: plan[1], default=(None, 0.0))
+            if chosen is not None:
+                self.accept(chosen)
 
     def _keep(self, deadline: int, first: int | None) -> Configuration | None:
         """Return a plan that keeps a deadline; None when it is ruled out under every leader."""
@@ -284,7 +328,8 @@ class PercentileProof:
             voters.leader,
             scenarios,
             leaf,
-            end=self.end,
+            steps=_STEPS,
+            end=self._until,
             counters=self.counters,
             record=self.records.left,
             keep=self._keeper(self.records, voters, scenarios),
@@ -440,6 +485,7 @@ class PercentileProof:
             voters.leader,
             scenarios,
             leaf,
+            steps=_STEPS,
             end=self.end,
             counters=self.counters,
             record=self.tie_records.left,

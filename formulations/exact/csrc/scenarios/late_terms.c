@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define FIRST_STEP 2.0 /* a node begins at its parent's best multipliers, and steps that reach just beyond its own leave fewer
+                          nodes open than steps that stop short of them; so measured with late operations only */
 #define SET_EFFORT 2e8 /* for the voters of a complete set: 0.1 s */
 
 /* The value at a place of an ascending list over sites, or the sum up to it, at sites IN and at most `room` sites FREE. */
@@ -280,7 +282,10 @@ int late_open(late_problem *x)
     q->leaf = leaf;
     for (int j = 0; j < x->sites; j++)
         x->state[j] = x->must[j] || j == x->leader ? IN : x->may[j] ? FREE : OUT;
-    return x->opened = tree_open(&x->tree, q, x->state, NULL);
+    x->opened = tree_open(&x->tree, q, x->state, NULL);
+    if (late)
+        x->tree.first_step = FIRST_STEP;
+    return x->opened;
 }
 
 void late_close(late_problem *x)

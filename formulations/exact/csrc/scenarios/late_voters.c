@@ -34,8 +34,12 @@ int open_late_voters(late_voters *v)
     v->beyond = malloc(((size_t)v->others + 1) * (size_t)v->times * sizeof(double));
     v->close = malloc(((size_t)v->others + 1) * (size_t)v->times * sizeof(double));
     v->memory = v->others <= 128 ? calloc(1, sizeof(struct late_memory)) : NULL;
+    v->found = malloc(((size_t)v->members + 1) * FOUND_SETS * sizeof(int));
+    v->found_late = malloc(FOUND_SETS * sizeof(double));
+    v->found_count = v->found_next = 0;
     v->computed = 0;
-    return v->place && v->chosen && v->rows && v->one && v->never && v->row && v->beyond && v->close && (v->memory || v->others > 128);
+    return v->place && v->chosen && v->rows && v->one && v->never && v->row && v->beyond && v->close && v->found &&
+           v->found_late && (v->memory || v->others > 128);
 }
 
 void close_late_voters(late_voters *v)
@@ -54,6 +58,8 @@ void close_late_voters(late_voters *v)
     free(v->beyond);
     free(v->close);
     free(v->memory);
+    free(v->found);
+    free(v->found_late);
     memset(v, 0, sizeof *v);
 }
 
@@ -219,6 +225,7 @@ typedef struct {
     int found;       /* places that voters may take */
     int near_first;  /* so many of them, the first ones, are near */
     double cutoff;
+    double late;     /* with the voters that were found */
     long evaluations;
 } voter_search;
 
@@ -236,7 +243,8 @@ static voters_found extend(voter_search *s, int at, int from, int room, int far)
             v->rows[at + i] = (i < left - far ? v->close : v->beyond) + (size_t)(from + i) * times;
         if (s->evaluations-- <= 0)
             return VOTERS_UNKNOWN;
-        if (late_of(v, v->rows, v->row, s->cutoff) > s->cutoff)
+        s->late = late_of(v, v->rows, v->row, s->cutoff);
+        if (s->late > s->cutoff)
             return VOTERS_NONE;
         if (left == 0)
             return VOTERS_FOUND;
@@ -264,10 +272,29 @@ static void highest_from(const late_voters *v, int n, double *high)
     }
 }
 
+/* Whether voters that were found before are allowed here as well. */
+static int still_fit(const late_voters *v, int set, const unsigned char *state, int room, double cutoff,
+                     const unsigned char *near, int far)
+{
+    const int *voters = v->found + (size_t)set * (size_t)v->members;
+    int fit = v->found_late[set] <= cutoff;
+    for (int i = 0; i < v->members && fit; i++) {
+        room -= state[voters[i]] == FREE;
+        far -= near && !near[voters[i]];
+        fit = state[voters[i]] != OUT && room >= 0 && (!near || far >= 0);
+    }
+    return fit;
+}
+
 voters_found find_voters(late_voters *v, const unsigned char *state, int room, double cutoff,
                          const unsigned char *near, int far, long evaluations, int *voters)
 {
     int ordered = v->ordered;
+    for (int k = 0; k < v->found_count; k++)
+        if (still_fit(v, k, state, room, cutoff, near, far)) {
+            memcpy(voters, v->found + (size_t)k * (size_t)v->members, (size_t)v->members * sizeof(int));
+            return VOTERS_FOUND;
+        }
     if (near)
         v->ordered = 0; /* the first ones may be too far for another term */
     int n = v->members ? gather(v, state, room) : 0;
@@ -282,9 +309,14 @@ voters_found find_voters(late_voters *v, const unsigned char *state, int room, d
         highest_from(v, near_first, v->close);
     else
         far = v->members;
-    voter_search s = {v, state, near, n, near_first, cutoff, evaluations};
+    voter_search s = {v, state, near, n, near_first, cutoff, BIG, evaluations};
     voters_found found = extend(&s, 0, 0, room, far);
-    if (found == VOTERS_FOUND)
+    if (found == VOTERS_FOUND) {
         memcpy(voters, v->chosen, (size_t)v->members * sizeof(int));
+        memcpy(v->found + (size_t)v->found_next * (size_t)v->members, v->chosen, (size_t)v->members * sizeof(int));
+        v->found_late[v->found_next] = s.late;
+        v->found_next = (v->found_next + 1) % FOUND_SETS;
+        v->found_count += v->found_count < FOUND_SETS;
+    }
     return found;
 }

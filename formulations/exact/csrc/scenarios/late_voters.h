@@ -6,6 +6,8 @@
 
 #include "scenario.h"
 
+enum { FOUND_SETS = 16 };
+
 typedef struct {
     int others;     /* sites that may vote, without the leader, by mean RTT from it */
     int leader;     /* a site that is none of them */
@@ -29,6 +31,9 @@ typedef struct {
     double *close;  /* ... and of those that are near */
     double *row;    /* scratch, shape (members + needed + 5, times) */
     struct late_memory *memory; /* values by the set of places; NULL with more than 128 of them */
+    int *found;     /* voters that `find_voters` found before, the last ones, shape (FOUND_SETS, members) ... */
+    double *found_late; /* ... and what is late with each of them, shape (FOUND_SETS) */
+    int found_count, found_next; /* how many there are, and which is overwritten next */
     long computed;
 } late_voters;
 

@@ -100,6 +100,7 @@ typedef struct {
     scenario_bound *work;
     long nodes, bounds, leaves;
     int root_steps, node_steps; /* multiplier steps; set by tree_open, may be changed before tree_run */
+    double first_step;          /* of the multipliers in every node, times the gap over the squared gradient; the same */
     threshold_record record;
     int (*pause)(void *);       /* asked about every 10 ms: 1 = the deadline passed or Ctrl-C */
     void *pause_self;

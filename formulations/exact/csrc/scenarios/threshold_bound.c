@@ -250,7 +250,7 @@ double bound_state(scenario_tree *t, const unsigned char *state, const multiplie
         b->last = b->total = b->weight_zero = 0.0;
         return -BIG;
     }
-    double best = -BIG, mark = -BIG, theta = 1.0, error;
+    double best = -BIG, mark = -BIG, theta = t->first_step, error;
     int stall = 0;
     for (int it = 0; it < steps; it++) {
         evaluate_parts(t);

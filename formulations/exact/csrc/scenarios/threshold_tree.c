@@ -64,6 +64,7 @@ int tree_open(scenario_tree *t, const scenario_question *q, const unsigned char 
     t->question = q;
     t->root_steps = FIRST_STEPS;
     t->node_steps = LATER_STEPS;
+    t->first_step = 1.0;
     t->work = bound_alloc(q);
     t->set = malloc((S + 1) * sizeof(int));
     t->counts = malloc((size_t)longest_count(q->rules) * sizeof(int));
