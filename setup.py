@@ -22,7 +22,6 @@ if KERNELS not in ("optional", "required", "none"):
     sys.exit(f"REPLICA_PLACEMENT_KERNELS={KERNELS!r}: expected optional, required or none")
 
 SOURCES = [
-    "case_search",
     "client_loops",
     "closest_assignment",
     "context",
@@ -54,7 +53,8 @@ SOURCES = [
     "trees/pseudo_costs",
     "trees/search_order",
     "voter_greedy",
-    "wait_cases",
+    "waits/case_search",
+    "waits/wait_cases",
     "warm_start",
 ]
 SCENARIOS = [

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from placement.checks import instance_of, text, whole
 from placement.entry_points import Group
 from placement.errors import SolverError, UnsupportedError
-from placement.evaluation.wait_checks import wait_notes
+from placement.evaluation.waits.wait_checks import wait_notes
 from placement.feasibility.feasible_plans import reasons_infeasible, repaired, violations
 from placement.method_options import Options, Progress, Setting, all_settings
 from placement.model.configuration import Configuration

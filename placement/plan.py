@@ -31,7 +31,7 @@ from placement.evaluation.cost_model import configuration_cost
 from placement.evaluation.losses import Failures
 from placement.evaluation.objective import score_of
 from placement.evaluation.score import cutoff, first_best
-from placement.evaluation.wait_breakdown import OperationParts, WaitLatency, by_part, by_wait
+from placement.evaluation.waits.wait_breakdown import OperationParts, WaitLatency, by_part, by_wait
 from placement.feasibility.feasible_plans import violations
 from placement.model.configuration import Configuration
 from placement.problem import Problem

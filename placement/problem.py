@@ -15,7 +15,7 @@ from placement.evaluation.cost_model import LinearCost, cost_model
 from placement.evaluation.move_costs import Limit, MoveCosts
 from placement.evaluation.moves import CurrentSites, Moves
 from placement.evaluation.objective import MEAN_LATENCY, Objective
-from placement.evaluation.wait_checks import check_waits
+from placement.evaluation.waits.wait_checks import check_waits
 from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity, Rules, majority
 from placement.model.demand import Demand, aggregate, decay_weights

@@ -10,7 +10,7 @@ import numpy as np
 
 from formulations.cpsat.integer_costs import LIMIT, LeaderCosts
 from formulations.cpsat.variables import LeaderVariables
-from placement.evaluation.wait_rows import RoleRow
+from placement.evaluation.waits.wait_rows import RoleRow
 from placement.model.configuration import Configuration
 from placement.model.constraints import GroupRule
 from placement.problem import Problem

@@ -26,7 +26,7 @@ from formulations.solvers.cpsat import CpSatResult, new_solver, run_solver
 from formulations.solvers.statuses import Verdict
 from placement.errors import LimitError, PlacementError, SolverError
 from placement.evaluation.voter_choice import best_voters
-from placement.evaluation.wait_rows import no_rows
+from placement.evaluation.waits.wait_rows import no_rows
 from placement.feasibility.feasible_plans import find_feasible, violations
 from placement.methods import Method, Options, Progress, Setting, available, load_method, run
 from placement.model.configuration import Configuration

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.checks import BoolArray, FloatArray
-from placement.evaluation.single_waits import MOST_BLOCKS, SingleWaits
+from placement.evaluation.waits.single_waits import MOST_BLOCKS, SingleWaits
 from placement.model.site_families import SiteFamily
 
 __all__ = [

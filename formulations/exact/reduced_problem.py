@@ -3,8 +3,8 @@
 The engine takes problems without heed of a budget; what else it is asked for,
 :mod:`formulations.exact.method` hands on.  Where RTTs vary by interval, every client has one row
 for each interval, and the wait for votes is bounded by one distance in the place of several
-(:mod:`placement.evaluation.wait_floors`): a complete set of replicas has its true score.  Scores
-and voters come from the shared evaluator (:mod:`placement.evaluation.score`,
+(:mod:`placement.evaluation.waits.wait_floors`): a complete set of replicas has its true score.
+Scores and voters come from the shared evaluator (:mod:`placement.evaluation.score`,
 :mod:`placement.evaluation.voter_choice`), nowhere else.
 """
 
@@ -21,10 +21,10 @@ import numpy.typing as npt
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.errors import InputError, UnsupportedError
 from placement.evaluation.score import score
-from placement.evaluation.single_waits import SingleWaits
 from placement.evaluation.voter_choice import best_voters
-from placement.evaluation.wait_cases import case_wait, no_cases
-from placement.evaluation.wait_floors import (
+from placement.evaluation.waits.single_waits import SingleWaits
+from placement.evaluation.waits.wait_cases import case_wait, no_cases
+from placement.evaluation.waits.wait_floors import (
     no_floors,
     voters_with_replicas,
     wait_floors,
@@ -99,7 +99,7 @@ class ReducedProblem:
         (sites, sites), row = leader, >= 0; None: nothing.
     asked
         Rules with witnesses, where `rules` are those of the voters with replicas
-        (:mod:`placement.evaluation.wait_floors`); None: `rules` are those of the question.
+        (:mod:`placement.evaluation.waits.wait_floors`); None: `rules` are those of the question.
     wait_floors
         Least wait of each leader, ms, shape (sites,), where `asked` has witnesses.
 

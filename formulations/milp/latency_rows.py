@@ -9,7 +9,7 @@ from typing import Any
 
 from formulations.milp.recipes import Forwarding, Nearest, Quorum
 from formulations.milp.variables import Affine, ProgramVariables
-from placement.evaluation.wait_rows import RoleRow
+from placement.evaluation.waits.wait_rows import RoleRow
 
 __all__ = ["add_forwarding", "add_leader_waits", "add_nearest", "add_quorum"]
 
@@ -261,7 +261,8 @@ def _add_members(model: Any, variables: ProgramVariables) -> None:
 def add_leader_waits(model: Any, variables: ProgramVariables) -> None:
     """E_ℓi ≤ y_ℓ, and what the roles hold when the wait of ℓ ends within its i-th radius.
 
-    A row Σ a_r v_r + Σ b_r x_r + Σ c_r L_r ≥ n of :mod:`placement.evaluation.wait_rows` becomes
+    A row Σ a_r v_r + Σ b_r x_r + Σ c_r L_r ≥ n of :mod:`placement.evaluation.waits.wait_rows`
+    becomes
 
         Σ_{r ≠ ℓ} (a_r v_r + b_r x_r + c_r L_r)  ≥  (n − a_ℓ − b_ℓ − c_ℓ) E_ℓi − N (1 − E_ℓi):
 

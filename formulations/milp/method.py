@@ -17,7 +17,7 @@ from formulations.milp.per_leader import search_per_leader
 from formulations.milp.program_data import program_data
 from formulations.milp.recipes import Recipe
 from placement.errors import LimitError, UnsupportedError
-from placement.evaluation.wait_rows import no_rows
+from placement.evaluation.waits.wait_rows import no_rows
 from placement.methods import Method, Options, Setting, available, load_method
 from placement.methods import run as run_method
 from placement.plan import Plan

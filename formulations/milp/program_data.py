@@ -17,7 +17,7 @@ import numpy.typing as npt
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.evaluation.cost_model import LinearCost, cost_model
 from placement.evaluation.score import closest_first
-from placement.evaluation.wait_rows import LeaderWait, leader_waits
+from placement.evaluation.waits.wait_rows import LeaderWait, leader_waits
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
 from placement.problem import Problem

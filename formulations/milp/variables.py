@@ -36,7 +36,7 @@ import numpy as np
 from formulations.milp.program_data import ProgramData
 from formulations.milp.recipes import Forwarding, Nearest, Quorum, Rows
 from placement.evaluation.score import nearest, quorum_latency
-from placement.evaluation.wait_latency import wait_latency
+from placement.evaluation.waits.wait_latency import wait_latency
 from placement.model.configuration import Configuration
 
 __all__ = ["Affine", "ProgramVariables", "assign", "declare"]

@@ -58,7 +58,7 @@ from placement.contingency.objective import Contingency
 from placement.evaluation.objective import MEAN_LATENCY, score_of
 from placement.evaluation.score import TIE, closest_first
 from placement.evaluation.voter_choice import best_voters
-from placement.evaluation.wait_floors import wait_floors
+from placement.evaluation.waits.wait_floors import wait_floors
 from placement.feasibility.feasible_plans import violations
 from placement.methods import Options, Progress, run
 from placement.model.configuration import Configuration

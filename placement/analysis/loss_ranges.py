@@ -33,7 +33,7 @@ from placement.checks import instance_of, number
 from placement.contingency.objective import Contingency
 from placement.errors import InputError, UnitsWarning
 from placement.evaluation.breakdown import objective_value
-from placement.evaluation.wait_checks import refuse_waits
+from placement.evaluation.waits.wait_checks import refuse_waits
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.status import Status

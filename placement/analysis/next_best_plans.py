@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 from placement.checks import instance_of, whole
 from placement.errors import InputError
-from placement.evaluation.wait_checks import refuse_waits
+from placement.evaluation.waits.wait_checks import refuse_waits
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.proving import prove

@@ -15,7 +15,7 @@ from placement.analysis.present_rules import counted
 from placement.analysis.varied_counts import objective_words, plan_columns, value_in_ms
 from placement.checks import function, instance_of
 from placement.errors import InputError
-from placement.evaluation.wait_checks import refuse_waits
+from placement.evaluation.waits.wait_checks import refuse_waits
 from placement.model.configuration import Configuration
 from placement.model.instance import Instance
 from placement.plan import Plan, evaluate

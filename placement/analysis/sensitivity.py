@@ -27,7 +27,7 @@ from placement.errors import InputError
 from placement.evaluation.breakdown import objective_value
 from placement.evaluation.cost_model import cost_model
 from placement.evaluation.score import TIE, nearest
-from placement.evaluation.wait_checks import refuse_waits
+from placement.evaluation.waits.wait_checks import refuse_waits
 from placement.model.demand import Demand
 from placement.model.instance import Instance
 from placement.plan import Plan

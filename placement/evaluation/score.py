@@ -8,8 +8,8 @@
 
 (Sharov et al., PVLDB 8(12), 2015, sections 3 and 4; with RTTs that vary by interval the sum runs
 over the scenarios too. Operations with other waits than δ·q_ℓ, or with constants, add the sums of
-:mod:`placement.evaluation.wait_latency`.) Everything works on site indices; names are crossed in
-the problem and the plan.
+:mod:`placement.evaluation.waits.wait_latency`.) Everything works on site indices; names are
+crossed in the problem and the plan.
 
 All terms are non-negative and the sums are pairwise, so that two ways to the same score differ by a
 few units in the last place; `TIE` is far above that and far below anything a user could care for.
@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.checks import FloatArray, IntArray
-from placement.evaluation.wait_latency import wait_latency, waits_score
+from placement.evaluation.waits.wait_latency import wait_latency, waits_score
 from placement.model.demand import Demand
 
 __all__ = [

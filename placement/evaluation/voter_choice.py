@@ -27,8 +27,8 @@ from placement.checks import BoolArray, FloatArray, IntArray
 from placement.errors import LimitError
 from placement.evaluation.least_total_wait import least_total_wait
 from placement.evaluation.score import closest_first, quorum_latency
-from placement.evaluation.wait_cases import case_wait
-from placement.evaluation.wait_latency import wait_latency
+from placement.evaluation.waits.wait_cases import case_wait
+from placement.evaluation.waits.wait_latency import wait_latency
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
 from placement.model.site_subsets import SiteSubset, subsets

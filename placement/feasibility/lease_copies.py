@@ -32,7 +32,7 @@ import numpy as np
 
 from placement.checks import BoolArray
 from placement.errors import InputError, UnitsWarning
-from placement.evaluation.wait_latency import needed
+from placement.evaluation.waits.wait_latency import needed
 from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity, Rules
 from placement.model.instance import Instance

@@ -5,7 +5,7 @@ A wait has an origin that asks, and clauses that say whose answers it needs:
     [TIMES ×] ORIGIN: NEED of ROLE [inside|outside LEVEL] (+ NEED of ROLE [inside|outside LEVEL] …)
 
 All clauses are asked at once, so that a wait lasts as long as its slowest clause. The order
-statistic of a clause is computed in :mod:`placement.evaluation.wait_latency`.
+statistic of a clause is computed in :mod:`placement.evaluation.waits.wait_latency`.
 """
 
 from __future__ import annotations

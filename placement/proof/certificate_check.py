@@ -30,7 +30,7 @@ import numpy as np
 from placement.checks import instance_of
 from placement.errors import CertificateError
 from placement.evaluation.objective import MEAN_LATENCY
-from placement.evaluation.wait_floors import voters_with_replicas
+from placement.evaluation.waits.wait_floors import voters_with_replicas
 from placement.feasibility.feasible_plans import violations
 from placement.feasibility.lease_copies import lease_copies
 from placement.model.configuration import Configuration

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from placement.checks import FloatArray, IntArray
 from placement.evaluation.cost_model import LinearCost
-from placement.evaluation.wait_cases import WaitCases, case_rounds, case_wait, no_cases
-from placement.evaluation.wait_floors import (
+from placement.evaluation.waits.wait_cases import WaitCases, case_rounds, case_wait, no_cases
+from placement.evaluation.waits.wait_floors import (
     no_floors,
     voters_with_replicas,
     wait_order,
@@ -187,7 +187,7 @@ class Claim:
         RTTs between sites in each scenario, shape (scenarios, sites, sites).
     wait_floors
         Least wait of each leader, ms, shape (sites,), where some voters are witnesses: `rules` are
-        then those of the other voters (:mod:`placement.evaluation.wait_floors`). Else None.
+        then those of the other voters (:mod:`placement.evaluation.waits.wait_floors`). Else None.
     quorum
         D of each scenario; where waits are taken by cases, of each distinct wait of the leaders.
     constant
@@ -433,7 +433,7 @@ def floor_costs(waits: npt.NDArray[Any], order: IntArray) -> list[int]:
     waits
         D_k·d_k(ℓ, ·) in whole numbers, shape (scenarios, sites).
     order
-        The sites; see :mod:`placement.evaluation.wait_floors`.
+        The sites; see :mod:`placement.evaluation.waits.wait_floors`.
     """
     from_end = np.minimum.accumulate(waits[:, order[::-1]], axis=1)
     return [int(cost) for cost in from_end[:, ::-1].sum(axis=0)]

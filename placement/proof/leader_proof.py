@@ -24,12 +24,12 @@ which the rules leave no room beside I are not in Y.
 
 *Several scenarios.* Where RTTs vary by interval, clients count once for each scenario, a radius is
 a place in a common order of the sites, and D·r is the floor of
-:mod:`placement.evaluation.wait_floors`; a complete set of replicas waits Σ_k D_k·q_k over its best
-voters, who are searched.
+:mod:`placement.evaluation.waits.wait_floors`; a complete set of replicas waits Σ_k D_k·q_k over its
+best voters, who are searched.
 
 *More than votes.* Where a leader has other waits than one quorum, its cases take the place of the
-radii (:mod:`placement.evaluation.wait_cases`): for each, D·r is its price, and E lets I ∪ Y hold
-what the blocks of a family ask for, the largest over its families.
+radii (:mod:`placement.evaluation.waits.wait_cases`): for each, D·r is its price, and E lets I ∪ Y
+hold what the blocks of a family ask for, the largest over its families.
 
 *Transfers of cost.* A proof may begin with transfers of cost between clients
 (:mod:`placement.proof.multipliers`). All its bounds then use the costs after them, under which no

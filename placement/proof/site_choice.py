@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.checks import FloatArray
-from placement.evaluation.case_greedy import CaseGreedy
-from placement.evaluation.wait_cases import WaitCases
+from placement.evaluation.waits.case_greedy import CaseGreedy
+from placement.evaluation.waits.wait_cases import WaitCases
 from placement.model.constraints import Rules
 from placement.model.site_families import FamilyCount, SiteFamily, family_counts, site_families
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from placement import Problem, check_certificate, solve
-from placement.evaluation.wait_floors import wait_floors, wait_order
+from placement.evaluation.waits.wait_floors import wait_floors, wait_order
 from placement.proof.event_tree import CertificateError
 from placement.testing.small_worlds import optimum, random_instance
 from tests.effort import seeds

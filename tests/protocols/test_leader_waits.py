@@ -14,18 +14,18 @@ from formulations.exact.kernel import compiled_available, open_kernel
 from formulations.exact.reduced_problem import ReducedProblem
 from placement import Problem, check_certificate
 from placement.errors import CertificateError
-from placement.evaluation.case_greedy import CaseGreedy
 from placement.evaluation.objective import score_of
 from placement.evaluation.score import quorum_latency
-from placement.evaluation.single_waits import SingleWaits
-from placement.evaluation.wait_cases import (
+from placement.evaluation.waits.case_greedy import CaseGreedy
+from placement.evaluation.waits.single_waits import SingleWaits
+from placement.evaluation.waits.wait_cases import (
     FORBIDDEN,
     MOST_BLOCKS,
     WaitCases,
     case_wait,
     no_cases,
 )
-from placement.evaluation.wait_latency import wait_latency
+from placement.evaluation.waits.wait_latency import wait_latency
 from placement.proof.enumeration_check import FORMAT as ENUMERATION
 from placement.status import Status
 from tests.effort import seeds

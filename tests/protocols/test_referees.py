@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import placement
 from placement import Problem, UnsupportedError
 from placement.evaluation.objective import score_of
-from placement.evaluation.wait_latency import wait_latency
-from placement.evaluation.wait_rows import leader_waits, no_rows
+from placement.evaluation.waits.wait_latency import wait_latency
+from placement.evaluation.waits.wait_rows import leader_waits, no_rows
 from placement.status import Status
 from tests.effort import seeds
 from tests.protocols.test_sets import questions

@@ -16,7 +16,7 @@ from formulations.exact.reduced_problem import ReducedProblem
 from placement import Problem
 from placement.errors import CertificateError
 from placement.evaluation.voter_choice import best_voters
-from placement.evaluation.wait_floors import (
+from placement.evaluation.waits.wait_floors import (
     no_floors,
     voters_with_replicas,
     witness_floors,

@@ -43,7 +43,7 @@
 enum { FREE = 0, IN = 1, OUT = 2 };
 
 enum { MOST_VOTERS = 64 };    /* replicas among which voters are searched: length of some arrays */
-enum { MOST_WAITS = 2, MOST_BLOCKS = 7, FORBIDDEN = 1 << MOST_BLOCKS }; /* as in placement/evaluation/wait_cases.py */
+enum { MOST_WAITS = 2, MOST_BLOCKS = 7, FORBIDDEN = 1 << MOST_BLOCKS }; /* as in placement/evaluation/waits/wait_cases.py */
 
 /* Kinds of events, as ../certificate_events.py reads them. */
 enum { FIX = 1, CLOSE = 2, ENUMERATE = 3, BRANCH = 4, BETA = 5, PART = 6, EVENTS_OF = 7, TRANSFER = 8 };
@@ -72,7 +72,7 @@ typedef struct {
     int *least;                /* sizes x blocks: sites that a block asks for */
 } leader_wait;
 
-/* Waits of the leaders beyond a quorum of votes, see placement/evaluation/wait_cases.py. */
+/* Waits of the leaders beyond a quorum of votes, see placement/evaluation/waits/wait_cases.py. */
 typedef struct {
     int count;                 /* 0: leaders wait for a quorum alone */
     leader_wait wait[MOST_WAITS];
@@ -495,7 +495,7 @@ void keep_larger(radius_minimum *a, int k, double value, double top, double next
                  int *kept_count);
 double inner_minimum(context *x, tree_node *f, int all_radii, double slack, int *count);
 
-/* wait_cases.c */
+/* waits/wait_cases.c */
 void free_cases(wait_cases *cases, int sites);
 int radii_of(const wait_cases *cases, int wait, int leader);
 int sizes_of(const wait_cases *cases, int wait);
@@ -505,7 +505,7 @@ int wait_of_cases(const context *x, int leader, const int *replicas, int count, 
 int cheapest_of_case(const tree_node *f, const keyed *sorted, int n, const wait_case *one, int family, int lo, int hi,
                      double *value, double *top, double *next, int *chosen);
 
-/* case_search.c */
+/* waits/case_search.c */
 int fix_far_sites(context *x, tree_node *f);
 void cheapest_case_of(context *x, tree_node *f, const keyed *sorted, int n, int lo, int hi, int all, double slack,
                       const radius_minimum *common, double floor_value, cheapest_case *best);

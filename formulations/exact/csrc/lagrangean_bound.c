@@ -206,12 +206,12 @@ int fix_by_reduced_cost(context *x, tree_node *f, double base, double error)
             if (with < x->tree.closed)
                 x->tree.closed = with;
         }
-        if (without >= x->best.cutoff) {
+        /* Where both hold, the site goes out, and the bound without it closes the node: with several relaxations the bound
+         * of the node itself can be smaller than both. */
+        if (without >= x->best.cutoff && with < x->best.cutoff) {
             taken[in++] = f->free_site[i];
             if (without < x->tree.closed)
                 x->tree.closed = without;
-            if (with >= x->best.cutoff)
-                return -1;
         }
     }
     if (out + in == 0)

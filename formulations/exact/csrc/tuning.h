@@ -84,7 +84,7 @@
 #define AGREE 1.25                /* ratio of gaps up to which two sizes share the multipliers of one, and a tree */
 #define SHARED_TREE_NODES 2000    /* nodes per size: a larger shared tree is dropped, and each size gets its own */
 
-/* Waits of leaders by cases (case_search.c), world27, aws and azure with leases. */
+/* Waits of leaders by cases (waits/case_search.c), world27, aws and azure with leases. */
 #define BARRED_ROOT_STEPS 10      /* steps on u at a root where a wait is for all replicas ... */
 #define FAR_STEPS 8               /* ... then those that may rule out sites far from the leader ... */
 #define BARRED_STEPS 20           /* ... and those after each round of fixing */

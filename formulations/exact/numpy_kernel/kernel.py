@@ -341,10 +341,13 @@ class NumpyKernel:
 
     def _fix(self, view: LeaderView, node: TreeNode, here: BoundValue) -> int | None:
         """Fix sites by reduced cost; return how many, or None when that closes the node."""
-        with_site, without = bounds_with_site_fixed(view, node, here)
-        out, kept = with_site >= self._cutoff, without >= self._cutoff
-        if (out & kept).any():
+        if not here.answers:
             return None
+        with_site, without = bounds_with_site_fixed(view, node, here)
+        out = with_site >= self._cutoff
+        # Where both hold, the bound without the site closes the node: with several relaxations the
+        # bound of the node itself can be smaller than both.
+        kept = (without >= self._cutoff) & ~out
         for values in (with_site[out], without[kept]):
             self._closed = min(self._closed, float(values.min(initial=math.inf)))
         dropped, taken = node.free[out].tolist(), node.free[kept].tolist()

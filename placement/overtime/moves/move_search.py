@@ -40,7 +40,7 @@ from placement.checks import LARGEST
 from placement.errors import InputError, UnitsWarning, UnsupportedError
 from placement.evaluation.moves import Moves, changes
 from placement.evaluation.score import TIE
-from placement.evaluation.wait_checks import refuse_waits
+from placement.evaluation.waits.wait_checks import refuse_waits
 from placement.feasibility.feasible_plans import violations
 from placement.feasibility.neighbours import neighbours
 from placement.model.configuration import Configuration

@@ -9,7 +9,7 @@ import numpy as np
 
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.errors import InputError
-from placement.evaluation.wait_checks import refuse_waits
+from placement.evaluation.waits.wait_checks import refuse_waits
 from placement.model.configuration import Configuration
 from placement.model.instance import Instance
 from placement.overtime.replay.interval_plans import plan_of_all_intervals

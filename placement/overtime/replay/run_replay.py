@@ -41,7 +41,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from placement.errors import InputError, UnsupportedError
-from placement.evaluation.wait_checks import refuse_waits
+from placement.evaluation.waits.wait_checks import refuse_waits
 from placement.methods import load_method, refusal
 from placement.overtime.replay.deployments import Deployments
 from placement.overtime.replay.planned import replay_planned

@@ -14,7 +14,7 @@ import numpy as np
 
 from placement.checks import FloatArray
 from placement.errors import InputError, UnitsWarning
-from placement.evaluation.wait_checks import refuse_waits
+from placement.evaluation.waits.wait_checks import refuse_waits
 from placement.io.problem_document import problem_document
 from placement.model.configuration import Configuration
 from placement.model.instance import Instance

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.checks import BoolArray, FloatArray, IntArray
-from placement.evaluation.wait_latency import needed
+from placement.evaluation.waits.wait_latency import needed
 from placement.model.demand import Demand
 from placement.model.wait_terms import WaitTerm
 from placement.model.waits import Clause

@@ -10,7 +10,7 @@
  * a second number there, 1 + losses + L.
  *
  * Where RTTs vary by interval, a client has one row for each interval, interval after interval. The wait of a leader is then
- * sum_k D_k q_k, and `site_rtt` has floors of it (placement/evaluation/wait_floors.py), of which the quorum-th is a lower
+ * sum_k D_k q_k, and `site_rtt` has floors of it (placement/evaluation/waits/wait_floors.py), of which the quorum-th is a lower
  * bound; sets are evaluated with the waits of every interval. */
 #ifndef EXACT_LOSSES_H
 #define EXACT_LOSSES_H

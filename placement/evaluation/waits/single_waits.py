@@ -1,8 +1,8 @@
 """The cases of each wait of the leaders alone, from which the engine makes those that it needs.
 
-Two waits have a case for each pair of radii, see :mod:`placement.evaluation.wait_cases`; a search
-looks at few of them. So the engine gets the cases of one wait at a time, S for each leader, and
-``formulations/exact/csrc/wait_cases.c`` combines two when it first asks for the pair.
+Two waits have a case for each pair of radii, see :mod:`placement.evaluation.waits.wait_cases`; a
+search looks at few of them. So the engine gets the cases of one wait at a time, S for each leader, and
+``formulations/exact/csrc/waits/wait_cases.c`` combines two when it first asks for the pair.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.checks import BoolArray, FloatArray, IntArray
-from placement.evaluation.wait_latency import needed
+from placement.evaluation.waits.wait_latency import needed
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
 from placement.model.waits import Clause
@@ -22,7 +22,7 @@ from placement.model.waits import Clause
 __all__ = ["FORBIDDEN", "MOST_BLOCKS", "ClausesOfWait", "SingleWait", "SingleWaits", "waits_of"]
 
 MOST_BLOCKS = 7
-"""Blocks of a case; more are not taken. Each is a bit of a byte, as in csrc/wait_cases.c."""
+"""Blocks of a case; more are not taken. Each is a bit of a byte, as in csrc/waits/wait_cases.c."""
 
 FORBIDDEN = 1 << MOST_BLOCKS
 """Bit of a site that may hold no replica in a case."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from placement.checks import FloatArray, IntArray
-from placement.evaluation.wait_latency import needed
+from placement.evaluation.waits.wait_latency import needed
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
 from placement.model.wait_terms import WaitTerm

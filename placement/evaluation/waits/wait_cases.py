@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.checks import BoolArray, FloatArray, IntArray
-from placement.evaluation.single_waits import (
+from placement.evaluation.waits.single_waits import (
     FORBIDDEN,
     MOST_BLOCKS,
     ClausesOfWait,

@@ -12,7 +12,7 @@ import numpy as np
 from placement.checks import FloatArray
 from placement.evaluation.objective import quorum_size
 from placement.evaluation.score import nearest, score_terms, wait_latencies
-from placement.evaluation.wait_latency import needed
+from placement.evaluation.waits.wait_latency import needed
 from placement.model.configuration import Configuration
 from placement.model.demand import Demand
 from placement.model.wait_terms import WaitTerm

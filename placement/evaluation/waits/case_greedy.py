@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from placement.evaluation.wait_cases import FORBIDDEN, WaitCases
+from placement.evaluation.waits.wait_cases import FORBIDDEN, WaitCases
 
 __all__ = ["CaseGreedy"]
 
