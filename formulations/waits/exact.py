@@ -3,7 +3,8 @@
 Waits of a leader go into the engine by their cases
 (:mod:`placement.evaluation.waits.wait_cases`), a constant with the direct demand, witnesses as
 floors of the waits (:mod:`placement.evaluation.waits.wait_floors`), and lease holders as a second
-copy of every site (:mod:`placement.feasibility.lease_copies`). Another method proves what the engine cannot take:
+copy of every site (:mod:`placement.feasibility.lease_copies`). Another method proves what the
+engine cannot take:
 
 - waits of the nearest replica and of clients, and rules for voters where not all replicas vote;
 - lease holders where two copies of every site do not stand for the question: ``exhaustive`` where
