@@ -13,8 +13,8 @@ Losses are added as they are needed. Under a leader ℓ the model is that of
 "bounded", and the share of p_F for "weighted". Every loss leaves a quorum of voters.
 
 Where one loss decides who takes over, a leader is proven in parts, one for each failover leader ℓ'
-(its heir): one row in place of an election. Leaders and failover leaders that are too slow with one
-replica less than allowed need no model (:mod:`formulations.contingency.leader_floors`).
+(its successor): one row in place of an election. Leaders and failover leaders that are too slow
+with one replica less than allowed need no model (:mod:`formulations.contingency.leader_floors`).
 
 All costs are rounded to whole multiples of one unit; the bound gives up what rounding may have
 added, which is counted term by term.
@@ -180,31 +180,31 @@ def _solve_leader(search: _CpSatLossSearch, costs: LeaderCosts) -> None:
     elected. The bound of the leader is the least of its parts.
     """
     leader = costs.leader
-    heirs = _heirs(search, leader)
-    if heirs is None:
+    successors = _successors(search, leader)
+    if successors is None:
         _Leader(search, costs).solve()
         return
     before = search.bounds[leader]
     worst = search.contingency.goal == "worst"
     parts = {}
-    for heir in heirs:
-        floor = search.floor(heir)
-        parts[heir] = max(before, min(floor, search.value)) if worst else before
+    for successor in successors:
+        floor = search.floor(successor)
+        parts[successor] = max(before, min(floor, search.value)) if worst else before
         if not worst and floor > search.ceiling:
-            parts[heir] = math.inf
-    for heir in sorted(heirs, key=lambda site: (search.floor(site), site)):
-        if parts[heir] < search.target:
-            part = _Leader(search, costs, heir)
-            part.bound = parts[heir]
+            parts[successor] = math.inf
+    for successor in sorted(successors, key=lambda site: (search.floor(site), site)):
+        if parts[successor] < search.target:
+            part = _Leader(search, costs, successor)
+            part.bound = parts[successor]
             part.solve()
-            parts[heir] = part.bound
+            parts[successor] = part.bound
         search.bounds[leader] = max(search.bounds[leader], least_bound(*parts.values()))
         search.report()
     if not parts:  # no failover leader is possible, so this leader has no feasible plan
         search.bounds[leader] = math.inf
 
 
-def _heirs(search: _CpSatLossSearch, leader: int) -> list[int] | None:
+def _successors(search: _CpSatLossSearch, leader: int) -> list[int] | None:
     """Return the failover leaders of `leader`; None: they depend on the loss, or are not split."""
     contingency = search.contingency
     losses = [loss for loss in contingency.losses(search.problem) if leader in loss.sites]
@@ -243,11 +243,11 @@ class _Leader:
     """The model of one leader (and who takes over), with the losses that have been added."""
 
     def __init__(
-        self, search: _CpSatLossSearch, costs: LeaderCosts, heir: int | None = None
+        self, search: _CpSatLossSearch, costs: LeaderCosts, successor: int | None = None
     ) -> None:
         from ortools.sat.python import cp_model
 
-        self.search, self.costs, self.heir = search, costs, heir
+        self.search, self.costs, self.successor = search, costs, successor
         self.bound = search.bounds[costs.leader]
         problem, contingency = search.problem, search.contingency
         self.losses = contingency.losses(problem)
@@ -276,8 +276,8 @@ class _Leader:
         self.model.minimize(self.target)
         if search.best is not None:
             self.decisions.hint(self.model, search.best)
-        if heir is not None:
-            self.model.add(self.decisions.voter[heir] == 1)
+        if successor is not None:
+            self.model.add(self.decisions.voter[successor] == 1)
         for loss in search.useful.values():
             if contingency.goal != "weighted":
                 self.add(loss)
@@ -327,7 +327,7 @@ class _Leader:
         for leader in leaders:
             if elected is not None and self.costs.leader in loss.sites:
                 # The lost leader took a replica with it.
-                other = self.heir is not None and leader != self.heir
+                other = self.successor is not None and leader != self.successor
                 if other or search.floor(leader) > search.ceiling:
                     model.add(elected[leader] == 0)
                     continue
@@ -390,7 +390,7 @@ class _Leader:
     def _raise(self, bound: float) -> None:
         """Keep a better bound; without parts it is the leader's."""
         self.bound = max(self.bound, bound)
-        if self.heir is None:
+        if self.successor is None:
             self.search.bounds[self.costs.leader] = self.bound
 
     def _missed(self, found: Configuration) -> Loss | None:

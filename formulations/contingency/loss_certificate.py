@@ -42,11 +42,11 @@ class TreeRecords:
         """Return whether every tree that was closed is kept."""
         return self.left > 0
 
-    def keep(self, leader: int, heir: int, record: FloatArray | None) -> None:
+    def keep(self, leader: int, successor: int, record: FloatArray | None) -> None:
         """Keep the record of a closed tree; None: it had no room."""
         self.left -= self.left if record is None else len(record)
         if self.complete and record is not None:
-            self.trees[leader, heir] = record
+            self.trees[leader, successor] = record
         else:
             self.left = 0
             self.trees.clear()
@@ -117,11 +117,11 @@ class LossClaimRecord:
             "proofs": [
                 {
                     "leader": leader,
-                    "heir": None if heir < 0 else heir,
+                    "heir": None if successor < 0 else successor,
                     "events": list(events.of(record)),
                 }
-                for (leader, heir), record in self.trees.items()
-                if leader in leaders and heir not in out[1]
+                for (leader, successor), record in self.trees.items()
+                if leader in leaders and successor not in out[1]
             ],
         }
 

@@ -238,14 +238,21 @@ class LossKernel:
         return _finite(value)
 
     def open(
-        self, leader: int, heirs: BoolArray, u: FloatArray, *, heir: int = -1, record: int = 0
+        self,
+        leader: int,
+        successors: BoolArray,
+        u: FloatArray,
+        *,
+        successor: int = -1,
+        record: int = 0,
     ) -> None:
         """Begin the tree of a leader and of those who may lead when its site is lost.
 
-        `heir` holds a replica in all of the tree; `record` is the most numbers of a certificate.
+        `successor` holds a replica in all of the tree; `record` is the most numbers of a
+        certificate.
         """
-        group = np.ascontiguousarray(heirs, dtype=np.bool_)
-        self._compiled.open(self._context, leader, group, heir, u, record)
+        group = np.ascontiguousarray(successors, dtype=np.bool_)
+        self._compiled.open(self._context, leader, group, successor, u, record)
 
     def run(self, nodes: int, seconds: float) -> TreeOutcome:
         """Go on with the tree for so many nodes, or seconds."""

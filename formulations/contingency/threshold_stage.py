@@ -27,7 +27,7 @@ TIE = 1e-12
 
 _KICKS = 8
 _FLOOR_STEPS = 40
-_NODES_PER_HEIR, _NODES_AT_LEAST = 30, 20
+_NODES_PER_SUCCESSOR, _NODES_AT_LEAST = 30, 20
 _CLAIMED = 1 - 9e-10
 """Share of the value that a proof is claimed for: less than the search asks (`_below`), so
 that multipliers may be rounded to few digits, and enough to call the value optimal."""
@@ -134,23 +134,25 @@ class ThresholdStage:
         leaders = self._bound_leaders()
         left: list[tuple[int, BoolArray]] = []
         for leader in leaders:
-            heirs = self._heirs(leader)
-            if heirs is None:
+            successors = self._successors(leader)
+            if successors is None:
                 continue
             alone = not self._has_pairs(leader)
-            nodes = _NODES_PER_HEIR * int(heirs.sum()) + _NODES_AT_LEAST
-            if self._tree(leader, heirs, -1, _ALL_NODES if alone else nodes):
+            nodes = _NODES_PER_SUCCESSOR * int(successors.sum()) + _NODES_AT_LEAST
+            if self._tree(leader, successors, -1, _ALL_NODES if alone else nodes):
                 self.open_bounds.pop(leader)
             else:
-                left.append((leader, heirs))
+                left.append((leader, successors))
         for leader, _ in sorted(left, key=lambda pair: self.open_bounds[pair[0]]):
-            heirs = self._heirs(leader)
-            if heirs is not None:
-                for heir in sorted(np.nonzero(heirs)[0].tolist(), key=self.floors.__getitem__):
-                    if not self._out_as_heir(heir):
-                        one = np.zeros(len(heirs), dtype=bool)
-                        one[heir] = True
-                        self._tree(leader, one, heir, _ALL_NODES)
+            successors = self._successors(leader)
+            if successors is not None:
+                for successor in sorted(
+                    np.nonzero(successors)[0].tolist(), key=self.floors.__getitem__
+                ):
+                    if not self._out_as_successor(successor):
+                        one = np.zeros(len(successors), dtype=bool)
+                        one[successor] = True
+                        self._tree(leader, one, successor, _ALL_NODES)
             self.open_bounds.pop(leader, None)
         return self.proven()
 
@@ -224,7 +226,7 @@ class ThresholdStage:
             return value
         return value - 0.5 * self.step if self.step else value - 5e-10 * abs(value)
 
-    def _out_as_heir(self, site: int) -> bool:
+    def _out_as_successor(self, site: int) -> bool:
         if self.goal == "weighted" or self.search.goal.clients_move:
             return False  # clients that turn to another site may come closer to what is left
         most = self._below(self.kernel.best()[0])
@@ -232,24 +234,24 @@ class ThresholdStage:
             most = self._most_after
         return bool(self.floors[site] >= most)
 
-    def _heirs(self, leader: int) -> BoolArray | None:
+    def _successors(self, leader: int) -> BoolArray | None:
         """Return who may take over from a leader, or None when the leader itself is out."""
         if self.goal != "weighted" and self.floors[leader] >= self._most_normal:
             self.open_bounds.pop(leader, None)
             return None
-        out = [self._out_as_heir(site) for site in range(len(self.floors))]
-        heirs: BoolArray = self.rules.may_vote & ~np.array(out)
+        out = [self._out_as_successor(site) for site in range(len(self.floors))]
+        successors: BoolArray = self.rules.may_vote & ~np.array(out)
         if self.loss_of[leader] >= 0:
-            heirs &= self.loss_of != self.loss_of[leader]
-        return heirs
+            successors &= self.loss_of != self.loss_of[leader]
+        return successors
 
     def _has_pairs(self, leader: int) -> bool:
         return bool(self.loss_of[leader] >= 0) and not self.search.goal.leader_may_move
 
-    def _tree(self, leader: int, heirs: BoolArray, heir: int, nodes: int) -> bool:
+    def _tree(self, leader: int, successors: BoolArray, successor: int, nodes: int) -> bool:
         """Run a tree; whether it was closed. Else the bound of its leader is what it proved."""
         kernel, stats = self.kernel, self.search.stats
-        kernel.open(leader, heirs, self.u[leader], heir=heir, record=self.trees.left)
+        kernel.open(leader, successors, self.u[leader], successor=successor, record=self.trees.left)
         done = 0
         while True:
             outcome = kernel.run(nodes - done, min(_SLICE, self.search.seconds_left))
@@ -258,7 +260,7 @@ class ThresholdStage:
             self._take()
             if outcome is not TreeOutcome.PAUSED:
                 break
-            if heir < 0:
+            if successor < 0:
                 self._raise_bound(leader, self._tree_bound())
             self._report()
         if outcome is TreeOutcome.LIMIT:
@@ -266,7 +268,7 @@ class ThresholdStage:
         for name in ("nodes", "bounds", "leaves"):
             stats[name] = int(stats[name]) + int(getattr(counters, name))
         if outcome is TreeOutcome.CLOSED and self.trees.complete:
-            self.trees.keep(leader, heir, kernel.record())
+            self.trees.keep(leader, successor, kernel.record())
         self._report()
         return outcome is TreeOutcome.CLOSED
 

@@ -45,7 +45,7 @@ def floor(
 def open(
     context: _Losses,
     leader: int,
-    heirs: npt.NDArray[np.bool_],
+    successors: npt.NDArray[np.bool_],
     fixed: int,
     u: _Floats,
     record: int,

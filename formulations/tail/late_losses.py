@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from formulations.exact.threshold_search import Scenario
-from formulations.tail.late_voters import LateHeirs, LateIntervals, VotersByInterval
+from formulations.tail.late_voters import LateIntervals, LateSuccessors, VotersByInterval
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.contingency.objective import Contingency
 from placement.tail.percentile_bound import SLACK
@@ -113,7 +113,7 @@ class LateLosses:
     # of the last deadline
     _deadline: int = field(init=False, default=-1)
     _tables: FloatArray = field(init=False, repr=False)
-    _heirs: tuple[int, ...] = field(init=False, default=())
+    _successors: tuple[int, ...] = field(init=False, default=())
     _costs: dict[tuple[int, ...], FloatArray] = field(init=False, default_factory=dict)
     _nearby: dict[tuple[int, tuple[int, ...]], float] = field(init=False, default_factory=dict)
 
@@ -156,16 +156,18 @@ class LateLosses:
         for lost in self._lost:
             if not (lost & rules.may_hold).any():
                 continue
-            heirs = [leader]
+            successors = [leader]
             if lost[leader] or self.goal.leader_may_move:
-                heirs = [h for h in self._heirs if not lost[h]]
+                successors = [h for h in self._successors if not lost[h]]
             # without anyone who may lead in time, whoever does is late
-            part = LateHeirs(tuple(self._voters_of(h, lost, leader) for h in heirs))
+            part = LateSuccessors(tuple(self._voters_of(h, lost, leader) for h in successors))
             found.append(
                 Scenario(
-                    self._costs_of(tuple(heirs)),
-                    0.0 if heirs else 2.0,
-                    part if heirs else LateHeirs((self._voters_of(leader, lost, leader),)),
+                    self._costs_of(tuple(successors)),
+                    0.0 if successors else 2.0,
+                    part
+                    if successors
+                    else LateSuccessors((self._voters_of(leader, lost, leader),)),
                     normal.threshold,
                     normal.scale,
                     lost=lost,
@@ -224,39 +226,41 @@ class LateLosses:
         self._voters.clear()
         self._costs.clear()
         self._nearby.clear()
-        nobody, heirs = np.zeros(sites, dtype=bool), []
+        nobody, successors = np.zeros(sites, dtype=bool), []
         for h in able.tolist():
             self.in_time()
             voters = self._voters_of(h, nobody, -1)
             if self._static(h) + voters.least(nobody, rules.may_hold, sites) <= self.allowed:
-                heirs.append(h)
-        self._heirs = tuple(heirs)
+                successors.append(h)
+        self._successors = tuple(successors)
 
     def _static(self, leader: int) -> float:
         """Every client at its best site up to the leader."""
         usable = self.late.problem.rules.may_hold[:, np.newaxis] & (self.rank <= self.rank[leader])
         return float(np.where(usable, self._tables[leader], math.inf).min(axis=0).sum())
 
-    def _voters_of(self, heir: int, lost: BoolArray, leader: int) -> VotersByInterval:
+    def _voters_of(self, successor: int, lost: BoolArray, leader: int) -> VotersByInterval:
         """Return the voters' part of someone who leads after a loss."""
         rules = self.late.problem.rules
         taken = int(leader >= 0 and bool(lost[leader]))  # the leader voted
         gone = min(int((lost & rules.may_vote).sum()), rules.voters - rules.quorum)
-        key = (heir, 2 * gone + taken)
+        key = (successor, 2 * gone + taken)
         if key not in self._voters:
             most = rules.voters - 1 - taken
             fewest = min(most, rules.voters - 1 - gone)
-            self._voters[key] = self.late.voters(heir, self._deadline, most, fewest)
+            self._voters[key] = self.late.voters(successor, self._deadline, most, fewest)
         return self._voters[key]
 
-    def _costs_of(self, heirs: tuple[int, ...]) -> FloatArray:
+    def _costs_of(self, successors: tuple[int, ...]) -> FloatArray:
         """Shares of late operations by site and client under the best of some leaders."""
         if not self.late.relays:
-            heirs = heirs[:1]  # the same under every leader
-        if heirs not in self._costs:
-            table = self._tables[list(heirs)]
-            self._costs[heirs] = table.min(axis=0) if heirs else np.zeros(self._tables.shape[1:])
-        return self._costs[heirs]
+            successors = successors[:1]  # the same under every leader
+        if successors not in self._costs:
+            table = self._tables[list(successors)]
+            self._costs[successors] = (
+                table.min(axis=0) if successors else np.zeros(self._tables.shape[1:])
+            )
+        return self._costs[successors]
 
     def _nearby_of(self, leader: int, replicas: tuple[int, ...]) -> float:
         key = (leader, replicas)

@@ -17,7 +17,9 @@ Ours; Sharov et al. (PVLDB 8(12), 2015) choose voters by mean RTT.
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -26,6 +28,7 @@ import numpy as np
 
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.evaluation.score import closest_first
+from placement.evaluation.voter_choice import best_voters
 from placement.tail.distribution_arithmetic import at_least
 from placement.tail.late_operations import LateOperations
 
@@ -35,7 +38,17 @@ if TYPE_CHECKING:
     from placement.tail.objective import Percentile
     from placement.tail.rtt_distributions import Distributions
 
-__all__ = ["LateHeirs", "LateIntervals", "LateVoters", "VoterOrder", "VotersByInterval"]
+__all__ = [
+    "LateIntervals",
+    "LateSuccessors",
+    "LateVoters",
+    "VoterOrder",
+    "VotersByInterval",
+    "voter_sets",
+]
+
+_AT_ONCE = 4096
+"""Sets of voters that are checked against the rules at once."""
 
 _KNOWN = 20_000
 """Sets of sites whose bound is remembered."""
@@ -196,7 +209,7 @@ class LateVoters:
 
 
 @dataclass(frozen=True, eq=False)
-class LateHeirs:
+class LateSuccessors:
     """The voters' part after a loss that the leader does not survive, or may leave after.
 
     Attributes
@@ -313,3 +326,39 @@ class VotersByInterval:
     def of(self, voters: tuple[int, ...]) -> float:
         """Share that is late for a set of voters, the leader among them."""
         return sum(part.of(voters) for part in self.parts)
+
+
+def voter_sets(
+    problem: Problem, voters: VotersByInterval, replicas: list[int], *, lost: bool
+) -> Iterator[tuple[int, ...]]:
+    """Yield the voter sets of a replica set that may have the fewest late operations.
+
+    Parameters
+    ----------
+    problem
+        The question.
+    voters
+        The voters under the leader.
+    replicas
+        The replica set; the leader is one of them.
+    lost
+        Whether losses are asked about: then the closest voters need not be the best.
+
+    Notes
+    -----
+    One set where the RTTs are stochastically ordered, else O(C(|R| − 1, |V| − 1)).
+    """
+    rules, leader = problem.rules, voters.leader
+    if voters.ordered and rules.nested_voter_caps and not lost:
+        best = best_voters(problem.demand, rules, leader, replicas)
+        if best is not None:
+            yield best
+        return
+    able = [r for r in replicas if rules.may_vote[r] and r != leader]
+    pinned = set(np.nonzero(rules.must_vote)[0].tolist())
+    others = itertools.combinations(able, rules.voters - 1)
+    while block := [(leader, *some) for some in itertools.islice(others, _AT_ONCE)]:
+        obeyed = rules.obeyed("voters", np.array(block))
+        for chosen in itertools.compress(block, obeyed.tolist()):
+            if pinned.issubset(chosen):
+                yield tuple(sorted(chosen))

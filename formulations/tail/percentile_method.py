@@ -15,6 +15,7 @@ from formulations.enumeration.exhaustive import count_sets
 from formulations.exact.enumeration_claim import certified_or_named
 from formulations.exact.method import METHOD
 from formulations.exact.scenario_kernel import missing
+from formulations.tail.percentile_claims import percentile_certificate
 from formulations.tail.percentile_search import PercentileProof
 from placement.contingency.objective import Contingency
 from placement.methods import Options, load_method, run
@@ -69,7 +70,7 @@ def solve(problem: Problem, options: Options) -> Plan:
         termination=search.termination,
         notes=notes,
         stats=_stats(search),
-        certificate=search.certificate(),
+        certificate=percentile_certificate(search),
     )
     return certified_or_named(plan, _PROOF, wanted=bool(options.settings.get("certificate")))
 
@@ -102,7 +103,7 @@ def _nothing(problem: Problem, search: PercentileProof) -> Plan:
             problem, method=METHOD.name, reasons=(reason, *search.goal.caveats(problem))
         )
         wanted = bool(search.options.settings.get("certificate"))
-        plan = plan.replace(certificate=search.certificate())
+        plan = plan.replace(certificate=percentile_certificate(search))
         return certified_or_named(plan, _PROOF, wanted=wanted)
     return Plan.of(
         problem,

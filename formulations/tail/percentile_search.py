@@ -26,11 +26,9 @@ evaluator says so. Ours; spreads, percentiles and the model are in docs/tail.md.
 
 from __future__ import annotations
 
-import dataclasses
-import itertools
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -43,21 +41,18 @@ from formulations.exact.threshold_search import (
     search_leader,
 )
 from formulations.tail.late_certificate import (
-    CLAIMED_LESS,
-    FORMAT,
-    LateCertificate,
     LateRecords,
     TreeRecord,
     rounding_of_shares,
 )
 from formulations.tail.late_descent import fewer_late
 from formulations.tail.late_losses import LateLosses
-from formulations.tail.late_voters import LateIntervals, VotersByInterval
+from formulations.tail.late_voters import LateIntervals, VotersByInterval, voter_sets
+from formulations.tail.percentile_claims import MEAN_SLACK
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.contingency.objective import Contingency
 from placement.evaluation.objective import MEAN_LATENCY, score_of
 from placement.evaluation.score import TIE, closest_first
-from placement.evaluation.voter_choice import best_voters
 from placement.evaluation.waits.wait_floors import wait_floors
 from placement.feasibility.feasible_plans import violations
 from placement.methods import Options, Progress, run
@@ -81,12 +76,6 @@ _STEPS = 9
 
 _PATIENCE = 5.0
 """Seconds for the last deadline before the best plan; then an earlier one is asked for."""
-
-_VOTER_SETS = 4096
-"""Sets of voters that are checked against the rules at once."""
-
-_MEAN_SLACK = 5e-10
-"""Share of the mean by which another plan of the same percentile must be better."""
 
 
 @dataclass(eq=False)
@@ -335,6 +324,12 @@ class PercentileProof:
             keep=self._keeper(self.records, voters, scenarios),
         )
 
+    @property
+    def horizon(self) -> int:
+        """First deadline that says nothing."""
+        bins = self.goal.distributions.bins
+        return bins if self._says_nothing(bins) else self.bins
+
     def _says_nothing(self, deadline: int) -> bool:
         """Return whether percentiles behind a deadline are infinite for any late operations."""
         return self.late.overflow > SLACK and deadline >= self.goal.distributions.bins
@@ -383,32 +378,13 @@ class PercentileProof:
         losses = None
         if self.losses is not None:
             losses = self.losses.of_set(voters.leader, replicas, voters.deadline)
-        for chosen in self._voter_sets(voters, replicas):
+        for chosen in voter_sets(self.problem, voters, replicas, lost=losses is not None):
             self._in_time()
             late = nearby + voters.of(chosen)
             if late > self.allowed:
                 continue
             if losses is None or losses.keeps(chosen):
                 yield Configuration.of(voters.leader, chosen, replicas), late
-
-    def _voter_sets(
-        self, voters: VotersByInterval, replicas: list[int]
-    ) -> Iterator[tuple[int, ...]]:
-        """Yield the voter sets of a replica set that may be best."""
-        rules, leader = self.problem.rules, voters.leader
-        if voters.ordered and rules.nested_voter_caps and self.losses is None:
-            best = best_voters(self.problem.demand, rules, leader, replicas)
-            if best is not None:
-                yield best
-            return
-        able = [r for r in replicas if rules.may_vote[r] and r != leader]
-        pinned = set(np.nonzero(rules.must_vote)[0].tolist())
-        others = itertools.combinations(able, rules.voters - 1)
-        while block := [(leader, *some) for some in itertools.islice(others, _VOTER_SETS)]:
-            obeyed = rules.obeyed("voters", np.array(block))
-            for chosen in itertools.compress(block, obeyed.tolist()):
-                if pinned.issubset(chosen):
-                    yield tuple(sorted(chosen))
 
     # --- the mean ------------------------------------------------------------------------
 
@@ -430,7 +406,7 @@ class PercentileProof:
             costs = near * rtt.T + relay * np.repeat(demand.site_rtt[:, :, leader], clients, 0).T
             direct = float(asked @ rtt[:, leader])
             if direct + waits.least(*self._root(leader)) + self._static_mean(leader, costs) >= (
-                self.mean * (1 - _MEAN_SLACK)
+                self.mean * (1 - MEAN_SLACK)
             ):
                 continue
             table = self.late.summands(np.array([leader]), deadline)[0]
@@ -463,7 +439,7 @@ class PercentileProof:
         late = Scenario(
             table[:-1], 0.0, voters, self.allowed, _LATE_SCALE * max(self.allowed, 1e-6)
         )
-        threshold = self.mean * (1 - _MEAN_SLACK)
+        threshold = self.mean * (1 - MEAN_SLACK)
         mean = Scenario(costs, direct, waits, threshold, max(threshold, 1e-300))
         scenarios = [late, mean]
         if self.losses is not None:
@@ -475,7 +451,7 @@ class PercentileProof:
                     continue
                 if objective_value(self.problem, chosen) <= self._ms(deadline):
                     self.accept(chosen)
-                    mean.threshold = min(mean.threshold, self.mean * (1 - _MEAN_SLACK))
+                    mean.threshold = min(mean.threshold, self.mean * (1 - MEAN_SLACK))
                 else:
                     self._note_undecided(share)
 
@@ -491,49 +467,6 @@ class PercentileProof:
             record=self.tie_records.left,
             keep=self._keeper(self.tie_records, voters, scenarios),
         )
-
-    # --- the certificate -----------------------------------------------------------------
-
-    def certificate(self) -> Callable[[], Mapping[str, object]] | None:
-        """Return what writes the certificate of what is proven; None: it was not recorded."""
-        if not self.records.complete or self.bound < self.value:
-            return None
-        demand, found = self.problem.demand, self.best is not None
-        written = LateCertificate(
-            configuration=self.best,
-            score=self.value,
-            bound=self.bound,
-            deadline=min(self.bins, self._horizon) - 1,
-            clients=np.nonzero((demand.near > 0).reshape(-1) | (demand.relay > 0).reshape(-1))[0],
-            recorded=len(self.orders),
-            replicas=self.problem.rules.replicas_max,
-            late_slack=self.late_slack,
-            trees=self.records.trees,
-        )
-        ties = self._second_claim(written) if found and self.tie_proven else None
-        return dataclasses.replace(written, ties=ties).to_json
-
-    @property
-    def _horizon(self) -> int:
-        """First deadline that says nothing."""
-        bins = self.goal.distributions.bins
-        return bins if self._says_nothing(bins) else self.bins
-
-    def _second_claim(self, written: LateCertificate) -> Callable[[], Mapping[str, object]] | None:
-        """Return what writes the claim that the mean is the least; None: it was not recorded."""
-        best, deadline, mean = self.best_mean, self.bins, self.mean
-        if best is not None and best.configuration == self.best:
-            return (lambda: best.certificate or {}) if best.certified else None
-        if not self.tie_records.complete:
-            return None
-        trees = {**self.records.trees, **self.tie_records.trees}
-        slack = (CLAIMED_LESS - _MEAN_SLACK) * mean
-
-        def document() -> Mapping[str, object]:
-            bound = mean * (1 - CLAIMED_LESS)
-            return {"format": FORMAT, "bound": bound, **written.claim(deadline, trees, slack)}
-
-        return document
 
     # --- around --------------------------------------------------------------------------
 

@@ -90,7 +90,7 @@ def check_losses(
 
 def _check(question: LossClaim, certificate: Mapping[str, Any], work: Work) -> tuple[int, int, int]:
     check_clients(certificate, question.claim.clients.tolist())
-    no_leaders, no_heirs = set(), set()
+    no_leaders, no_successors = set(), set()
     for given, bits, numbers in certificate["floors"]:
         site = index(given)
         if not 0 <= site < len(question.may_vote):
@@ -100,23 +100,25 @@ def _check(question: LossClaim, certificate: Mapping[str, Any], work: Work) -> t
         u = read_multipliers(numbers, bits, len(question.claim.clients))
         out = reached(question, site, u, work)
         no_leaders |= {site} if out[0] else set()
-        no_heirs |= {site} if out[1] and not question.moved else set()
-    heirs = [s for s, votes in enumerate(question.may_vote) if votes and s not in no_heirs]
+        no_successors |= {site} if out[1] and not question.moved else set()
+    successors = [
+        s for s, votes in enumerate(question.may_vote) if votes and s not in no_successors
+    ]
     events = bounds = 0
     proved: dict[int, set[int | None]] = {}
     for proof in certificate["proofs"]:
-        leader, heir = index(proof["leader"]), proof["heir"]
+        leader, successor = index(proof["leader"]), proof["heir"]
         if not 0 <= leader < len(question.may_vote):
             raise CertificateError(f"no site {leader}")
-        whom = f"leader {leader}" if heir is None else f"leader {leader} before {heir}"
+        whom = f"leader {leader}" if successor is None else f"leader {leader} before {successor}"
         pairs = question.loss_of[leader] >= 0 and not question.leader_may_move
-        if heir is not None and not (pairs and index(heir) in heirs):
-            raise CertificateError(f"{whom}: site {heir} is no successor of its own")
-        group = heirs if heir is None else [index(heir)]
+        if successor is not None and not (pairs and index(successor) in successors):
+            raise CertificateError(f"{whom}: site {successor} is no successor of its own")
+        group = successors if successor is None else [index(successor)]
         tree = LossProof(question, leader, group, work, whom)
-        held = (leader,) if heir is None else (leader, index(heir))
+        held = (leader,) if successor is None else (leader, index(successor))
         tree.run(proof["events"], tree.start(*held))
-        proved.setdefault(leader, set()).add(heir)
+        proved.setdefault(leader, set()).add(successor)
         events, bounds = events + tree.events, bounds + tree.bounds
     for leader in np.nonzero(question.rules.may_lead)[0].tolist():
         done, own = proved.get(leader, set()), question.loss_of[leader]
@@ -124,7 +126,7 @@ def _check(question: LossClaim, certificate: Mapping[str, Any], work: Work) -> t
             continue
         if own < 0 or question.leader_may_move:
             raise CertificateError(f"nothing is proved of leader {leader}")
-        missing = [h for h in heirs if h not in done and h not in question.lost[own]]
+        missing = [h for h in successors if h not in done and h not in question.lost[own]]
         if missing:
             raise CertificateError(f"nothing is proved of leader {leader}, successors {missing}")
     return int(question.rules.may_lead.sum()), events, bounds

@@ -66,7 +66,7 @@ class LossProof(ThresholdProof[_GridOfLeader]):
         What is to be proved.
     leader
         ℓ.
-    heirs
+    successors
         Γ: sites one of which leads when ℓ is lost.
     work
         Steps that may still be taken.
@@ -75,14 +75,14 @@ class LossProof(ThresholdProof[_GridOfLeader]):
     """
 
     def __init__(
-        self, question: LossClaim, leader: int, heirs: Iterable[int], work: Work, whom: str
+        self, question: LossClaim, leader: int, successors: Iterable[int], work: Work, whom: str
     ) -> None:
         self.question, self.leader = question, leader
         own = question.loss_of[leader]
         if question.leader_may_move:
-            group = {*heirs, leader}
+            group = {*successors, leader}
         else:
-            group = set(heirs) - (question.lost[own] if own >= 0 else set())
+            group = set(successors) - (question.lost[own] if own >= 0 else set())
         self.group = sorted(group)
         grids = [
             (_GridOfLeader(grid, leader, self.group), cells)

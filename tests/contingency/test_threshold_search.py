@@ -178,10 +178,10 @@ def test_a_bound_on_the_way_is_never_above_the_optimum(goal):
         core, objective = ReducedProblem.of(problem), problem.objective
         kernel = LossKernel(problem, core, goal, objective.ceiling(problem))
         kernel.start(1.5 * truth.objective + 1)
-        heirs = core.rules.may_vote
+        successors = core.rules.may_vote
         least = math.inf
         for leader in np.nonzero(core.rules.may_lead)[0].tolist():
-            kernel.open(leader, heirs, np.zeros(kernel.padded))
+            kernel.open(leader, successors, np.zeros(kernel.padded))
             outcome = kernel.run(3, 10.0)
             counters = kernel.counters()
             bound = math.inf

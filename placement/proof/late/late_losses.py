@@ -58,7 +58,7 @@ class LossTables:
         return self._tables[leader]
 
     @cached_property
-    def heirs(self) -> tuple[int, ...]:
+    def successors(self) -> tuple[int, ...]:
         """Sites under which few enough operations may be late."""
         rules = self.question.rules
         held, found = set(np.nonzero(rules.may_hold)[0].tolist()), []
@@ -75,7 +75,7 @@ class LossTables:
         """Return the sites that may lead after a loss under a leader, eliminated sites left out."""
         if leader not in lost and not self.question.leader_may_move:
             return (leader,)
-        return tuple(h for h in self.heirs if h not in lost)
+        return tuple(h for h in self.successors if h not in lost)
 
     def costs(self, leaders: tuple[int, ...]) -> TableCosts:
         """Shares of operations that ask nearby under the best of some leaders for each client."""

@@ -106,7 +106,7 @@ static double rest(void *self, int s, const unsigned char *state, int most)
     if (loss >= 0 && x->leader_may_move)
         return least_of_group(x, x->mover_list, x->movers, direct, lost, state, most);
     if (loss >= 0 && lost[x->tree_leader])
-        return least_of_group(x, x->heir_list, x->heirs, direct, lost, state, most);
+        return least_of_group(x, x->successor_list, x->successors, direct, lost, state, most);
     double wait = least_wait(x, x->tree_leader, lost, state, most);
     return wait >= BIG ? BIG : direct[x->tree_leader] + x->quorum_weight * wait;
 }
@@ -191,11 +191,11 @@ int losses_prepare(loss_problem *x)
     size_t S = (size_t)x->sites, P = (size_t)x->padded, L = (size_t)x->losses, n = MOST_HITS + 1, K = (size_t)x->intervals;
     x->near_order = malloc((S * S + 1) * sizeof(int));
     x->lost = calloc(L * S + 1, 1);
-    x->heir = calloc(S + 1, 1);
-    x->heir_list = malloc((S + 1) * sizeof(int));
+    x->successor = calloc(S + 1, 1);
+    x->successor_list = malloc((S + 1) * sizeof(int));
     x->mover_list = malloc((S + 1) * sizeof(int));
     x->cost_leader = malloc((S * P + 1) * sizeof(double));
-    x->cost_heirs = malloc((S * P + 1) * sizeof(double));
+    x->cost_successors = malloc((S * P + 1) * sizeof(double));
     x->cost_movers = malloc((S * P + 1) * sizeof(double));
     x->scenario = calloc(2 * L + 1, sizeof(scenario));
     x->discount = calloc(S + 1, sizeof(double));
@@ -208,7 +208,7 @@ int losses_prepare(loss_problem *x)
     x->set = malloc(3 * (S + 1) * sizeof(int));
     int longest = longest_count(&x->voter_rules), of_replicas = longest_count(&x->replica_rules);
     x->counts = malloc((size_t)(longest > of_replicas ? longest : of_replicas) * sizeof(int));
-    if (!x->near_order || !x->lost || !x->heir || !x->heir_list || !x->mover_list || !x->cost_leader || !x->cost_heirs ||
+    if (!x->near_order || !x->lost || !x->successor || !x->successor_list || !x->mover_list || !x->cost_leader || !x->cost_successors ||
         !x->cost_movers || !x->scenario || !x->discount || !x->hits || !x->replicas || !x->voter || !x->read || !x->relay ||
         !x->near_replica || !x->set || !x->counts || !moved_prepare(x))
         return 0;
@@ -251,8 +251,8 @@ int losses_prepare(loss_problem *x)
 void losses_free(loss_problem *x)
 {
     void *all[] = {x->rtt, x->rank, x->near_weight, x->relay_weight, x->site_rtt, x->near_order, x->direct, x->loss_of,
-                   x->lost, x->probability, x->may_hold, x->heir, x->heir_list, x->mover_list, x->cost_leader,
-                   x->cost_heirs, x->cost_movers, x->scenario, x->discount, x->hits, x->replicas, x->voter, x->read, x->relay,
+                   x->lost, x->probability, x->may_hold, x->successor, x->successor_list, x->mover_list, x->cost_leader,
+                   x->cost_successors, x->cost_movers, x->scenario, x->discount, x->hits, x->replicas, x->voter, x->read, x->relay,
                    x->set, x->counts, x->first_row, x->hop, x->rounds, x->near_replica};
     if (x->opened)
         tree_close(&x->tree);
@@ -264,22 +264,22 @@ void losses_free(loss_problem *x)
     free(x);
 }
 
-/* Costs and scenarios under a leader; `group` of heirs in x->heir. */
+/* Costs and scenarios under a leader; `group` of successors in x->successor. */
 static void set_leader(loss_problem *x, int leader)
 {
     x->tree_leader = leader;
     int own = x->loss_of[leader];
     group_costs(x, &leader, 1, x->cost_leader);
-    sort_group(x, x->heir, x->heir_list, &x->heirs);
+    sort_group(x, x->successor, x->successor_list, &x->successors);
     if (own >= 0 && !x->leader_may_move)
-        group_costs(x, x->heir_list, x->heirs, x->cost_heirs);
+        group_costs(x, x->successor_list, x->successors, x->cost_successors);
     for (int s = 0; s < x->question.scenarios; s++) {
         scenario *one = &x->scenario[s];
         int loss = loss_of_scenario(x, s), led = loss < 0 || (loss != own && !x->leader_may_move);
         one->rank = x->rank;
         one->scale = 1.0;
         one->lost = loss >= 0 ? x->lost + (size_t)loss * (size_t)x->sites : NULL;
-        one->cost = led ? x->cost_leader : x->leader_may_move ? x->cost_movers : x->cost_heirs;
+        one->cost = led ? x->cost_leader : x->leader_may_move ? x->cost_movers : x->cost_successors;
         one->discount = s == 0 && x->goal == GOAL_WEIGHTED ? x->discount : NULL;
         if (loss < 0 || x->moved.slot[loss] < 0)
             continue;
@@ -287,13 +287,13 @@ static void set_leader(loss_problem *x, int leader)
             one->cost = x->scenario[1 + loss].cost;
             one->rank = x->scenario[1 + loss].rank;
         } else
-            moved_scenario(x, loss, one->cost, led ? &leader : x->leader_may_move ? x->mover_list : x->heir_list,
-                           led ? 1 : x->leader_may_move ? x->movers : x->heirs, one);
+            moved_scenario(x, loss, one->cost, led ? &leader : x->leader_may_move ? x->mover_list : x->successor_list,
+                           led ? 1 : x->leader_may_move ? x->movers : x->successors, one);
     }
     losses_thresholds(x);
 }
 
-int losses_open(loss_problem *x, int leader, const unsigned char *heir, int fixed, const double *u)
+int losses_open(loss_problem *x, int leader, const unsigned char *successor, int fixed, const double *u)
 {
     unsigned char *state = malloc(2 * (size_t)x->sites + 1);
     if (!state)
@@ -301,7 +301,7 @@ int losses_open(loss_problem *x, int leader, const unsigned char *heir, int fixe
     if (x->opened)
         tree_close(&x->tree);
     x->opened = 0;
-    memcpy(x->heir, heir, (size_t)x->sites);
+    memcpy(x->successor, successor, (size_t)x->sites);
     set_leader(x, leader);
     for (int j = 0; j < x->sites; j++) {
         state[j] = !x->may_hold[j] ? OUT : x->must_hold[j] || j == leader || j == fixed ? IN : FREE;
@@ -333,7 +333,7 @@ double losses_floor(loss_problem *x, int leader, int rules, int steps, double *u
         *memory = 1;
         return value;
     }
-    memset(x->heir, 0, (size_t)x->sites);
+    memset(x->successor, 0, (size_t)x->sites);
     set_leader(x, leader);
     q.fixed_weights = 1; /* one scenario, whose bound is wanted and not whether it closes */
     q.total = x->value < BIG ? 1.2 * x->value : BIG;

@@ -1,4 +1,4 @@
-/* Configurations of a set of replicas: every voter set, leader and heir, under every loss that hits the set. */
+/* Configurations of a set of replicas: every voter set, leader and successor, under every loss that hits the set. */
 #include <limits.h>
 #include <string.h>
 

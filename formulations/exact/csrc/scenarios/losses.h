@@ -1,8 +1,8 @@
 /* Placement that stays good when sites are lost, as a threshold question (scenario.h).
  *
  * Scenario 0 is the normal one, 1 + L the loss L. A site belongs to one loss at most. Under the leader l, a loss that spares
- * l is led by l; the loss L(l) that takes it is led by the best surviving voter, one of the group of heirs of the tree:
- * min over a group costs A d(c, j) + B min_{a in group} d(j, a), and rest min_a [K_a + D q_a], which no heir undercuts.
+ * l is led by l; the loss L(l) that takes it is led by the best surviving voter, one of the group of successors of the tree:
+ * min over a group costs A d(c, j) + B min_{a in group} d(j, a), and rest min_a [K_a + D q_a], which no successor undercuts.
  * Only losses that meet a fixed replica are in force.
  *
  * Where clients of lost sites move, the loss L has costs and orders of its own. It then counts without a replica at L as well:
@@ -73,10 +73,10 @@ typedef struct {
     /* the tree */
     int opened;                /* 1: `tree` is in use */
     int tree_leader;
-    unsigned char *heir;       /* sites: in the group of heirs */
-    int *heir_list, heirs;     /* by constant part */
+    unsigned char *successor;       /* sites: in the group of successors */
+    int *successor_list, successors;     /* by constant part */
     int *mover_list, movers;   /* the same of all who may vote: leader_may_move */
-    double *cost_leader, *cost_heirs, *cost_movers; /* sites x padded */
+    double *cost_leader, *cost_successors, *cost_movers; /* sites x padded */
     scenario *scenario;
     scenario_question question;
     scenario_tree tree;
@@ -99,8 +99,8 @@ typedef struct {
 /* loss_terms.c */
 int losses_prepare(loss_problem *x);                 /* orders and scratch; 0: no memory */
 void losses_free(loss_problem *x);
-/* Open the tree of a leader for the heirs marked in `heir`, and with `fixed` (a site or -1) fixed in. 0: no memory. */
-int losses_open(loss_problem *x, int leader, const unsigned char *heir, int fixed, const double *u);
+/* Open the tree of a leader for the successors marked in `successor`, and with `fixed` (a site or -1) fixed in. 0: no memory. */
+int losses_open(loss_problem *x, int leader, const unsigned char *successor, int fixed, const double *u);
 /* Lower bound on the normal score of every set under a leader, whoever must hold a replica; multipliers go to `u`.
  * With `rules` 0, pins are left out, so that it also bounds what the leader costs after any loss. */
 double losses_floor(loss_problem *x, int leader, int rules, int steps, double *u, int *memory);

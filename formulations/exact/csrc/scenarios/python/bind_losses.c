@@ -229,20 +229,20 @@ static PyObject *py_floor(PyObject *self, PyObject *args)
     return memory ? PyErr_NoMemory() : PyFloat_FromDouble(value);
 }
 
-PyDoc_STRVAR(open_doc, "open(context, leader, heirs, fixed, u, record): begin the tree of a leader; fixed: a site that\n"
+PyDoc_STRVAR(open_doc, "open(context, leader, successors, fixed, u, record): begin the tree of a leader; fixed: a site that\n"
                        "holds a replica, or -1; record: the most numbers of a certificate to keep");
 
 static PyObject *py_open(PyObject *self, PyObject *args)
 {
-    PyObject *capsule, *heirs, *buffer;
+    PyObject *capsule, *successors, *buffer;
     int leader, fixed;
     Py_ssize_t record;
     Py_buffer group, view;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OiOiOn", &capsule, &leader, &heirs, &fixed, &buffer, &record))
+    if (!PyArg_ParseTuple(args, "OiOiOn", &capsule, &leader, &successors, &fixed, &buffer, &record))
         return NULL;
     loss_problem *x = problem_of(capsule);
-    if (!x || PyObject_GetBuffer(heirs, &group, PyBUF_C_CONTIGUOUS))
+    if (!x || PyObject_GetBuffer(successors, &group, PyBUF_C_CONTIGUOUS))
         return NULL;
     if (PyObject_GetBuffer(buffer, &view, PyBUF_C_CONTIGUOUS)) {
         PyBuffer_Release(&group);
@@ -254,7 +254,7 @@ static PyObject *py_open(PyObject *self, PyObject *args)
     PyBuffer_Release(&group);
     PyBuffer_Release(&view);
     if (!fits)
-        PyErr_SetString(PyExc_ValueError, "sites, heirs and multipliers do not fit");
+        PyErr_SetString(PyExc_ValueError, "sites, successors and multipliers do not fit");
     else if (!ok)
         PyErr_NoMemory();
     if (!ok)
