@@ -118,7 +118,7 @@ def _tiered(plan: Plan, args: argparse.Namespace) -> MonthlyBill | None:
     """Return the bill with the tiers of ``--tiers``."""
     if getattr(args, "tiers", None) is None or not plan.found:
         return None
-    from placement.cli.price_options import tiered_bill
+    from placement.cli.option_groups.price_options import tiered_bill
 
     return tiered_bill(plan, args.tiers)
 
@@ -127,7 +127,7 @@ def _bill_today(plan: Plan, args: argparse.Namespace) -> MonthlyBill | None:
     """Return the bill of the configuration of ``--from`` at the prices of the plan."""
     if getattr(args, "present", None) is None or plan.bill is None:
         return None
-    from placement.cli.price_options import present_configuration
+    from placement.cli.option_groups.price_options import present_configuration
     from placement.evaluation.bill import bill_of
 
     instance = plan.problem.instance

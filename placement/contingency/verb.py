@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from placement.cli import argument_types as types
 from placement.cli.argument_parser import Subparsers
-from placement.cli.loss_options import add_goals, add_losses, loss_goal, worst_case
+from placement.cli.option_groups.loss_options import add_goals, add_losses, loss_goal, worst_case
+from placement.cli.option_groups.percentile_options import add_percentile, apply_percentile
 from placement.cli.options import (
     add_constraints,
     add_instance,
@@ -20,7 +21,6 @@ from placement.cli.options import (
     settings_from,
 )
 from placement.cli.page import print_page
-from placement.cli.percentile_options import add_percentile, apply_percentile
 from placement.cli.plan_output import check_target, exit_code, print_json
 from placement.cli.progress_line import progress_of
 from placement.cli.verb_registry import add_parts

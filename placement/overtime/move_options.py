@@ -101,7 +101,7 @@ def with_moves(problem: Problem, args: argparse.Namespace) -> Problem:
             value=value,
             expected="--from PLAN, the configuration that runs today",
         )
-    from placement.cli.price_options import present_configuration
+    from placement.cli.option_groups.price_options import present_configuration
 
     current = present_configuration(problem.instance, args.present)
     return problem.replace(current=current, moves=moves)

@@ -9,7 +9,7 @@ import pytest
 
 from placement import Instance, Prices
 from placement.analysis import compare_methods
-from placement.cli.question_options import counts
+from placement.cli.option_groups.question_options import counts
 from placement.io import save_instance
 from tests.cli.command import runner
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from placement.cli import argument_types as types
 from placement.cli.argument_parser import Subparsers
+from placement.cli.option_groups.question_options import add_question, question_from
 from placement.cli.options import add_limits, instance_from, limits_from
 from placement.cli.progress_line import progress_of
-from placement.cli.question_options import add_question, question_from
 from placement.cli.table_output import (
     add_table_output,
     cell,

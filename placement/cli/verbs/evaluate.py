@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 
 from placement.cli.argument_parser import Subparsers
+from placement.cli.option_groups.percentile_options import add_percentile, apply_percentile
+from placement.cli.option_groups.price_options import add_bill
 from placement.cli.options import (
     add_constraints,
     add_instance,
@@ -13,9 +15,7 @@ from placement.cli.options import (
     names,
     problem_from,
 )
-from placement.cli.percentile_options import add_percentile, apply_percentile
 from placement.cli.plan_output import check_target, show_plan
-from placement.cli.price_options import add_bill
 
 __all__ = ["add_parser", "run"]
 

@@ -6,9 +6,9 @@ import argparse
 from typing import TYPE_CHECKING
 
 from placement.cli.argument_parser import Subparsers
+from placement.cli.option_groups.question_options import add_sizes_question, question_of_sizes
 from placement.cli.options import instance_from, limits_from, settings_from
 from placement.cli.progress_line import progress_of
-from placement.cli.question_options import add_sizes_question, question_of_sizes
 from placement.cli.table_output import (
     cell,
     check_table_targets,

@@ -49,8 +49,8 @@ def add_parser(verbs: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the page and the figures from one reading of the source."""
+    from placement.cli.option_groups.price_options import present_configuration
     from placement.cli.plan_output import print_json
-    from placement.cli.price_options import present_configuration
     from placement.io.formats.files import check_file
     from placement.plan import Plan
     from placement.report import load_source, save_figures, write_report

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from placement.cli import argument_types as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
+from placement.cli.option_groups.price_options import add_prices
 from placement.cli.options import add_instance, add_output, instance_from
 from placement.cli.page import print_page
 from placement.cli.plan_output import exit_code, print_json
-from placement.cli.price_options import add_prices
 
 if TYPE_CHECKING:
     from placement.model.instance import Instance

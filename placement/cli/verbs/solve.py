@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 
 from placement.cli.argument_parser import Subparsers
+from placement.cli.option_groups.percentile_options import add_percentile, apply_percentile
+from placement.cli.option_groups.price_options import add_bill
 from placement.cli.options import (
     add_constraints,
     add_instance,
@@ -15,9 +17,7 @@ from placement.cli.options import (
     problem_from,
     settings_from,
 )
-from placement.cli.percentile_options import add_percentile, apply_percentile
 from placement.cli.plan_output import check_target, show_plan
-from placement.cli.price_options import add_bill
 from placement.cli.progress_line import progress_of
 from placement.overtime.move_options import add_moves, with_moves
 

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 from placement.cli import argument_types as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
+from placement.cli.option_groups.diversity_options import add_diversity, diversity_from
 from placement.cli.options import (
-    add_diversity,
     add_file,
     add_instance,
     add_json,
     add_sites,
-    diversity_from,
     instance_from,
     names,
 )

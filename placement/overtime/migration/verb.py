@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from placement.cli import argument_types as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
-from placement.cli.percentile_options import add_distributions, with_distributions
+from placement.cli.option_groups.percentile_options import add_distributions, with_distributions
 from placement.cli.table_output import (
     add_table_output,
     cell,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from placement.cli import argument_types as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
+from placement.cli.option_groups.percentile_options import add_percentile, apply_percentile
 from placement.cli.options import (
     add_constraints,
     add_file,
@@ -20,7 +21,6 @@ from placement.cli.options import (
     problem_from,
 )
 from placement.cli.page import print_page
-from placement.cli.percentile_options import add_percentile, apply_percentile
 from placement.cli.plan_output import print_json, print_notes
 from placement.cli.table_output import check_table_targets, write_table
 from placement.errors import InputError

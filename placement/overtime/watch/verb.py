@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from placement.cli import argument_types as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
+from placement.cli.option_groups.percentile_options import add_percentile, apply_percentile
 from placement.cli.options import (
     DEFAULT_METHOD,
     add_constraints,
@@ -19,7 +20,6 @@ from placement.cli.options import (
     problem_from,
     settings_from,
 )
-from placement.cli.percentile_options import add_percentile, apply_percentile
 from placement.errors import InputError, UnsupportedError
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from placement.cli import argument_types as types
-from placement.cli.loss_options import add_goals, add_losses, apply_losses
+from placement.cli.option_groups.loss_options import add_goals, add_losses, apply_losses
+from placement.cli.option_groups.percentile_options import add_percentile, apply_percentile
 from placement.cli.options import add_constraints, add_instance, add_method, names, problem_from
-from placement.cli.percentile_options import add_percentile, apply_percentile
 from placement.cli.table_output import add_table_output
 from placement.errors import InputError
 
