@@ -103,6 +103,7 @@ kernels = [
         depends=[
             f"formulations/exact/csrc/{name}.h"
             for name in (
+                "context",
                 "kernel",
                 "many_clients/client_groups",
                 "many_clients/streamed_root",
@@ -129,6 +130,7 @@ kernels = [
         depends=[
             f"formulations/exact/csrc/{name}.h"
             for name in (
+                "context",
                 "kernel",
                 "tuning",
                 "python/buffers",

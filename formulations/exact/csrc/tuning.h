@@ -3,7 +3,7 @@
  *
  * Measured on the questions of `python -m benchmarks run exact.speed` (27 to 1,000 sites, modelled and measured networks,
  * p-medians) and, where a line says "sizes", of `python -m benchmarks run exact.sweep`. Constants on which correctness or
- * the format of a certificate depends stand in kernel.h. Those of Python are in ../tuning.py. */
+ * the format of a certificate depends stand in context.h. Those of Python are in ../tuning.py. */
 #ifndef EXACT_TUNING_H
 #define EXACT_TUNING_H
 

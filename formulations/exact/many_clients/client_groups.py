@@ -18,7 +18,7 @@ from placement.checks import FloatArray, IntArray
 __all__ = ["FREE", "IN", "OUT", "ClientGroups", "Decision", "GroupBound"]
 
 FREE, IN, OUT = range(3)
-"""States of a site, as in csrc/kernel.h."""
+"""States of a site, as in csrc/context.h."""
 
 _BIG = 1e299
 
