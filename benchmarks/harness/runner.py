@@ -166,7 +166,7 @@ def _feed_and_wait(child: subprocess.Popen[bytes], cell: Cell) -> bool:
 
 
 def _kill(child: subprocess.Popen[bytes]) -> None:
-    """Kill the process and everything in its session."""
+    """Kill the process and its whole session."""
     try:
         os.killpg(child.pid, signal.SIGKILL)
     except ProcessLookupError:

@@ -96,7 +96,7 @@ class DelayProxy:
         self.close()
 
     def close(self) -> None:
-        """End the proxy and every connection through it."""
+        """End the proxy and all its connections."""
         if self._thread.is_alive():
             asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(60)
             self._loop.call_soon_threadsafe(self._loop.stop)

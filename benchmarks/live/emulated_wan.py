@@ -6,7 +6,7 @@ It needs the right to make network namespaces: root, or user namespaces for ever
 device ``/dev/net/tun``. Nothing outside the namespaces is changed, and they end with the program.
 
 A path has one-way delays that are half of the RTT. Where RTTs vary, each direction draws its delay
-anew in every period (`hold`), independently of all others. Packets of a path keep their order.
+again in every period (`hold`), independently of all others. Packets of a path keep their order.
 """
 
 from __future__ import annotations

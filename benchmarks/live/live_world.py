@@ -59,7 +59,7 @@ def live_instance(
     world
         An instance with one RTT matrix.
     sites, clients
-        Names of those that stay.
+        Names of the sites and clients to keep.
     operations
         Each client issues one of each kind.
 

@@ -348,7 +348,7 @@ class _Leader:
                 row.only_enforce_if(elected[leader])
 
     def solve(self) -> None:
-        """Raise the bound to the target, adding losses that a solution misses."""
+        """Raise the bound to the target, adding losses that a solution underestimates."""
         search, rounding = self.search, self.rounding
         while True:
             search.check_time()

@@ -7,8 +7,8 @@ sum of the Lagrangean bounds of the scenarios says that none does. Here stands t
 questions:
 
 1. A start: the optimum of normal times, and a swap descent from it on the goal.
-2. A bound of the normal score for every leader. A leader whose bound reaches the threshold is out,
-   as a leader and as the one who takes over.
+2. A bound of the normal score for every leader. If it reaches the threshold, the leader is
+   eliminated, as leader and as successor.
 3. For every other leader, a tree for all that may take over when its site is lost, and where that
    becomes large a tree for each of them.
 4. For the goal "worst": of the plans of that worst case, the one that is best normally.
@@ -168,7 +168,7 @@ class LossSearch:
         return LossCertificate(self.best, score, self.claim, self.ties).to_json
 
     def plan(self, termination: Termination) -> Plan:
-        """Return what is known as a plan."""
+        """Return the present state of the search as a plan."""
         bound, certificate = self.bound, self._certificate()
         if self.best is not None:
             bound = min(bound, self.value)

@@ -332,7 +332,7 @@ class CompiledKernel:
         self.compiled.set_gap(self.context, max(gap, TOLERANCE))
 
     def treat_as_large(self, *, sparse: bool) -> None:
-        """Treat every problem as if it were large: only for tests.
+        """Treat every problem as a large one: only for tests.
 
         Trees restart after four nodes, with β, and again after four, with transfers of cost;
         leaders get two nodes at a time; parts are put off from the start; nodes are `sparse`, or

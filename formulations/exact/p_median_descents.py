@@ -69,7 +69,7 @@ def promising_sites(core: ReducedProblem, reduced: FloatArray) -> IntArray:
 def undecided_sites(core: ReducedProblem, u: FloatArray, incumbent: float) -> BoolArray:
     """Return the sites that the bound at multipliers `u` does not rule out, shape (sites,).
 
-    Only a guess, as it does without caps and in rounded numbers: what is out, a kernel proves for
+    Only a guess, without caps and in rounded numbers: a kernel proves the elimination of sites for
     itself. `incumbent`: ms times operations, +∞ where there is none. O(clients · sites).
     """
     rules = core.rules

@@ -406,7 +406,7 @@ class ReducedProblem:
         """
         mine, its = self.rules, other.rules
         if self.cases is not None or self.asked is not None or other.asked is not None:
-            return False  # the cases depend on |R|, and so may what is known of witnesses
+            return False  # the cases depend on |R|, and so may the facts about witnesses
         if self.demand is not other.demand or len(mine.groups) != len(its.groups):
             return False
         pairs = (

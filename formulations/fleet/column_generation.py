@@ -150,7 +150,7 @@ def solve_with_pricer(
     pricer
         Prices the databases of these rows; the caller closes it.
     settings
-        Limits of the search; its `processes` are not looked at.
+        Limits of the search; its `processes` are ignored.
     """
     return Generation(rows, pricer, settings).run()
 

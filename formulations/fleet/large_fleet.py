@@ -222,8 +222,8 @@ class LargeFleet:
     def blocks_by_size(self) -> tuple[list[IntArray], IntArray]:
         """Return the blocks of databases to place, the largest first, and columns that stay.
 
-        Those of the first blocks are placed anew. Of the smaller ones, those stay that the last
-        programs left whole: a few in a hundred are split.
+        Databases of the first blocks are placed again. Of the smaller ones, those stay that the
+        last programs left whole: a few in a hundred are split.
         """
         order = np.argsort(-self.size, kind="stable")
         length = -(-len(order) // self.count)

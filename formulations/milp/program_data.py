@@ -164,7 +164,7 @@ def program_data(problem: Problem) -> ProgramData:
     Notes
     -----
     A client never needs the n − 1 sites farthest from it when n replicas are held at least: one of
-    the others is closer.
+    the other sites is closer.
 
     The m-th smallest of v waits out of the voters' candidates has m − 1 of them before it and v − m
     after it, which bounds its rank, and so the radii, on both sides.
@@ -278,7 +278,7 @@ def client_rows(
 def _lease_rows(demand: Demand, rules: Rules) -> list[Client]:
     """List the clients that read from their nearest lease holder, one row per scenario.
 
-    No constraint guards them: a farther lease holder serves nobody better. O(K·C·S log S).
+    No constraint guards them: a farther lease holder serves no client better. O(K·C·S log S).
     """
     able = np.nonzero(rules.may_lease)[0]
     keep = max(1, len(able) - rules.lease_holders + 1)

@@ -275,8 +275,8 @@ def _solved(problem: Problem, intervals: list[int], method: str) -> Plan:
 def _useful(scores: FloatArray, table: FloatArray) -> BoolArray:
     """Return the candidates that no other candidate replaces without loss.
 
-    Candidates are looked at best total first; each is held against those already kept. That what
-    replaces one is itself kept makes a chain of replacements end at a kept one.
+    Candidates come best total first; each is compared with those already kept. A candidate
+    that replaces another is itself kept, so a chain of replacements ends at a kept one.
     """
     keep = np.zeros(scores.shape[1], dtype=bool)
     with np.errstate(invalid="ignore"):

@@ -8,7 +8,7 @@ passes on progress. Traps this module knows about:
 * The pool of worker threads belongs to the calling thread and keeps its first size: a second run
   with another number of threads fails, and its objective reads 0. A new thread per run gets a new
   pool.
-* The time limit is looked at only now and then. After a grace period the run is left behind, and
+* The time limit is checked only now and then. After a grace period the run is abandoned, and
   what its callbacks have delivered so far is the result.
 * A status that is not one of the expected is an error, never a result.
 """

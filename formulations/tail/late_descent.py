@@ -53,7 +53,7 @@ def fewer_late(
     Returns
     -------
     list of int or None
-        Ascending; rules for sites are not looked at. None where no swap helps, of those that serve
+        Ascending; rules for sites are ignored. None where no swap helps, of those that serve
         the clients best.
 
     Notes

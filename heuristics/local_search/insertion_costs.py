@@ -1,6 +1,6 @@
 """Costs of every client once one more site joins, from the rank of its nearest replica alone.
 
-A client whose nearest replica stands at place f of its order turns to an added site x when x stands
+A client whose nearest replica has place f in its order uses an added site x if x comes
 before f, and stays otherwise:
 
     J_ℓ(c, f, x) = s_ℓ(c, x if rank_c(x) < f else the site at place f)

@@ -58,7 +58,7 @@ def loss_demand_range(
     client
         Name of the client.
     most
-        Largest factor to look at, >= 1.
+        Largest factor of the search, >= 1.
 
     Raises
     ------

@@ -157,7 +157,7 @@ def demand_range(
     client
         Name of the client.
     most
-        Largest factor to look at, >= 1; where the smallest cannot be 0, it is 1/`most`.
+        Largest factor of the search, >= 1; if the smallest cannot be 0, it is 1/`most`.
     method
         An exact method.
 
@@ -269,7 +269,7 @@ def rtt_range(
         Whether `source` is meant as a "client" or a "site"; None: a client if there is one of that
         name.
     most
-        Largest RTT to look at, ms; None: twice the largest of the instance.
+        Largest RTT of the search, ms; None: twice the largest of the instance.
     method
         An exact method.
 

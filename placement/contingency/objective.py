@@ -426,7 +426,7 @@ class Contingency:
 
     @property
     def lost_words(self) -> str:
-        """Return what is lost at once, in words that end with "is" or "are"."""
+        """Return the kind of a loss in words that end with "is" or "are"."""
         return f"two of level {self.level} are" if self.together == 2 else f"one {self.level} is"
 
     def tables(self, problem: Problem, configuration: Configuration) -> tuple[ValueTable, ...]:

@@ -167,7 +167,7 @@ def modelled_rtt(
     rng: np.random.Generator,
     model: RouteModel | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Draw RTTs from clients to sites and between sites, in one consistent world.
+    """Draw consistent RTTs from clients to sites and between sites.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def triangle_violations(rtt: npt.ArrayLike) -> float:
     Parameters
     ----------
     rtt
-        Square matrix of RTTs; the diagonal is not looked at.
+        Square matrix of RTTs; the diagonal is ignored.
 
     Returns
     -------

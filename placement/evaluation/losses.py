@@ -123,11 +123,11 @@ class Failure:
     Attributes
     ----------
     lost
-        Name of what is lost.
+        Name of the loss.
     survives
         Whether enough voters remain to commit.
     leader
-        The leader afterwards: the old one if it survives, else the best new one.
+        Leader after the loss: the old one if it survives, else the best new one.
     mean_latency
         ms, with that leader; infinite when the service is lost.
     worst_leader, worst_latency
@@ -179,7 +179,7 @@ class Failures:
 
     @property
     def what(self) -> str:
-        """Return what is lost at once, in words."""
+        """Return the kind of a loss in words."""
         return f"two of level {self.level}" if self.together == 2 else f"one {self.level}"
 
     def describe(self) -> str:

@@ -59,7 +59,7 @@ def why(plan: Plan, site: str | None) -> dict[str, object]:
     plan
         Any plan.
     site
-        Site that the user looks at: what a replica there costs.
+        Site that the user selected.
     """
     if plan.status is not Status.OPTIMAL:
         words = "No plan is proven, so nothing is known about the next one."

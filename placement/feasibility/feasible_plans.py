@@ -52,7 +52,7 @@ def complete_configuration(
     Raises
     ------
     LimitError
-        When the search is hopeless (crossing levels with millions of dead ends).
+        When the search has too many dead ends (millions, on crossing levels).
     """
     rules = problem.rules
     if not rules.may_lead[leader]:

@@ -265,8 +265,8 @@ class SharedRows:
         member
             The database, one copy.
         room
-            What is left of each limit, shape (rows,); None: all of it. No plan of the fleet uses
-            the other sites then: the database alone is beyond a limit there.
+            Remaining capacity of each limit, shape (rows,); None: all of it. No plan of the fleet
+            uses the other sites then: the database alone is beyond a limit there.
         """
         sites, new = len(self.fleet.sites), self._is_new(member)
         hold, lead = np.ones(sites, dtype=np.bool_), np.ones(sites, dtype=np.bool_)

@@ -46,13 +46,14 @@ def synthetic_fleet(
     instance
         Sites, clients and RTTs; its operations are the standard ones, its counts are replaced.
     clients
-        The places whose people issue the demand, for the footprints of the databases.
+        Places of the users that issue the demand, for the footprints of the databases.
     databases
-        How many.
+        Number of databases.
     seed
         The same seed gives the same fleet.
     groups
-        Number of different databases; the others are copies of them. None: all are different.
+        Number of different databases; the other databases are copies of them. None: all are
+        different.
     owner
         Index of the client of the instance that serves each place, shape (places,), as
         :func:`placement.overtime.replay.generated_fleets.client_ground` finds it. None: the places

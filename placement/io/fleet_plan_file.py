@@ -1,7 +1,7 @@
 """Files of plans of fleets that hold their question: JSON, and Parquet read in batches.
 
 Each row is a database in one configuration, with the numbers of its question: what it stores and
-writes, what runs today, its demand. What all rows share stands beside them: the instance, the
+writes, what runs today, its demand. The file also has what all rows share: the instance, the
 constraints, the limits with their prices, the bound. A reader needs no other file.
 """
 

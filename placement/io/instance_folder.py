@@ -103,13 +103,13 @@ def save_instance(
     Parameters
     ----------
     instance
-        The world.
+        The instance.
     folder
         Created when absent; its parent must exist.
     tables
         "csv", or "parquet" (needs the extra ``parquet``).
     force
-        Replace the instance that stands in the folder; it stays whole until the new one is. Other
+        Replace the instance in the folder; the old one stays whole until the new one is. Other
         files in the folder are left alone.
 
     Returns

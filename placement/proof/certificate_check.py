@@ -107,7 +107,7 @@ def check_certificate(plan: Plan, *, work: int = WORK) -> CheckResult:
         With a certificate; an infeasible one may do without where counting alone shows it, or where
         there are few configurations.
     work
-        Most steps to take. A bound, and a replica set that is looked at, takes |S| · |C| / 32 steps
+        Most steps to take. A bound, and an evaluated replica set, takes |S| · |C| / 32 steps
         in int64 and |S| · |C| in Python integers, and up to |S| · (|S| + 3) + 1,000 more.
 
     Returns

@@ -72,7 +72,7 @@ class Work:
 class State:
     """Sites that hold a replica and sites that do not, and sites that are known to vote or not to.
 
-    A bound may leave out what is known of votes: it then holds for more configurations.
+    A bound may leave out known votes: it then holds for more configurations.
     """
 
     inside: frozenset[int]

@@ -12,12 +12,12 @@ is about the configurations in which that one takes over. (With leaders that may
 after every loss, and ℓ counts in.) Only losses that hit I count.
 
 For the goal "weighted" the weights are the probabilities: those of losses that hit I, and for the
-normal case what is left of 1, since a loss that misses I costs at least the normal bound without
-the sites that it takes.
+normal case the rest up to 1, since a loss that does not hit I costs at least the normal bound
+without the sites that it takes.
 
 A site is *out* as a leader where the normal bound, with no site but its own fixed, reaches T_0, and
 as a successor where it reaches T of losses: with fewer sites no bound falls. Where clients
-move, no site is out as a successor: clients may come closer to what is left.
+move, no site is out as a successor: clients may come closer to the remaining sites.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 What is proved
 --------------
 A configuration has a value X_s in every scenario s, and the claim is that each configuration of the
-tree reaches one of the thresholds, X_s >= T_s. Every X_s is an assignment problem of its own, with
-costs w_s, sites L_s that serve nobody, and a part rest_s that does not depend on the assignment. In
-a state (I, O), let f(c) be client c's first site of I ∖ L_s. With any u, as for the mean
+tree reaches one of the thresholds, X_s >= T_s. Every X_s is a separate assignment problem, with
+costs w_s, sites L_s that serve no client, and a part rest_s that does not depend on the assignment.
+In a state (I, O), let f(c) be client c's first site of I ∖ L_s. With any u, as for the mean
 (:mod:`placement.proof.leader_proof`),
 
     X_s >= rest_s + Σ_c min(u_c, w_c,f(c)) + Σ_{j ∈ R∩F, j ∉ L_s} ρ_js

@@ -93,7 +93,7 @@ class Metrics:
         T_r and T_w in normal operation, ms.
     worst_read, worst_write
         Their largest values over normal operation and all losses, ms; equal to the normal ones
-        where losses are not looked at.
+        where losses are not considered.
     mean
         Mean latency over all reads and writes in normal operation, ms.
     cost

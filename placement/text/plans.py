@@ -30,7 +30,7 @@ def plan_text(plan: Plan, today: MonthlyBill | None = None) -> str:
     plan
         Any plan.
     today
-        Bill of the configuration that runs today, to stand beside that of the plan.
+        Bill of the present configuration, to compare with the bill of the plan.
     """
     instance = plan.problem.instance
     sections = [facts(plan_facts(plan))]

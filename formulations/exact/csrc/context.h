@@ -142,7 +142,7 @@ typedef struct {
     int ordered_is_current;    /* ... 1: of this leader */
 } leader_view;
 
-/* Work done so far: the counters that a plan shows, and the work by which searches take turns. Every loop that
+/* Work done so far: the counters that a plan shows, and the work by which searches alternate. Every loop that
  * is worth counting adds to `work`. */
 typedef struct {
     double work;               /* elementary operations, about a nanosecond each */

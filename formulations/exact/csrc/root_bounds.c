@@ -63,7 +63,7 @@ static int closed_by_adapted(context *x, int leader, const double *from, int oth
 
 /* Bound leaders in turn, until `work` is done or the caller's limit is reached, but always the first one;
  * returns how many.  The first `full` of them, and all while there is no incumbent, get a descent of `swaps`;
- * the others are bounded by multipliers adapted from the best of them first.
+ * the other leaders are first bounded by multipliers adapted from the best of these.
  * bounds[i] and ends[i], the length of the record after leader i, are filled in. */
 int bound_roots(context *x, const int *leader, int count, double *u, const unsigned char *warm,
                  int iterations, int swaps, int full, double work, double *bounds, long long *ends)

@@ -20,10 +20,10 @@
 #define TIGHT_PATIENCE 20         /* steps without gain before the step shrinks */
 #define TIGHT_SHRINK 0.6          /* factor by which the step shrinks */
 #define TIGHT_MOMENTUM 0.95       /* share of the last direction that is kept */
-#define TIGHT_SELDOM 0.01         /* sites that the steps select more seldom get no new beta */
+#define TIGHT_SELDOM 0.01         /* sites that the steps select less often get no new beta */
 
 /* Transfers of cost between clients (trees/cost_transfers.c): 490 sites. */
-#define TRANSFER_CLIENTS 1000     /* clients up to which all pairs of them are looked at */
+#define TRANSFER_CLIENTS 1000     /* clients up to which all pairs of them are tried */
 #define TRANSFER_NODES 50         /* nodes of a tree with steps on (u, beta) after which it begins again, with transfers */
 #define TRANSFER_PAYS 0.5         /* share of the gap left that they have to close: else none is kept or looked for again */
 #define TRANSFER_STEPS 600        /* steps */

@@ -48,7 +48,7 @@ def most_hits(events: IntArray, room: int) -> int:
     following = _next_reads(events)
     held: set[int] = set()
     # Places by the read they are kept for, furthest first. What is read moves on to its next read,
-    # so an entry is out of date when its read is past; furthest-first entries never are.
+    # so an entry is stale when its read is past; furthest-first entries never are.
     waiting: list[tuple[int, int]] = []
     hits = 0
     for now, (event, then) in enumerate(zip(events.tolist(), following.tolist(), strict=True)):

@@ -2,7 +2,7 @@
 
 Reads of the same group g, of keys and of clients with the same nearest replica, are alike: of mean
 work w̄ and mean RTT. Time is cut into bins of `width` ticks. x_gsk is how much of group g starts on
-server s in bin k, B_gk what is left waiting at its end (network time beyond the nearest replica is
+server s in bin k, B_gk the backlog at its end (network time beyond the nearest replica is
 added to the cost of x):
 
     min  Σ w̄·f_sk·x_gsk + width·Σ W_gk

@@ -195,7 +195,7 @@ static int other_cap(const search *x)
     return low;
 }
 
-/* Prepare the conditions for the limits in force; prefixes grown before are out of date. */
+/* Prepare the conditions for the limits in force; prefixes grown before are no longer valid. */
 void screen_build(search *x)
 {
     x->epoch++;

@@ -203,17 +203,17 @@ class MissCondition:
 
     @property
     def deepest(self) -> int:
-        """Largest k that is looked at."""
+        """Largest k that is tested."""
         return max(self.levels, default=0)
 
     @property
     def first(self) -> int:
-        """Smallest k that is looked at: smaller sets cannot break the condition."""
+        """Smallest k that is tested: smaller sets cannot break the condition."""
         return min(self.levels, default=0)
 
     @property
     def levels(self) -> tuple[int, ...]:
-        """Every k that is looked at."""
+        """Every k that is tested."""
         of_must = () if self.must is None else (self.must[0],)
         return (*of_must, *(k for k, _, _ in self.terms))
 

@@ -172,7 +172,7 @@ static double joined(const sets *x, const double *distance, int site)
     double sum[4] = {0};
     for (int c = 0; c < C; c++) {
         double other = d[c] < distance[c] ? cost[c] : stay[c];
-        /* whoever wins a tie, it is one of the two */
+        /* one of the two wins a tie */
         other = d[c] == distance[c] && cost[c] < other ? cost[c] : other;
         sum[c & 3] += other;
     }
@@ -192,7 +192,7 @@ static double waited(const sets *x, const term *t, const double *low, const doub
 }
 
 /* All sets that lack one site. Most are dropped by near costs and waits of clients and leader, which
-   the set without that site leaves little to compute for; the others are leaves. */
+   the set without that site leaves little to compute for; the other sets are leaves. */
 static void last_sites(sets *x, int from)
 {
     const int C = x->clients, depth = x->size - 1;

@@ -79,7 +79,7 @@ class WaitLatency:
 def by_part(problem: Problem, configuration: Configuration) -> tuple[OperationParts, ...]:
     """Return the parts of the mean latency of each operation, in the order of the instance.
 
-    The parts of an operation that nobody issued are NaN.
+    The parts of an operation without demand are NaN.
     """
     demand, quorum = problem.demand, quorum_size(problem, configuration)
     asked = (configuration.leader, configuration.voters, configuration.replicas, quorum)

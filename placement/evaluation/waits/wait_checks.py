@@ -52,7 +52,7 @@ def refuse_waits(problem: Problem, what: str) -> None:
 
 
 def check_waits(problem: Problem) -> None:
-    """Refuse a question whose waits nobody can answer, or that is not about waits alone.
+    """Refuse a question with an impossible wait, or with more than waits.
 
     Raises
     ------
@@ -218,7 +218,7 @@ def _check_parts(problem: Problem, clauses: tuple[Clause, ...]) -> None:
         if not apart or {first.scope, second.scope} != {"inside", "outside"}:
             continue
         size = _size(rules, first, rules.replicas_max)
-        # whoever asks inside its own domain is a member there: a majority is one at least
+        # a leader that waits inside its own domain is a member: a majority is at least one
         asked = sum(one.need if isinstance(one.need, int) else 1 for one in (first, second))
         if asked > size and "all" not in (first.need, second.need):
             raise InputError(

@@ -197,7 +197,7 @@ class LeasePlan:
         strategies: Sequence[ReadStrategy | None],
         bound: float = -math.inf,
     ) -> LeasePlan:
-        """Evaluate and say what is known; no leases: nothing was found.
+        """Return an evaluated plan; no leases: nothing was found.
 
         Raises
         ------

@@ -2,7 +2,7 @@
 
 A read visits its gateway, then the nodes its rule names, half an RTT away, and is done when all of
 them but the spare ones of the rule have answered: it returns the highest version it has seen, of
-equal ones that with a value. Later answers cost work and are not looked at. Under ``strong`` a
+equal ones that with a value. Later answers cost work and are ignored. Under ``strong`` a
 replica with an unresolved intent on the key answers with its version and no value; when the winner
 has no value the gateway backs off, asks its rule again and retries, for ever if need be.
 

@@ -55,7 +55,7 @@ def check_snapshots(writes: History, transactions: Sequence[ReadTransaction]) ->
     Parameters
     ----------
     writes
-        All writes; reads among them are not looked at.
+        All writes; reads among them are ignored.
     transactions
         What was read.
     """

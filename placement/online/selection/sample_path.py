@@ -51,10 +51,10 @@ class ServerSamplePath:
     Attributes
     ----------
     cluster, seed
-        What it was drawn for, and from.
+        Cluster of the path, and seed of its draw.
     arrival
         ms at which each read reaches its client, increasing; shape (n,). Generators in a closed
-        loop do not look at it.
+        loop ignore it.
     client, group
         Of each read, shape (n,).
     work

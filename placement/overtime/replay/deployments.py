@@ -186,7 +186,7 @@ class Deployments:
     ) -> Deployments:
         """Return what a method plans for the first interval of each database.
 
-        Nothing later is looked at. A database that issued nothing then gets the plan for the first
+        Later intervals are ignored. A database that issued nothing then gets the plan for the first
         interval of all databases together.
 
         Parameters

@@ -123,13 +123,13 @@ def source_of(
     path
         A folder that exists; or a table, which need not exist yet when it is followed.
     columns
-        What rows are about.
+        Columns of a row.
     settle
         Seconds for which a file of a folder must have stood unchanged.
     final
         Of a table: its last interval is finished too.
     follow
-        Whether the source will be looked at again.
+        Whether the source will be scanned again.
 
     Raises
     ------
@@ -164,9 +164,9 @@ class FolderSource:
     Parameters
     ----------
     folder
-        Where; subfolders are not looked at.
+        Folder to scan, without subfolders.
     columns
-        What rows are about.
+        Columns of a row.
     settle
         Seconds for which a file must have stood unchanged.
     clock

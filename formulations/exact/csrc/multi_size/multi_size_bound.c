@@ -65,7 +65,7 @@ int prepare_sizes(context *x, const int *size, int count)
     return 1;
 }
 
-/* From here on x->best.score and x->best.cutoff are those of the size that costs most, and the others are shifted. */
+/* From here on x->best.score and x->best.cutoff belong to the size that costs most; the other sizes are shifted. */
 void begin_sizes(context *x)
 {
     size_batch *s = &x->sizes;

@@ -1,8 +1,8 @@
 /* The search over several numbers of replicas at once (multi_size_bound.c has the bounds).
  *
  * Incumbents first, then multipliers for every size under the leader of its incumbent, shared by neighbouring sizes
- * where they serve both. Adapted, one evaluation each, they close most sizes under most leaders. What is left under a
- * leader goes through steps, and then through trees: one for all sizes that agree on multipliers. */
+ * where they serve both. Adapted, one evaluation each, they close most sizes under most leaders. The remaining sizes under
+ * a leader go through steps, and then through trees: one for all sizes that agree on multipliers. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -63,7 +63,7 @@ typedef struct {
     moved_clients moved;
     double step;               /* every score is a multiple of it; 0: unknown */
 
-    /* the goal and what is known */
+    /* goal, incumbent, bounds */
     int goal;
     double ceiling;            /* of GOAL_BOUNDED: a score after a loss may be as large */
     double value, normal;      /* of the best configuration; the value may also be set from outside, BIG: none */
@@ -101,7 +101,7 @@ int losses_prepare(loss_problem *x);                 /* orders and scratch; 0: n
 void losses_free(loss_problem *x);
 /* Open the tree of a leader for the successors marked in `successor`, and with `fixed` (a site or -1) fixed in. 0: no memory. */
 int losses_open(loss_problem *x, int leader, const unsigned char *successor, int fixed, const double *u);
-/* Lower bound on the normal score of every set under a leader, whoever must hold a replica; multipliers go to `u`.
+/* Lower bound on the normal score of every set under a leader; multipliers go to `u`.
  * With `rules` 0, pins are left out, so that it also bounds what the leader costs after any loss. */
 double losses_floor(loss_problem *x, int leader, int rules, int steps, double *u, int *memory);
 void losses_thresholds(loss_problem *x);

@@ -37,7 +37,7 @@ typedef struct {
 
 typedef enum { VOTERS_NONE, VOTERS_FOUND, VOTERS_UNKNOWN } voters_found;
 
-/* One question, for one tree. The functions get `self`; the tree never looks at it. */
+/* One question, for one tree. The functions get `self`; the tree never reads it. */
 typedef struct {
     int sites, clients, padded;
     int replicas_min, replicas_max;
