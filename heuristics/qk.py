@@ -53,7 +53,7 @@ _BLOCK = 100_000  # summands of the leaders that are handled at once: they shoul
 
 
 def quorum_of(problem: Problem, leader: int, size: int) -> tuple[int, ...] | None:
-    """Q_ℓ: the m members that answer first of the best voter set in all of S; None: no such set.
+    """Return Q_ℓ, the m first members to answer of the best voter set in S; None without a set.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def _proposals(
 
 
 def _with_voters(problem: Problem, proposal: _Proposal) -> Configuration | None:
-    """Line 8: the proposal with its voters, or what keeps most of it; None: there is nothing."""
+    """Line 8: the proposal with its voters, or the plan that keeps most of it; None without one."""
     leader, rules = proposal.leader, problem.rules
     if proposal.voters is not None:
         configuration = Configuration.of(leader, proposal.voters, proposal.centroids)

@@ -1,4 +1,4 @@
-"""Weighted K-means over sites: replica locations for given weights (no method of its own).
+"""Weighted K-means over sites: replica locations for given weights (not a registered method).
 
 Algorithm 3 of Sharov et al., PVLDB 8(12), 2015, section 5. It looks for G ⊆ S, |G| = n, that
 contains the fixed sites and has a small

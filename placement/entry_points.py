@@ -173,7 +173,7 @@ def _files_in(path: str) -> Iterator[tuple[str, str]]:
 
 
 def _first_of_each(found: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield the text of the first file of each distribution, where there is one."""
+    """Yield the text of the first file of each distribution that has one."""
     seen = set()
     for distribution, path in found:
         if distribution in seen:

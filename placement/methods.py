@@ -136,7 +136,7 @@ class Method:
     session: Callable[[], Callable[[Problem, Options], Plan]] | None = None
 
     def in_session(self) -> Method:
-        """Return the method with a session of its own, for use by one thread; or as it is."""
+        """Return the method with a separate session for one thread, or the method itself."""
         return self if self.session is None else dataclasses.replace(self, call=self.session())
 
 
@@ -158,7 +158,7 @@ def available() -> tuple[str, ...]:
 
 
 def _kind(problem: Problem) -> str:
-    """Return the kind of question: that of the objective, or "waits" of operations with waits."""
+    """Return the kind of the objective, or "waits" for operations with waits."""
     if problem.demand.has_waits:
         return "waits"
     return "witnesses" if problem.rules.witnesses else problem.objective.kind
@@ -192,23 +192,23 @@ def refusal(method: Method, problem: Problem) -> str | None:
     kind = _kind(problem)
     if problem.rules.lease_holders and "lease holders" not in method.objectives:
         return (
-            f"it gives every replica a lease, and the question has {problem.rules.lease_holders} "
-            "lease holders; use 'exact', or ask with holders=replicas"
+            f"it gives every replica a lease, and the problem has {problem.rules.lease_holders} "
+            "lease holders; use 'exact', or leases with holders=replicas"
         )
     if problem.rules.witnesses and "witnesses" not in method.objectives:
         return (
-            "it knows voters with a replica alone, and the question has witnesses; use 'exact', "
-            "or ask without witnesses"
+            "it supports only voters with a replica, and the problem has witnesses; use 'exact', "
+            "or leave them out"
         )
     if kind == "waits" and kind not in method.objectives:
         return (
-            "it knows operations of the four coefficients alone, and those of the question have "
-            "waits or constants"
+            "it supports only operations of the four coefficients, and the problem has waits or "
+            "constants"
         )
     if kind not in method.objectives:
         return (
             f"it minimises {' or '.join(method.objectives)} latency, and the objective "
-            f"asked for is of the kind {kind!r}"
+            f"is of the kind {kind!r}"
         )
     return _cost_refusal(method, problem) or method.refuses(problem)
 

@@ -167,7 +167,7 @@ class Problem:
         number(self.cost_weight, "cost_weight", maximum=LARGEST)
         if (self.budget is not None or self.cost_weight) and self.instance.prices is None:
             raise InputError(
-                "money is asked about, but the instance has no prices",
+                "a budget or a weight of the cost needs prices, and the instance has none",
                 field="budget" if self.budget is not None else "cost_weight",
                 value=self.budget if self.budget is not None else self.cost_weight,
                 expected="an instance with prices: Instance(prices=Prices(…)), or --prices",
@@ -338,7 +338,7 @@ class Problem:
 
     @property
     def tier(self) -> int:
-        """Return 1, 2 or 3: how much is free (leader; roles and leader; everything)."""
+        """Return the tier: 1 (the leader is free), 2 (roles and leader) or 3 (everything)."""
         rules = self.rules
         if not np.array_equal(rules.may_hold, rules.must_hold):
             return 3

@@ -1,4 +1,4 @@
-"""Runs cells, each in a process of its own that is killed when it exceeds its limits."""
+"""Run cells, each in a separate process that is killed when it exceeds its limits."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Runner:
 def run_cell(
     cell: Cell, watch: Callable[[subprocess.Popen[bytes], bool], None] | None = None
 ) -> dict[str, object]:
-    """Run one cell in a process of its own and return its row.
+    """Run one cell in a separate process and return its row.
 
     Parameters
     ----------

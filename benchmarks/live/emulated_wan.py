@@ -155,7 +155,7 @@ class EmulatedWan:
         return f"10.77.0.{self._place[name] + 1}"
 
     def listener(self, name: str) -> str:
-        """Return the IP address at which the servers of a node listen: that of the node."""
+        """Return the IP address of a node, at which its servers listen."""
         return self.address(name)
 
     def inside(self, name: str) -> list[str]:

@@ -16,7 +16,7 @@ __all__ = ["break_ties"]
 
 
 def break_ties(plan: Plan, options: Options, solve: Callable[[Problem, Options], Plan]) -> Plan:
-    """Return the plan with the least normal score among those of the proven worst case.
+    """Return the plan with the least normal score among the plans of the proven worst case.
 
     Parameters
     ----------

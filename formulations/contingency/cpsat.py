@@ -283,7 +283,7 @@ class _Leader:
                 self.add(loss)
 
     def _ceiling(self) -> int:
-        """Return the limit in units, with room for rounding: what passes wrongly is cut off."""
+        """Return the limit in units, with room for rounding: later cuts remove false solutions."""
         ceiling = self.search.contingency.ceiling(self.search.problem)
         if math.isinf(ceiling):
             return self.top

@@ -234,7 +234,7 @@ class LossSearch:
         return plan
 
     def _break_ties(self, best: Plan) -> None:
-        """Find the plan with the least normal score among those of the proven worst case."""
+        """Find the plan with the least normal score among the plans of the proven worst case."""
         assert self.best is not None
         first, bound = self.best, self.bound
         normal = objective_value(self.problem.replace(objective=MEAN_LATENCY), first)

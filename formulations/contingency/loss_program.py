@@ -197,7 +197,7 @@ def _keep_quorums(model: Any, variables: ProgramVariables, contingency: Continge
 def _copy(
     block: Any, terms: LossTerms, rows: Rows, base: ProgramVariables, contingency: Contingency
 ) -> ProgramVariables:
-    """Add one loss: variables of its own but x and v, rows on the survivors, and the election."""
+    """Add one loss: new variables except x and v, rows on the survivors, and the election."""
     import pyomo.environ as pyo
 
     lost = terms.loss.sites

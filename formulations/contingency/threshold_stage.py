@@ -249,7 +249,7 @@ class ThresholdStage:
         return bool(self.loss_of[leader] >= 0) and not self.search.goal.leader_may_move
 
     def _tree(self, leader: int, successors: BoolArray, successor: int, nodes: int) -> bool:
-        """Run a tree; whether it was closed. Else the bound of its leader is what it proved."""
+        """Run a tree; return whether it was closed. If not, its bound bounds the leader."""
         kernel, stats = self.kernel, self.search.stats
         kernel.open(leader, successors, self.u[leader], successor=successor, record=self.trees.left)
         done = 0

@@ -159,7 +159,7 @@ class _BranchAndBound:
         self.note_pruned(left[end:], [found.u[i] for i in order[end:]], bounds[end:])
 
     def quick_bounds(self, leaders: list[int]) -> QuickBounds:
-        """Bound every leader once, by multipliers adapted from those of the best so far."""
+        """Bound every leader once, by multipliers adapted from the best leader so far."""
         state, incumbent = self.state, self.kernel.incumbent()
         best = min(state.multipliers, key=lambda one: state.bounds[one])
         replicas = (incumbent.replicas if incumbent is not None else ()) or (best,)
@@ -318,7 +318,7 @@ class _BranchAndBound:
                     other.propose(found)
 
     def branch(self, leaders: list[int]) -> None:
-        """Finish the trees of leaders; where none matters there is one."""
+        """Finish the trees of leaders; if the leader does not matter, there is one tree."""
         state, leader = self.state, leaders[0]
         u = np.array([state.multipliers[one] for one in leaders])
         proven = np.array([state.proven[one] for one in leaders])
@@ -460,7 +460,9 @@ def _result(state: SearchState, none: NoPlan | None, termination: Termination) -
     bound, certified = round_up(core, state.bound()), None
     if finished and found is None:
         if none is None and core.cases is None and counting_decides(core.rules):
-            raise SolverError("the trees found no configuration, and counting says there is one")
+            raise SolverError(
+                "the search found no configuration, but the counting check shows that one exists"
+            )
         bound = math.inf
     elif found is not None and configuration is not None:
         if finished:

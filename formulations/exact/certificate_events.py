@@ -334,7 +334,7 @@ class LeaderEvents:
 
 
 def _joined(first: int, parts: Mapping[int, Sequence[Event | _PutOff]]) -> Iterator[Event]:
-    """Yield the events of a part, those of the parts that were put off in their places."""
+    """Yield the events of a part, with the events of postponed parts in their places."""
     open_ones = [iter(parts[first])]
     while open_ones:
         for event in open_ones[-1]:

@@ -51,7 +51,7 @@ def refuses(problem: Problem) -> str | None:
 
 
 class Session(BatchSession):
-    """A session for problems one after another: what does not depend on |R| is computed once.
+    """A session for successive problems: data that do not depend on |R| are computed once.
 
     The kernel of the problem before is taken over when only the number of replicas differs, with
     its answer, which loses or gains sites one by one; so are the multipliers when the clients are

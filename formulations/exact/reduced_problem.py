@@ -75,7 +75,7 @@ def _over_clients(weights: FloatArray, rtt: FloatArray) -> FloatArray:
 
 
 def weighs_more_than_sites(problem: Problem) -> bool:
-    """Return whether the objective has prices of votes or of near reads, beside those of sites."""
+    """Return whether the objective has prices of votes or near reads, not only of sites."""
     return bool(problem.cost_weight) and not {"near reads", "votes"}.isdisjoint(problem.cost_parts)
 
 

@@ -66,7 +66,7 @@ def add_parser(verbs: Subparsers) -> None:
         type=types.whole(0, 23),
         metavar="H",
         help="with --fleet: the demand of this hour (UTC) of a working day, by the clock of each "
-        "client's time zone (default: that of the whole day)",
+        "client's time zone (default: the whole day)",
     )
     group.add_argument(
         "--databases",
@@ -77,7 +77,7 @@ def add_parser(verbs: Subparsers) -> None:
     group.add_argument(
         "--deployments",
         metavar="FILE",
-        help="what runs today, for limits on moves: database, site, role (replica, voter, leader)",
+        help="present replicas, for limits on moves: database, site, role (replica, voter, leader)",
     )
     group = parser.add_argument_group("shared limits")
     group.add_argument(
@@ -104,7 +104,7 @@ def add_parser(verbs: Subparsers) -> None:
         default=[],
         type=types.names,
         metavar="NAMES",
-        help="databases that never meet at a site; may be repeated",
+        help="databases that must not share a site; may be repeated",
     )
     add_constraints(parser)
     group = parser.add_argument_group("search")

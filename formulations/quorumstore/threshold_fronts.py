@@ -112,8 +112,8 @@ def walk_weighted(bisection: Bisection, goal: Goal) -> ThresholdStep:
     if goal.target is Target.WEIGHTED:
         if contingency and normal > 0 and worst > 0:
             raise UnsupportedError(
-                "bisection walks two thresholds at a time; reads, writes, normal operation and the "
-                "worst scenario all at once take enumeration"
+                "bisection supports two thresholds at a time; use enumeration for reads, writes, "
+                "normal operation and the worst scenario together"
             )
         on_normal = contingency and worst == 0
         first = replace(

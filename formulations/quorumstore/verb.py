@@ -115,7 +115,9 @@ def _table(problem: QuorumProblem, args: argparse.Namespace) -> int:
     from placement.text import escape
 
     if args.output is None:
-        raise InputError("where to?", field="--keys", expected="-o FILE as well")
+        raise InputError(
+            "an output file is required", field="--keys", expected="-o FILE together with --keys"
+        )
 
     def progress(state: KeysProgress) -> None:
         print(

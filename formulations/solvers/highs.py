@@ -207,7 +207,7 @@ def run_highs(
 
 
 def _run(solver: Any, shared: _Shared, guard: Guard) -> StopReason | None:
-    """Run HiGHS in a thread of its own; return why it was told to stop, if it was."""
+    """Run HiGHS in a separate thread; return the reason of an early stop, if any."""
 
     def work() -> None:
         try:
@@ -453,7 +453,7 @@ def _read(
     seconds: float,
     relaxed: bool,
 ) -> HighsResult:
-    """Turn HiGHS's status into an outcome; what is not expected is an error."""
+    """Turn HiGHS's status into an outcome; an unexpected status is an error."""
     verdict, info = highs_verdict(solver), solver.getInfo()
     nodes = max(shared.nodes, int(info.mip_node_count))
     iterations = max(0, int(info.simplex_iteration_count))

@@ -252,7 +252,7 @@ class LateIntervals:
 
     @property
     def distributions(self) -> Distributions:
-        """Distributions of the first interval: those of all are on one grid."""
+        """Distributions of the first interval: all intervals are on one grid."""
         return self.each[0].distributions
 
     @property

@@ -304,7 +304,7 @@ class _PercentileSearch:
                 return
 
     def _neighbours(self, here: Configuration) -> Iterator[Configuration]:
-        """Moves that may be better: all, or if late operations are exact those of lower mean."""
+        """Moves that may be better: all, or with exact late operations the moves of lower mean."""
         rules = self.problem.rules
         width = rules.replicas_max + 1
         row = np.full(width, self.moves.terms.sites, dtype=np.intp)

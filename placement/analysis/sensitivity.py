@@ -180,7 +180,7 @@ def demand_range(
     what = f"demand of {client} (factor)"
     if not demand.counts[:, c].any():
         raise InputError(
-            "the client issues nothing in the intervals that count",
+            "the client has no demand in the intervals that count",
             field="client",
             value=client,
             expected="a client with demand",
@@ -226,7 +226,7 @@ def row_of(
 
 
 def next_rtts(values: FloatArray, column: int) -> tuple[float, float]:
-    """Return the next smaller and the next larger value of a row, beside that of a column.
+    """Return the next smaller and the next larger value of a row than the value of a column.
 
     −∞ and +∞ where there is none. Where another value is equal, both are that value: any move
     changes an order.

@@ -176,7 +176,7 @@ class Contingency:
         """Check the level and the probabilities against the instance, and that no money counts."""
         if problem.cost_weight:
             raise InputError(
-                "an objective about losses does not weigh money",
+                "an objective about losses does not support a weight of the cost",
                 field="cost_weight",
                 value=problem.cost_weight,
                 expected="0, or a budget",

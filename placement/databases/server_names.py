@@ -62,7 +62,7 @@ def servers_of(deployment: Deployment, localities: Localities) -> tuple[Server, 
 
 
 def servers_there(servers: Mapping[Replica, Server], deployment: Deployment) -> tuple[Server, ...]:
-    """Return those of the servers on a path that the deployment keeps."""
+    """Return the servers on a path that the deployment keeps."""
     held = {one.site: one.replicas for one in deployment.held}
     return tuple(
         server for slot, server in servers.items() if slot.number <= held.get(slot.site, 0)

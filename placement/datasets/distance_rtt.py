@@ -84,7 +84,7 @@ FITS = {
 
 @dataclass(frozen=True, slots=True)
 class RouteModel:
-    """Model of the RTT as a function of distance; the defaults are those of the bundled data sets.
+    """Model of the RTT as a function of distance, with the defaults of the bundled data sets.
 
     Parameters
     ----------

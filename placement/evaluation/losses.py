@@ -206,8 +206,7 @@ def losses(problem: Problem, level: str = "site", *, together: int = 1) -> tuple
             members.setdefault(label, set()).add(site)
     if len(members) < together:
         raise InputError(
-            f"there is no loss of {together} domains of the level {level!r}, "
-            f"which has {len(members)}",
+            f"no loss of {together} domains is possible: the level {level!r} has {len(members)}",
             field="together" if members else "level",
             value=together if members else level,
             expected=f"at most {len(members)}" if members else "a level with labels",

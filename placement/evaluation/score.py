@@ -1,4 +1,4 @@
-"""The one evaluator: what a configuration costs. Eq. 1 is written here and nowhere else.
+"""The one evaluator: the score of a configuration. Eq. 1 is written here and nowhere else.
 
     score(ℓ, V, R) = Σ_c ( A[c]·d(c, near) + B[c]·d(near, ℓ) + G[c]·d(c, ℓ) ) + D·q_ℓ(V)     (Eq. 1)
 

@@ -228,7 +228,7 @@ def by_answer_time(demand: Demand, leader: int, sites: npt.ArrayLike) -> tuple[i
 def greedy_waits(
     rules: Rules, site_rtt: FloatArray, leaders: IntArray, replicas: IntArray
 ) -> FloatArray:
-    """q_ℓ of the best voters for many (leader, R) pairs under nested caps, infinite where none fit.
+    """q_ℓ of the best voters for many (leader, R) pairs under nested caps, infinite if none fit.
 
     Parameters
     ----------
@@ -346,7 +346,7 @@ def _ranks(waits: FloatArray) -> npt.NDArray[np.int32]:
 
 
 def _scenario_weights(demand: Demand) -> FloatArray:
-    """D of each scenario, or ones when no operation needs votes: what a wait in each is worth."""
+    """D of each scenario (weight of a wait in it), or ones when no operation needs votes."""
     return demand.quorum if demand.quorum.any() else np.ones(demand.scenarios)
 
 

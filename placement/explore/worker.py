@@ -181,7 +181,7 @@ def _serve(pipe: Connection, explorer: Explorer, cancelled: object) -> None:
 
 
 def _finite(report: Progress) -> dict[str, object]:
-    """Return a report as JSON; null where nothing is known."""
+    """Return a report as JSON, with null for unknown values."""
 
     def known(value: float) -> float | None:
         return value if abs(value) < float("inf") else None

@@ -158,7 +158,7 @@ class _Schedule:
         self.waiting.sort(key=lambda lot: float((lot.final / self.tolerance).sum()))
 
     def run(self) -> None:
-        """Take each move that fits, round by round; stage one where none does."""
+        """Take each move that fits, round by round; if none does, stage one."""
         while self.waiting:
             before = len(self.moves)
             for lot in list(self.waiting):

@@ -67,7 +67,7 @@ class SharedRows:
         capacity: list[float] = []
 
         def add(what: str, limit: FloatArray | None) -> IntArray | None:
-            """Add a row for each site with a finite limit; return them, −1 where there is none."""
+            """Add a row for each site with a finite limit; return the rows, −1 without a limit."""
             if limit is None:
                 return None
             rows = np.full(sites, -1)

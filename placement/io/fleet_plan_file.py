@@ -101,7 +101,7 @@ def _constraints(fleet: FleetProblem) -> dict[str, int]:
 
 
 def _finite(limit: object) -> list[float | None] | None:
-    """Return limits of sites with null where there is none."""
+    """Return limits of sites, with null for no limit."""
     if limit is None:
         return None
     return [x if math.isfinite(x) else None for x in np.asarray(limit).tolist()]

@@ -198,7 +198,9 @@ def quorum_plan_from(document: Document) -> QuorumPlan:
         field = "bound" if "bound" in str(error) else "replicas"
         raise document.refuse(field, str(error), "what the configuration has") from None
     if plan.status is not status:
-        raise document.refuse("status", "not what value and bound say", repr(plan.status.value))
+        raise document.refuse(
+            "status", "not the status of this value and bound", repr(plan.status.value)
+        )
     written = {key: value for key, value in document.values.items() if key not in _CLAIMS}
     check_recomputed(
         dataclasses.replace(document, values=written), _values(plan), "this configuration"

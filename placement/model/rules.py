@@ -79,7 +79,7 @@ def is_count(value: object) -> TypeGuard[int | tuple[int, int] | range]:
 
 
 def layout_votes(problem: Problem) -> tuple[int, int]:
-    """Return the votes that a commit waits for under a vote layout, and those of all voters.
+    """Return the votes that a commit waits for under a vote layout, and all votes.
 
     Parameters
     ----------

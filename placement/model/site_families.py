@@ -75,7 +75,7 @@ class SiteFamily:
         spread: Iterable[Collection[int]] = (),
         distinct: int = 0,
     ) -> SiteFamily:
-        """Order nested blocks; those of `spread` without bounds get none."""
+        """Order nested blocks; blocks of `spread` without bounds get none."""
         counted = {frozenset(block) for block in spread}
         blocks = sorted({*bounds, *counted}, key=lambda block: (len(block), sorted(block)))
         limits = [bounds.get(block, (0, len(block))) for block in blocks]

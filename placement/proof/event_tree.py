@@ -62,8 +62,8 @@ class Work:
         self.left -= steps
         if self.left < 0:
             raise LimitError(
-                f"checking this certificate takes more than {self.limit:,} steps, the limit; a "
-                "larger limit is set by the option --work of 'placement check', or the argument "
+                f"checking this certificate takes more than {self.limit:,} steps, the limit; set a "
+                "larger limit by the option --work of 'placement check', or the argument "
                 "'work' of check_certificate"
             )
 

@@ -108,7 +108,7 @@ class TableCosts:
         beta: Betas,
         less: int | None = None,
     ) -> tuple[int, list[int]]:
-        """Constant part of L, and ρ of every site; only those of free sites mean something.
+        """Constant part of L, and ρ of every site; only ρ of free sites have a meaning.
 
         Parameters
         ----------

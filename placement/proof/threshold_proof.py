@@ -193,7 +193,9 @@ class ThresholdProof(EventTree[_Form, list[BoundPart]]):
             stops = any(self._rest(form, s, state) is None for s in force)
             return -math.inf if stops else math.inf, rho, [0]
         if not {part.scenario for part in multipliers} <= force:
-            raise CertificateError(f"proof for {self.whom}: a loss counts that hits no replica")
+            raise CertificateError(
+                f"proof for {self.whom}: a loss that hits no replica has a weight"
+            )
         weights, wanted = self._weights(form, state, multipliers)
         free = self._free(state)
         for part, weight in zip(multipliers, weights, strict=True):
@@ -224,7 +226,7 @@ class ThresholdProof(EventTree[_Form, list[BoundPart]]):
             if whole:
                 parts.append(BoundPart(index(scenario), whole, u))
         if len({part.scenario for part in parts}) != len(parts):
-            raise CertificateError(f"proof for {self.whom}: a scenario is told twice")
+            raise CertificateError(f"proof for {self.whom}: a scenario is listed twice")
         if event[1] and not parts:
             raise CertificateError(f"proof for {self.whom}: all weights are 0")
         return parts
@@ -286,6 +288,6 @@ def prove_leaders(
         if given is not None:
             tree.run(given["events"], tree.start(leader))
         elif not tree.closed_at_once(tree.start(leader)):
-            raise CertificateError(f"nothing is proved of leader {leader}")
+            raise CertificateError(f"there is no proof for leader {leader}")
         events, bounds = events + tree.events, bounds + tree.bounds
     return len(leaders), events, bounds

@@ -304,7 +304,7 @@ def comparison_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> l
 def figures_sections(
     rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], about: str = ""
 ) -> list[Markup]:
-    """Return the section of a comparison with figures of its own, as ``placement online`` writes.
+    """Return the section of a comparison with its own figures, as ``placement online`` writes.
 
     Parameters
     ----------

@@ -208,7 +208,7 @@ def _tables(plan: Plan) -> tuple[ValueTable, ...]:
 
 
 def _bill(plan: Plan, today: MonthlyBill | None) -> list[str]:
-    """Return the tables of the bill of a plan, beside those of today where given.
+    """Return the tables of the bill of a plan, and of the present bill if given.
 
     Nothing without prices, and where one term is all that there is to tell.
     """

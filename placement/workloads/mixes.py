@@ -1,4 +1,4 @@
-"""Operation mixes: what share of a database's operations is of which kind.
+"""Operation mixes: the share of each kind of operation in a database.
 
 Nine mixes, over the five standard operations of
 :data:`placement.model.operations.STANDARD_OPERATIONS`. The two YCSB rows are workloads A and B of

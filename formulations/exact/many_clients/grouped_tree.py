@@ -45,7 +45,7 @@ class _GroupedPart:
 
 
 class GroupedTree:
-    """A tree that works on parts of its own, or on one that a compiled kernel has.
+    """A tree that works on its own parts, or on a part of a compiled kernel.
 
     Parameters
     ----------

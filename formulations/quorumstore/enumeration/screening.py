@@ -218,7 +218,7 @@ class MissCondition:
         return (*of_must, *(k for k, _, _ in self.terms))
 
     def must_hold(self, level: Bits) -> BoolArray:
-        """Return whether O_k, k that of `must`, has none of its clients; shape (sets,)."""
+        """Return whether O_k, with the k of `must`, has none of its clients; shape (sets,)."""
         hit = np.zeros(level.shape[1], dtype=np.uint16)
         if self.must is not None:
             for lane, bits in zip(level, self.must[1], strict=True):

@@ -120,7 +120,7 @@ _MOST_DOUBTS = 20
 
 
 def _doubts(plan: Plan, texts: list[str], percent: float) -> tuple[RttChange, ...]:
-    """Change the doubtful pairs, those of the user first."""
+    """Change the doubtful pairs, first the pairs that the user gave."""
     from placement.analysis.data_quality import data_quality, effects_of_doubt
 
     pairs = []

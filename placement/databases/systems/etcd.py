@@ -291,7 +291,7 @@ def _move_leader(server: Server, cluster: Sequence[Server], request: Request) ->
 def _first_start(
     servers: Sequence[Server], deployment: Deployment, request: Request
 ) -> list[dict[str, object]]:
-    """Return the commands that start a cluster where there is none."""
+    """Return the commands that start a new cluster."""
     voters = [server for server in servers if server.voter]
     steps = [_start(server, voters, request, "new") for server in voters]
     lead = deployment.leaders[0] if deployment.leaders else None

@@ -60,7 +60,7 @@ def check_file(path: str | os.PathLike[str], *, force: bool = False, regular: bo
         return Path(path)
     target = Path(os.path.realpath(path))
     if target.is_dir():
-        raise InputError("a folder stands at this path", source=str(path), expected="a file name")
+        raise InputError("there is a folder at this path", source=str(path), expected="a file name")
     _need_parent(target, path)
     if os.path.exists(path):
         _need_regular(path)
@@ -81,7 +81,7 @@ def check_folder(folder: str | os.PathLike[str], *, force: bool = False) -> Path
     _need_parent(target, folder)
     if target.exists() and not target.is_dir():
         raise InputError(
-            "something other than a folder stands at this path",
+            "this path is not a folder",
             source=str(folder),
             expected="a folder, or a path that does not exist",
         )

@@ -188,7 +188,7 @@ class TransferTable(PriceList):
 
 
 def one_currency(lists: Sequence[PriceList]) -> str:
-    """Return the one currency of several price lists; USD where none names any.
+    """Return the one currency of several price lists; USD if none names a currency.
 
     Raises
     ------

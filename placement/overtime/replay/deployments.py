@@ -118,7 +118,7 @@ class Deployments:
         return len(self.replicas)
 
     def part(self, first: int, last: int) -> Deployments:
-        """Return those of the databases from `first` up to, but without, `last`."""
+        """Return the deployments of the databases from `first` up to, but without, `last`."""
         rows = slice(first, last)
         shares = None if self.leader_shares is None else self.leader_shares[rows]
         return Deployments(self.replicas[rows], self.voters[rows], self.preferred[rows], shares)

@@ -1,4 +1,4 @@
-"""Running a replay: interval by interval, what every strategy would have paid.
+"""Running a replay: the cost of every strategy, interval by interval.
 
 Interval by interval a strategy sets the configuration from what was seen before, and pays the score
 of what then came (Sharov et al., PVLDB 8(12), 2015, section 6.1). The first interval is only learnt
@@ -179,9 +179,9 @@ def _checked(
                 expected="some of " + ", ".join(STRATEGIES),
             )
     if problem.cost_weight or problem.budget is not None:
-        raise UnsupportedError("a replay pays latency, not money: leave out budget and cost weight")
+        raise UnsupportedError("a replay does not support budget and cost weight: leave them out")
     if problem.moves is not None and set(tiers) != {3}:
-        raise UnsupportedError("a replay weighs moves in tier 3 only: leave out the other tiers")
+        raise UnsupportedError("a replay supports moves in tier 3 only: leave out the other tiers")
     votes = deployments.voters.sum(axis=1)
     if problem.quorum is not None and (votes < problem.quorum).any():
         few = trace.databases[int((votes < problem.quorum).argmax())]

@@ -131,7 +131,7 @@ class PrometheusServer:
 
 
 def _words(body: bytes) -> str:
-    """Return the error in an answer of the API; empty where there is none."""
+    """Return the error in an answer of the API; empty without an error."""
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
