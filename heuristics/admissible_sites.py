@@ -94,7 +94,7 @@ class AdmissibleSites:
         members
             Sets, boolean, shape (..., sites).
         some
-            Which of the leaders they have, where each set has one of its own; None: all in order.
+            Indices of the leaders, if each set has its own leader; None: all in order.
 
         Returns
         -------

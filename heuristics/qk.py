@@ -109,7 +109,7 @@ def _as_voters(rules: Rules, size: int) -> Rules:
         may_vote = may_vote & rules.must_hold
     elif spare < rules.voters and (may_vote & ~rules.must_hold).any():
         # Voters outside the pinned sites share one domain that holds `spare`; each pinned site has
-        # a domain of its own.
+        # a separate domain.
         labels = np.where(rules.must_hold, np.cumsum(rules.must_hold), 0)
         names = tuple(map(str, range(int(labels.max()) + 1)))
         why = f"{size} replicas hold the pinned sites"

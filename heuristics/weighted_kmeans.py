@@ -144,7 +144,7 @@ class _Runs:
         holds = self.room.rules.may_hold[self.order[heaviest]]
         closest = self.order[heaviest, holds.argmax(axis=1)][holds.any(axis=1)]
         addable = self.room.addable(members)
-        # what may not join now may not join later either, so that each site is asked for once
+        # a site that may not join now may not join later, so each site is asked for once
         for site in dict.fromkeys(closest.tolist()):
             if not (missing > 0).any():
                 return
@@ -230,7 +230,7 @@ class _Runs:
         movable = held & ~self.fixed[rows]
         count = movable.sum(axis=1)
         width = int(count.max(initial=0))
-        # each run's centroids in site order; those of runs with fewer are repeated, and stay
+        # each run's centroids in site order; runs with fewer repeat theirs, and keep them
         centroids = np.argsort(~movable, axis=1, kind="stable")[:, :width]
         real = np.arange(width) < count[:, np.newaxis]
         clusters = (near[:, np.newaxis, :] == centroids[:, :, np.newaxis]).astype(np.float64)

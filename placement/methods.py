@@ -114,7 +114,7 @@ class Method:
     cost_parts
         Parts of the cost beside prices of sites that it can take, of :attr:`Problem.cost_parts`.
     settings
-        Settings of its own, by name.
+        Settings of the method, by name.
     complexity, reference
         For `placement methods` and the documentation.
     session
@@ -264,7 +264,7 @@ def _with_all_settings(method: Method, options: Options) -> Options:
 def prepare_batch(method: Method, problems: Sequence[Problem], options: Options) -> None:
     """Let the session of a method see several problems before :func:`run` asks for each.
 
-    Nothing happens where the method has no session that makes use of it.
+    Nothing happens if the method has no session that uses it.
 
     Raises
     ------

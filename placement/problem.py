@@ -320,7 +320,7 @@ class Problem:
     def cost_parts(self) -> tuple[str, ...]:
         """Parts of the cost that count and that :meth:`site_costs` does not hold.
 
-        "near reads": what the nearest replica of each client costs; "votes": replicas that do not
+        "near reads": costs of the nearest replica of each client; "votes": replicas that do not
         vote cost less; "witnesses": they cost something; "moves": prices or limits of moves. The
         first three only where a budget or a weight of the cost is given.
         """

@@ -115,7 +115,7 @@ def run_cell(
             _kill(child)  # and with it whatever it has started
             child.wait()
             if child.stdin is not None:
-                with contextlib.suppress(BrokenPipeError):  # what it never read is still buffered
+                with contextlib.suppress(BrokenPipeError):  # unread input is still buffered
                     child.stdin.close()
             if watch is not None:
                 watch(child, False)

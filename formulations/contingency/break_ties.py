@@ -23,7 +23,7 @@ def break_ties(plan: Plan, options: Options, solve: Callable[[Problem, Options],
     plan
         For the goal "worst"; returned as it is when not proven, or for another goal.
     options
-        Of the method; what the first search used of the time limit is gone.
+        Of the method; the first search has used a part of the time limit.
     solve
         The method, for the goal "bounded".
 

@@ -385,7 +385,7 @@ class _Leader:
                 raise SolverError(
                     f"CP-SAT says {answer.objective / rounding.scale!r}, the evaluator {value!r}"
                 )
-            return  # what may be left between bound and value is rounding, and the plan says so
+            return  # only rounding is left between bound and value, and the plan says so
 
     def _raise(self, bound: float) -> None:
         """Keep a better bound; without parts it is the leader's."""

@@ -1,6 +1,6 @@
 """The method ``exact`` for objectives about losses: branch and bound with a threshold per scenario.
 
-The normal case and every loss are assignment problems of their own over the same replicas. The
+The normal case and every loss are separate assignment problems over the same replicas. The
 compiled search (``csrc/scenarios`` of the exact engine, :mod:`.loss_kernel`) asks whether some
 configuration undercuts a threshold in all of them, and closes a part of the search where a weighted
 sum of the Lagrangean bounds of the scenarios says that none does. Here stands the order of the

@@ -213,7 +213,7 @@ class _BranchAndBound:
             work = tuning.CHUNK_WORK if self.state.seconds_left() > 0 else 0.0
             try:
                 self.kernel.bound_roots(asked, at, work, self.seconds())
-            finally:  # after Ctrl-C too: what is bounded is bounded
+            finally:  # after Ctrl-C too: finished bounds are kept
                 at = self.note_root_bounds(asked, at)
             self.state.report_progress()
 
@@ -467,7 +467,7 @@ def _result(state: SearchState, none: NoPlan | None, termination: Termination) -
     elif found is not None and configuration is not None:
         if finished:
             bound = round_up(core, least_bound(*state.proven.values()))
-        bound = min(bound, found.score)  # what a tree has evaluated it does not bound
+        bound = min(bound, found.score)  # a tree does not bound the sets that it evaluated
         if finished and state.certify:
             score = core.score(configuration)
             claim = (configuration, score, min(bound, score), core.granularity)

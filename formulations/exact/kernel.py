@@ -460,7 +460,7 @@ def open_kernel(core: ReducedProblem, which: str = "auto", threads: int = 1) -> 
     core
         The problem.
     which
-        "auto" (compiled where there is one), "compiled" or "numpy"; for tests also
+        "auto" (compiled if it was built), "compiled" or "numpy"; for tests also
         "tight" and "sparse": every problem treated as if it were large, with dense or sparse
         nodes.
 

@@ -197,7 +197,7 @@ class PMedianRelaxation:
     def rounds(self, deadline: float) -> Iterator[Round]:
         """Solve, add what is violated, and repeat; each round's multipliers are usable.
 
-        No round begins after `deadline`, a time.perf_counter(). Nothing is yielded where the part
+        No round begins after `deadline`, a time.perf_counter(). Nothing is yielded if the part
         asked about has no solution.
         """
         clients = np.arange(len(self._cost))

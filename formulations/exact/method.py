@@ -1,7 +1,7 @@
 """The method ``exact``: from a problem to a proven plan, the default of `solve`.
 
 What the engine takes: RTTs of every interval, a weight of prices that are a sum over the replicas,
-and everything else of a problem. A budget, on prices of any kind, adds a search of its own
+and everything else of a problem. A budget, on prices of any kind, adds a separate search
 (:mod:`formulations.exact.limits`), and so does a weight of prices of votes or of near reads. These
 with RTTs that vary by interval, and voters who would have to be searched among too many sets, go to
 the method ``milp``, and the plan says so.

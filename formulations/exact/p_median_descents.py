@@ -70,7 +70,7 @@ def undecided_sites(core: ReducedProblem, u: FloatArray, incumbent: float) -> Bo
     """Return the sites that the bound at multipliers `u` does not rule out, shape (sites,).
 
     Only a guess, without caps and in rounded numbers: a kernel proves the elimination of sites for
-    itself. `incumbent`: ms times operations, +∞ where there is none. O(clients · sites).
+    itself. `incumbent`: ms times operations, +∞ if there is none. O(clients · sites).
     """
     rules = core.rules
     reduced = reduced_costs(core, u)

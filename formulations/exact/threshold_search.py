@@ -196,13 +196,13 @@ def search_leader(
     Parameters
     ----------
     rules
-        Of families on at most 16 crossing levels; what they say of voters is for `leaf`.
+        Of families on at most 16 crossing levels; their rules for voters are for `leaf`.
     orders
         Sites as each client prefers them, shape (clients, sites), int32.
     leader
         Site index.
     scenarios
-        At most one of them with late operations where nothing is lost.
+        At most one of them with late operations and without a loss.
     leaf
         Decides about a complete replica set. It may lower the threshold of the last scenario and
         return None to go on.

@@ -333,7 +333,7 @@ def _demand(args: argparse.Namespace, instance: Instance) -> dict[str, FloatArra
         from placement.overtime.replay.generated_fleets import fleet_trace
         from placement.workloads import Timeline
 
-        # one day in six intervals: the sum is what counts here
+        # one day in six intervals: only the sum counts here
         timeline = Timeline.of_day(date(2026, 3, 18), 6, 240)
         trace = fleet_trace(instance, args.fleet, timeline, seed=args.fleet_seed)[0]
         drawn = dict(zip(trace.databases, trace.counts.sum(axis=1), strict=True))

@@ -189,7 +189,7 @@ class CuttingRounds:
     def relax(self) -> None:
         """Raise the bound to the LP relaxation, by duals that are safe in rounding.
 
-        Needs a configuration: what is bounded are those that are not worse.
+        Needs a configuration: it bounds configurations that are not worse.
         """
         self.use_static_bound()
         if self._enough():

@@ -328,8 +328,9 @@ def guarded_sites(
 
     For then what a solution (even a fractional one) serves from s beyond what the row allows can
     be moved to r at no cost, because z_cr ≤ x_r leaves room as long as the row is violated.
-    Clients that forward nothing and pay nothing need no rows at all. What a client pays counts with
-    the weight of the cost in `rules`; under a budget it must not fall with the distance either.
+    Clients that forward nothing and pay nothing need no rows at all. The cost of a client counts
+    with the weight of the cost in `rules`; under a budget it must not fall with the distance
+    either.
     """
     if (client.relay == 0 and client.paid is None) or len(client.order) < 2:
         return ()

@@ -16,8 +16,8 @@ optimum over the remaining configurations is the optimum over all.
 
 *Not complete.* Otherwise the candidates are the optimum of every interval, of the demand of all
 intervals, and of windows of 2, 4, 8, … intervals, each by an exact method; the answer is "optimal
-among the candidates". Its bound is what serving every interval at its own proven optimum would
-cost with all moves free: no sequence at all pays less.
+among the candidates". Its bound is the cost that serving every interval at its own proven optimum
+would cost with all moves free: no sequence at all pays less.
 """
 
 from __future__ import annotations

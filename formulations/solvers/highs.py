@@ -1,6 +1,6 @@
 """Guarded run of HiGHS: limits that hold, Ctrl-C, incumbents as they come, the bound as it is.
 
-HiGHS runs in a thread of its own while the caller's thread keeps the clock, listens for Ctrl-C and
+HiGHS runs in a separate thread while the caller's thread keeps the clock, listens for Ctrl-C and
 passes on progress. Traps this module knows about:
 
 * The defaults stop at a relative gap of 1e-4 and prune with it, after which the reported bound says

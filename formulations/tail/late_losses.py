@@ -41,7 +41,7 @@ class _Hit:
     lost
         Replicas that it takes.
     leaders
-        Who may lead then, if they vote: what may be late of the operations that ask the leader, and
+        Candidate leaders then, if they vote: late operations that ask the leader, and
         how many are.
     """
 

@@ -294,7 +294,7 @@ class VotersByInterval:
     ----------
     parts
         Of each interval. The sum of their bounds is a bound, and is reached by one set of voters
-        only where there is one interval.
+        only with one interval.
     """
 
     parts: tuple[LateVoters, ...]

@@ -76,7 +76,7 @@ def capped_waits(
     np.copyto(table, np.inf, where=driven_out)
     np.minimum(table, high[:, :, np.newaxis], out=table)
     enough = reached[:, :, -1]
-    # what comes last in order cannot vote, or is no site at all: without it R votes as it is
+    # the last entry cannot vote, or is no site at all: without it R votes as it is
     now = np.where(enough[:, -1] >= voters, high[:, -1], np.inf)
     if (enough < voters).any():
         full = admitted.astype(np.float64) @ at_home >= cap

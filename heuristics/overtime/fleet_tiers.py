@@ -110,8 +110,8 @@ class Leaders:
     Attributes
     ----------
     leader
-        Site index, ties to the first in site order, shape (databases, intervals); −1 where there
-        is none to name: nothing was issued up to that interval (its score is 0), or no site may
+        Site index, ties to the first in site order, shape (databases, intervals); −1 if there
+        is none: no demand up to that interval (its score is 0), or no site may
         lead (its score is infinite).
     score
         Its agg_score in ms times operations, shape (databases, intervals).

@@ -120,7 +120,7 @@ def _weighted(problem: Problem, ask: Ask, weight: float) -> Plan | None:
     """Return the plan of a weight as the answer to its budget, whose bound it gives.
 
     With the bound b on score + λ·cost, a plan that costs no more than this one has a score of at
-    least b − λ·cost. None where nothing was found.
+    least b − λ·cost. None without a plan.
     """
     plan = ask(problem.replace(cost_weight=weight))
     if plan.configuration is None:

@@ -228,7 +228,7 @@ def row_of(
 def next_rtts(values: FloatArray, column: int) -> tuple[float, float]:
     """Return the next smaller and the next larger value of a row than the value of a column.
 
-    −∞ and +∞ where there is none. Where another value is equal, both are that value: any move
+    −∞ and +∞ if there is none. If another value is equal, both are that value: any move
     changes an order.
     """
     now, others = float(values[column]), np.delete(values, column)

@@ -135,7 +135,7 @@ def sweep(
     chosen = load_method(method)  # a name that does not exist is an error of the whole
     given: dict[str, object] = {name: setting.default for name, setting in chosen.settings.items()}
     if "certificate" in chosen.settings:
-        given["certificate"] = False  # the plans are not kept, nor is what proves them
+        given["certificate"] = False  # the plans and their proofs are not kept
     given.update(settings or {})
 
     common = Options(

@@ -1,7 +1,7 @@
 """Servers by name, for systems whose configuration names servers instead of counting replicas.
 
 The servers of a site are the rows of the table of localities with that site, in their order; a site
-without a row has one server of its own name. Servers that run already keep their names.
+without a row has one server with the name of the site. Servers that run already keep their names.
 """
 
 from __future__ import annotations

@@ -183,7 +183,7 @@ def modelled(
     name
         Of the instance.
     sites, clients
-        Regions that may hold replicas, and cities that ask; cities are clients of their own.
+        Regions that may hold replicas, and cities, which are separate clients.
     levels
         Failure-domain levels: some of country, continent, provider, geography.
     mix, seed, day

@@ -1,7 +1,7 @@
 """Process that runs one job at a time and can be interrupted in the middle of a search.
 
 The searches answer to KeyboardInterrupt, which a signal raises in the main thread of a process:
-so they run in a process of their own. A job that does not end soon after the signal ends with its
+so they run in a separate process. A job that does not end soon after the signal ends with its
 process, and the next job gets a new one.
 """
 

@@ -16,8 +16,8 @@ If the voters hold the leases, voters and lease holders are the same sites: m of
 the replicas inside the lease domain, a rule for voters is one for the r¹, and beside the leader no
 site votes in the new question.
 
-Every configuration of the one question is one of the other, with the same score: a proof of the one
-proves the other.
+Every configuration of one question is a configuration of the other, with the same score: a proof of
+the one proves the other.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ and the replicas R, a configuration pays
                 + [r new] · (π_moves + storage_gb · π_moved)  +  Σ_{groups} π_apart[group, r]
 
 which is the form of a price of replicas that the exact search takes. Where reads and the loads
-after a loss are limited, the use is no such sum. Then the price is a sum of this form that is never
+after a loss are limited, the use is no such sum. The price is then a sum of this form that is never
 above the true price: bounds stay bounds, and may be less tight.
 
 *After a loss.* There is a row for each lost site f and each remaining site s. Leader ℓ takes row
@@ -188,7 +188,7 @@ class SharedRows:
             if "egress_gb" in self._after:
                 after = padded[self._after["egress_gb"]]
                 if goes_on_without_any_voter(member):
-                    # leader ℓ ships to r after every loss but those of ℓ and r
+                    # leader ℓ ships to r after every loss except the losses of ℓ and r
                     shipped += member.written_gb * (after.sum(axis=0)[:, np.newaxis] - after.T)
                     others = max(member.problem.rules.replicas_min - 2, 0)
                     moved = others * member.written_gb * self._cheapest_successor(member, after)

@@ -103,7 +103,7 @@ def synthetic_fleet(
     demand *= np.divide(capped, rates, out=np.zeros_like(rates), where=rates > 0)[:, None, None]
     rates = capped
     sizes = database_sizes(groups, seed=seed, largest=_LARGEST)
-    rng.standard_normal(groups)  # those of the sizes: the limits come after them
+    rng.standard_normal(groups)  # numbers of the sizes: the limits come after them
     copies = np.diff(np.linspace(0, databases, len(drawn) + 1).round().astype(int)).tolist()
     members = []
     for number_, one in enumerate(drawn):

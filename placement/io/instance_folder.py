@@ -363,7 +363,7 @@ def read_sites(
     table
         First column: names; ``lat`` and ``lon``: coordinates in degrees, blank where unknown.
     levels
-        Level -> column; None: every other column is a level of its own name.
+        Level -> column; None: every other column is a level with the column's name.
     word
         What a row is.
 

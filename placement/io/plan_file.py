@@ -4,7 +4,7 @@ Plans with a leader and plans of quorum stores have the same format; the key ``k
 latter (:mod:`placement.io.quorum_plan_document`).
 
 The instance stands in the file, or the file says where it came from; either way its fingerprint is
-there, and a plan is never read together with another instance than its own. What a method claimed
+there, and a plan is never read together with another instance than its own. The claim of a method
 is not believed on reading: score, status and constraints are recomputed.
 """
 

@@ -1,7 +1,7 @@
 """Plans of quorum stores inside plan files: problem, configuration, value and bound, by name.
 
-All that can be recomputed is recomputed on reading: value, thresholds, losses and status. The bound
-cannot: ``placement check`` proves it again, from the certificate where there is one.
+All fields except the bound are recomputed on reading: value, thresholds, losses and status. The
+bound is not: ``placement check`` proves it again, from the certificate if there is one.
 """
 
 from __future__ import annotations

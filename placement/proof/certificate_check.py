@@ -7,7 +7,7 @@ has an objective below the certificate's bound. Bounds are computed in int64 wit
 down, and where that does not decide, in Python integers: every double is a whole multiple of a
 power of two. (Probabilities are sums of products of doubles, computed with a margin.)
 
-What a proof of one leader is, and why it is one, stands in :mod:`placement.proof.leader_proof`; of
+The proof of one leader, and why it is valid, is in :mod:`placement.proof.leader_proof`; of
 one leader and its successors after losses, in :mod:`placement.proof.loss_proof`. That there is no
 configuration at all is proved by counting (format ``replica-placement/no-plan/1``,
 :mod:`placement.proof.no_plan_check`), or as a claim about losses.

@@ -33,7 +33,7 @@ class SetAccount:
     Attributes
     ----------
     least
-        Least value of all configurations, infinite where there is none.
+        Least value of all configurations, infinite if there is none.
     sets
         Pairs of a replica set and quorum sizes.
     by_rules, by_normal, evaluated

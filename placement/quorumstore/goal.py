@@ -2,7 +2,7 @@
 
 A configuration (S, R, W) has four thresholds, the weighted percentiles of read and write latency in
 normal operation and in the worst scenario; a :class:`Goal` turns them (and the cost) into one
-number, and turns "at most this number" back into limits on the thresholds, which is what every
+number, and turns "at most this number" back into limits on the thresholds, as every
 exact method here asks for.
 """
 
@@ -127,7 +127,7 @@ class Goal:
 
         normal_weight · X(normal) + worst_weight · X(worst)
 
-    where X is what `target` names. The defaults minimise the worst threshold. (1, 0) with
+    where `target` names X. The defaults minimise the worst threshold. (1, 0) with
     `read_bound` and `write_bound` is "best normal latency whose worst case stays within the
     bounds"; (1, λ) trades the two.
 

@@ -161,7 +161,7 @@ def best_known(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[float, floa
     Returns
     -------
     dict
-        Group -> (bound, value); −∞ and +∞ where nothing is known. All rows of a group answer the
+        Group -> (bound, value); −∞ and +∞ if unknown. All rows of a group answer the
         same question, so the largest bound of one method holds for the values of all.
     """
     found: dict[str, tuple[float, float]] = {}

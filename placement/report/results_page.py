@@ -362,7 +362,7 @@ def sweep_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> list[M
         return [section("answer", "No results", tag("p", {"class": "badge unknown"},
                                                     "The sweep has no row."))]  # fmt: skip
     by_voters = _by(rows, lambda row: row["voters"])
-    # What is minimised, where that is not the mean latency.
+    # The objective, if it is not the mean latency.
     valued = any(row.get("value", row.get("mean_latency")) != row.get("mean_latency")
                  for row in rows if math.isfinite(_number(row.get("value"))))  # fmt: skip
 

@@ -1,6 +1,6 @@
 """The objective "p-th percentile of the latency of all operations".
 
-What the latency of all operations is, and how it is distributed:
+The distribution of the latency of all operations:
 :mod:`placement.tail.latency_mixture`.
 """
 

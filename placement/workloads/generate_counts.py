@@ -75,7 +75,7 @@ def generate(
     timeline
         The intervals.
     seed
-        Every database draws from a stream of its own, made of `seed` and its index: neither
+        Every database draws from a separate stream, made of `seed` and its index: neither
         the size of the blocks nor which other databases are drawn changes what comes out.
     law
         ``poisson``; ``negative-binomial``, where a gamma factor of mean 1 and variance

@@ -331,7 +331,7 @@ int main(void)
     size_t room = 0;
     prctl(PR_SET_TIMERSLACK, 1);
     sched_setscheduler(0, SCHED_RR, &priority); /* refused without rights: deliveries are later */
-    setvbuf(stdin, NULL, _IONBF, 0); /* what comes after the start is read by poll */
+    setvbuf(stdin, NULL, _IONBF, 0); /* input after the start is read by poll */
     while (getline(&line, &room, stdin) > 0)
         if (command(line)) {
             make_network();

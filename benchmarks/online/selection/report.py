@@ -79,7 +79,7 @@ def _grid(rows: Sequence[Row]) -> tuple[str, str]:
                 cells += [_spread(values), f"{value:.1f} ± {spread:.1f}"]
                 off = abs(statistics.fmean(values) - value)
                 total += 1
-                # Half a unit of the last place is what the printed reference leaves open.
+                # The printed reference leaves half a unit of the last place open.
                 allowed = max(spread, statistics.stdev(values)) + 0.05
                 near += off <= allowed
                 if off > allowed:

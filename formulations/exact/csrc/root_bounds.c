@@ -30,7 +30,7 @@ double bound_root(context *x, int leader, double *u, int warm, int iterations, i
         bound = record_close(x, f, bound);
         x->evaluated.best_at = -1;
     }
-    if (x->evaluated.best_at != x->effort.evaluations) /* rho is not that of f->u */
+    if (x->evaluated.best_at != x->effort.evaluations) /* rho does not belong to f->u */
         evaluate_bound(x, f, f->u, 0, &count, &error);
     store_reduced_costs(x, f, x->evaluated.served);
     if (x->sizes.active)

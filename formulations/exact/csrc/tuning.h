@@ -3,7 +3,7 @@
  *
  * Measured on the questions of `python -m benchmarks run exact.speed` (27 to 1,000 sites, modelled and measured networks,
  * p-medians) and, where a line says "sizes", of `python -m benchmarks run exact.sweep`. Constants on which correctness or
- * the format of a certificate depends stand in context.h. Those of Python are in ../tuning.py. */
+ * the format of a certificate depends are in context.h. The Python constants are in ../tuning.py. */
 #ifndef EXACT_TUNING_H
 #define EXACT_TUNING_H
 
@@ -56,10 +56,10 @@
 
 /* Order of the parts (trees/search_order.c), 500 x 500 and PlanetLab's 490 sites. */
 #define BURST_NODES 50            /* nodes that a leader gets before the others had the steps of their roots */
-#define PUT_OFF_FROM 5e8          /* work from which parts are put off; what ends before is proven soon anyway ... */
+#define PUT_OFF_FROM 5e8          /* work from which parts are put off; a shorter search is soon proven anyway ... */
 #define PUT_OFF_FROM_LARGE 2e8    /* ... the same for a large question */
 #define GAP_SHRINK 0.7            /* factor by which the gap shrinks within which parts are put off */
-#define FINE_GAP 0.01             /* gap below which few parts are worth a restart: what was asked for is reached ... */
+#define FINE_GAP 0.01             /* gap below which few parts are worth a restart: the wanted gap is reached ... */
 #define FEW_PARTS 64              /* ... and how many these are */
 #define MOST_KEPT 1e8             /* bytes of parts that are kept, whatever the gap */
 

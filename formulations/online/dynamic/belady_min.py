@@ -47,7 +47,7 @@ def most_hits(events: IntArray, room: int) -> int:
         raise InputError("out of range", field="room", value=room, expected="at least 0")
     following = _next_reads(events)
     held: set[int] = set()
-    # Places by the read they are kept for, furthest first. What is read moves on to its next read,
+    # Places by the read they are kept for, furthest first. A read object moves on to its next read,
     # so an entry is stale when its read is past; furthest-first entries never are.
     waiting: list[tuple[int, int]] = []
     hits = 0

@@ -178,7 +178,7 @@ def _master(
     span = np.maximum(ceiling - floor, 0.0)
     widest = float(span.max(initial=0.0)) or 1.0
     prices = builder.add_columns(np.zeros(len(floor)), upper=span / widest)
-    # θ is what the model gains on the first cut's value at the floor; it is never negative.
+    # θ is the gain of the model on the first cut's value at the floor; it is never negative.
     base = cuts[0][0] + float(cuts[0][1] @ floor)
     gain = builder.add_columns([-1.0], upper=np.inf)
     for constant, slope in cuts:

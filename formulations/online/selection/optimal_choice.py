@@ -14,7 +14,7 @@ Order "any" admits every order and any idling: its bound holds for every policy 
 interrupt service, those that hold reads back included. Order "fcfs" is the best that choosing
 replicas can do at servers that serve first come, first served. While speeds do not change inside
 the window it is exact; when they do, the model may idle a server until it is faster, which real
-servers do not, so that it is a relaxation: its bound holds and the plan is what the simulator says
+servers do not, so that it is a relaxation: its bound holds and the simulator evaluates the plan
 of the same choices.
 """
 

@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
         return exits.FOUND
     given: dict[str, float | str] = {}
     bare = args.name.strip() in FAMILIES
-    if bare:  # a description needs no value of its own for what a user must say
+    if bare:  # a description needs no value for parameters that a user must give
         given = {
             key: "LEVEL" if one.kind == "level" else 2
             for key, one in FAMILIES[args.name.strip()].parameters.items()

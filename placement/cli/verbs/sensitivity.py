@@ -56,7 +56,7 @@ def add_parser(verbs: Subparsers) -> None:
         type=types.number(0, 99, above=True),
         metavar="PERCENT",
         help="solve again with the doubtful RTTs between sites PERCENT lower and higher: "
-        "asymmetric ones, detours, faster than light, and those of --pair",
+        "asymmetric ones, detours, faster than light, and the pairs of --pair",
     )
     parser.add_argument(
         "--pair",

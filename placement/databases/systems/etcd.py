@@ -1,6 +1,6 @@
 """etcd: members and learners, as a runbook of commands.
 
-etcd stores who votes and who learns, and nothing about who should lead. So the text written is a
+etcd stores voters and learners, and not which member should lead. The written text is therefore a
 list of commands, each a list of arguments that no shell needs to take apart, with the members that
 ``etcdctl member list`` shows at the end.
 """

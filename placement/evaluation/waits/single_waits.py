@@ -152,7 +152,7 @@ class SingleWaits:
         One or two.
     shorter
         Wait whose clauses the other one has too, −1: none. The other one is never shorter, and its
-        blocks are those of its own clauses: a pair of cases counts where its radius is as long.
+        blocks come from its own clauses: a pair of cases counts where its radius is as long.
     nested
         Whether no two blocks of a case can cross.
     """

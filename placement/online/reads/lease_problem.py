@@ -132,7 +132,7 @@ def evaluate_leases(
     leases
         The leaseholder of each range.
     strategies
-        Of each range; None where nothing is read.
+        Of each range; None for a range without reads.
     """
     if len(leases) != problem.ranges or len(strategies) != problem.ranges:
         raise InputError(

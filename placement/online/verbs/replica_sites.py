@@ -26,7 +26,7 @@ class ReplicaSites:
     sites
         Indices of the replica sites.
     leader
-        Position of the leader in `sites`; None where none was named.
+        Position of the leader in `sites`; None without a leader.
     """
 
     instance: Instance

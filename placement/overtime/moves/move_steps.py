@@ -6,8 +6,8 @@ New replicas come first and old ones go last; voters come and go one at a time, 
 consecutive sets meet (:mod:`placement.overtime.moves.quorum_sizes`); the leader is a voter at every
 moment. The order of promotions and demotions keeps what both ends keep (how many voters, and which
 domains, may be lost) if any order does, with other replicas voting for a while where that helps;
-what cannot be kept is said at the step where it breaks. Every prefix is a configuration in which a
-database may stay for as long as it likes.
+a promise that cannot be kept is named at the step that breaks it. Every prefix is a configuration
+in which a database may stay for as long as it likes.
 """
 
 from __future__ import annotations

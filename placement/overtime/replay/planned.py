@@ -234,7 +234,7 @@ class _DatabaseReplay:
         before: Plan | None = None
         current = self.start
         for interval, asked in enumerate(self.asked):
-            proven = True  # where nothing is issued, anything is optimal
+            proven = True  # without demand, every configuration is optimal
             if asked is not None and interval > 0:
                 before = self._ask(asked, before)
                 assert before.configuration is not None

@@ -95,7 +95,7 @@ def plot_reduction_histogram(
     reductions
         Title of each panel -> reduction of each database in percent.
     bins
-        Edges in percent; empty: 0, 1, 5, 10, 20, …, 100. What lies below the first is counted in
+        Edges in percent; empty: 0, 1, 5, 10, 20, …, 100. Values below the first are counted in
         the first bin.
     title
         Above the picture.

@@ -170,7 +170,7 @@ class Replay:
 
         Columns: database, interval, tier, strategy, leader, voters, replicas (sites joined by a
         semicolon and a space), operations, score (ms times operations), mean_latency (ms; NaN
-        where nothing was issued; ``value`` instead with another objective), overhead (percent
+        without demand; ``value`` instead with another objective), overhead (percent
         above the tier's oracle).
         """
         import pandas as pd

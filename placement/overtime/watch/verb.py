@@ -139,7 +139,7 @@ def add_parser(verbs: Subparsers) -> None:
     group.add_argument(
         "--json", action="store_true", help="one JSON document per recommendation and line"
     )
-    parser.set_defaults(run=run, decay=DEFAULT_DECAY)  # the option itself is that of all verbs
+    parser.set_defaults(run=run, decay=DEFAULT_DECAY)  # all verbs share the option itself
 
 
 def run(args: argparse.Namespace) -> int:

@@ -34,7 +34,7 @@ class WatchSettings:
     ----------
     problem
         Constraints, objective, and the instance with its sites, RTTs and operations; demand arrives
-        later, and that of the instance does not count. Neither does the problem's own decay.
+        later. The demand of the instance and the decay of the problem do not count.
     decay
         How fast past intervals are forgotten in the prediction.
     rule

@@ -198,7 +198,7 @@ static size_set improve_group(context *x, int leader, size_set group, int steps,
     return *open & group;
 }
 
-/* Take those of `others` to `group` that lack little more at the multipliers `u` than at their own. */
+/* Move sizes from `others` to `group` that lack little more at the multipliers `u` than at their own. */
 static size_set merge_sizes(context *x, int leader, size_set group, size_set others, double *u, const double *gap)
 {
     size_batch *s = &x->sizes;

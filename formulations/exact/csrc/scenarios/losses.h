@@ -5,9 +5,9 @@
  * min over a group costs A d(c, j) + B min_{a in group} d(j, a), and rest min_a [K_a + D q_a], which no successor undercuts.
  * Only losses that meet a fixed replica are in force.
  *
- * Where clients of lost sites move, the loss L has costs and orders of its own. It then counts without a replica at L as well:
- * its scenario holds for every set. So that it may be left out where no site of it is fixed, and come back where one is, it has
- * a second number there, 1 + losses + L.
+ * Where clients of lost sites move, the loss L has separate costs and orders. It then counts without a replica at L as
+ * well: its scenario holds for every set. So that it may be left out where no site of it is fixed, and come back where one
+ * is, it has a second number there, 1 + losses + L.
  *
  * Where RTTs vary by interval, a client has one row for each interval, interval after interval. The wait of a leader is then
  * sum_k D_k q_k, and `site_rtt` has floors of it (placement/evaluation/waits/wait_floors.py), of which the quorum-th is a lower

@@ -40,7 +40,7 @@ class PrometheusServer:
     Parameters
     ----------
     url
-        ``http://HOST:PORT`` or ``https://…``, with a path prefix where there is one.
+        ``http://HOST:PORT`` or ``https://…``, perhaps with a path prefix.
     timeout
         Seconds for one query.
 
