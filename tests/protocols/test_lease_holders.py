@@ -358,7 +358,7 @@ def test_a_plan_names_its_lease_holders_everywhere(tmp_path: Path) -> None:
     assert 'class="mark leader leased"' in page
     assert "2 hold a lease." in page
     assert save_figures(plan, tmp_path)
-    with pytest.raises(InputError, match="who holds a lease"):
+    with pytest.raises(InputError, match="does not store lease holders"):
         deployment_of_plan(plan)
 
 

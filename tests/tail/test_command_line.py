@@ -130,7 +130,7 @@ def test_the_default_method_proves_a_percentile(placement, world):
         (["--spread", "0.1"], "--spread: does nothing without --percentile"),
         (["--horizon", "9"], "--horizon: does nothing without --percentile"),
         (["--percentile", "99"], "--percentile: needs the distributions of RTTs"),
-        (["--percentile", "99", "--family", "gamma"], "--percentile: needs to know"),
+        (["--percentile", "99", "--family", "gamma"], "--percentile: needs the distributions of RTTs"),
         (["--percentile", "0", "--spread", "1"], "percentile: out of range"),
         (["--percentile", "101", "--spread", "1"], "percentile: out of range"),
         (["--percentile", "nan", "--spread", "1"], "percentile: out of range"),

@@ -17,7 +17,7 @@ within T_r of i in normal operation"
 
     Σ_{i: f ∉ B_i} reads_i · y_i + Σ_{i: f ∈ B_i} reads_i · z_i >= needed reads     if x_f = 1
 
-is scenario f: 2n binaries in place of n². Clients that are moved when f is lost have a ball and a y
+is scenario f: 2n binaries in place of n². Clients that are moved when f is lost
 have a separate ball and y in that row, and as they notice the loss of f even if it holds no
 replica, there is one more row, with all the other y_i, whatever x_f is.
 
