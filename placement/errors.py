@@ -104,7 +104,7 @@ class InputError(PlacementError, ValueError):
 
 
 class UnsupportedError(PlacementError):
-    """A method was asked for something it cannot take; the message names the reason and who can."""
+    """A method does not support a problem; the message names the reason and methods that do."""
 
 
 class LimitError(PlacementError):

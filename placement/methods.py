@@ -106,7 +106,7 @@ class Method:
     exact
         Whether it can prove optimality.
     refuses
-        Problem -> why this method cannot take it, or None. There is no silent approximation.
+        Problem -> why this method does not support it, or None. There is no silent approximation.
     objectives
         Kinds of objective it can minimise; see :mod:`placement.evaluation.objective`. "waits": the
         mean latency of operations with waits or constants. "witnesses": voters without a replica.
@@ -188,7 +188,7 @@ def load_method(name: str) -> Method:
 
 
 def refusal(method: Method, problem: Problem) -> str | None:
-    """Return why a method cannot take a problem, or None."""
+    """Return why a method does not support a problem, or None."""
     kind = _kind(problem)
     if problem.rules.lease_holders and "lease holders" not in method.objectives:
         return (
@@ -223,7 +223,7 @@ _PRICE_FIELDS = {
 
 
 def _cost_refusal(method: Method, problem: Problem) -> str | None:
-    """Return which part of the cost a method cannot take, and a way out; or None."""
+    """Return the part of the cost that a method does not support, and a way out; or None."""
     for part in problem.cost_parts:
         way_out, others = "leave out the budget and the weight of the cost, or these prices", ""
         if part == "moves":
@@ -250,7 +250,7 @@ def _methods_that_take(problem: Problem) -> str:
                 names.append(name)
         except UnsupportedError:  # one that cannot be loaded takes nothing
             continue
-    return f"; methods that take it: {', '.join(names)}" if names else ""
+    return f"; methods that support it: {', '.join(names)}" if names else ""
 
 
 def _with_all_settings(method: Method, options: Options) -> Options:
@@ -296,7 +296,9 @@ def run(method: Method, problem: Problem, options: Options) -> Plan:
     reason = refusal(method, problem)
     if reason is not None:
         who = _methods_that_take(problem) if _kind(problem) not in method.objectives else ""
-        raise UnsupportedError(f"method {method.name!r} cannot take this problem: {reason}{who}")
+        raise UnsupportedError(
+            f"method {method.name!r} does not support this problem: {reason}{who}"
+        )
     options = _with_all_settings(method, options)
     if options.start is not None:
         _check_indices(problem, options.start)

@@ -46,7 +46,7 @@ _NORMAL_SHARE = 0.3  # of a time limit that the optimum of normal times may use
 
 
 def refuses(problem: Problem) -> str | None:
-    """Return why the search over losses cannot take a problem, or None."""
+    """Return why the search over losses does not support a problem, or None."""
     goal, rules = problem.objective, problem.rules
     assert isinstance(goal, Contingency)
     if goal.together > 1:

@@ -199,7 +199,7 @@ def solve(problem: Problem, options: Options) -> Plan:
 
 
 def _refuses(problem: Problem, options: Options) -> tuple[str, str] | None:
-    """Return why the engine cannot take a problem, and the method that answers it; or None."""
+    """Return why the engine does not support a problem, and the method that does; or None."""
     sets = partial(count_sets, problem)
     other = problem.objective.proof_method(problem, sets, options.time_limit)
     if other is not None:
@@ -217,7 +217,7 @@ def _has_limits(problem: Problem) -> bool:
 
 
 def _beyond_limits(problem: Problem) -> str | None:
-    """Return why the search within limits cannot take a problem, or None."""
+    """Return why the search within limits does not support a problem, or None."""
     what = "moves count"
     if problem.moves is None:
         what = "the cost has other terms than prices of replicas"
@@ -333,7 +333,7 @@ def _delegate(problem: Problem, options: Options, reason: str, name: str) -> Pla
     What took the time limit here counts there: the engine has not started.
     """
     plan = run(load_method(name), problem, dataclasses.replace(options, settings={}))
-    note = f"solved by {name!r}: {reason}, which the engine of {METHOD.name!r} cannot take"
+    note = f"solved by {name!r}: {reason}, which the engine of {METHOD.name!r} does not support"
     plan = plan.replace(method=METHOD.name, notes=(note, *plan.notes))
     return certified_or_named(plan, repr(name)) if options.settings["certificate"] else plan
 

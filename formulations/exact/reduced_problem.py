@@ -118,11 +118,11 @@ class ReducedProblem:
     def __post_init__(self) -> None:
         reason = ReducedProblem.refuses(self.demand, self.rules)
         if reason is not None:
-            raise UnsupportedError(f"the engine cannot take this problem: {reason}")
+            raise UnsupportedError(f"the engine does not support this problem: {reason}")
 
     @staticmethod
     def refuses(demand: Demand, rules: Rules) -> str | None:
-        """Return why the engine cannot take a problem, or None."""
+        """Return why the engine does not support a problem, or None."""
         for role in ("voters", "replicas"):
             if len(site_families(rules, role)) > MOST_FAMILIES:
                 return f"the rules for {role} are on too many crossing levels"
@@ -156,7 +156,7 @@ class ReducedProblem:
         if not rules.witnesses:
             return cls(problem.demand, rules, price)
         if reason := cls.refuses(problem.demand, rules):
-            raise UnsupportedError(f"the engine cannot take this problem: {reason}")
+            raise UnsupportedError(f"the engine does not support this problem: {reason}")
         floors = witness_floors(problem.demand, rules)
         return cls(problem.demand, voters_with_replicas(rules), price, rules, floors)
 

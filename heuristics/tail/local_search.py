@@ -361,7 +361,7 @@ def solve(problem: Problem, options: Options) -> Plan:
     assert isinstance(problem.objective, Percentile)
     if problem.objective.by_interval:
         raise UnsupportedError(
-            "the local search cannot take a percentile of RTTs that vary by interval; use "
+            "the local search does not support a percentile of RTTs that vary by interval; use "
             "'exact', or 'leader' or 'tier2' with given replicas"
         )
     search = _PercentileSearch(problem, options, int(str(options.settings["patience"])))

@@ -1,16 +1,16 @@
 """Ranges of demand and RTTs within which the optimal plan does not change.
 
 Demand. When the demand of one client is multiplied by λ, the objective of every configuration is
-affine in λ, so that the optimum is a concave, piecewise linear function of λ and a plan is optimal
-on an interval. Its end is found exactly: take a λ where the plan is not optimal, go to where the
-plan's line meets the line of the optimum there, and repeat until the plan is optimal; every step is
-a proven solve (the parametric method of Newton and Dinkelbach).
+affine in λ. The optimum is therefore a concave, piecewise linear function of λ, and a plan is
+optimal on an interval. Its end is found exactly. Take a λ where the plan is not optimal, go to the
+λ at which the plan's line meets the line of the optimum there, and repeat until the plan is
+optimal. Every step is a proven solve (the parametric method of Newton and Dinkelbach).
 
 RTTs. Between two neighbouring values of a row of RTTs no order changes, and the objective of every
-configuration is affine in the RTT that moves: who is nearest stays, and the m-th vote is either the
-one that moves or not. So the same method works interval by interval. Without solving anything, the
-distance Δ to the runner-up gives a range that is certainly safe: when an RTT moves by δ within its
-interval, no configuration gains more than its greatest possible weight times δ.
+configuration is affine in the RTT that moves: nearest replicas stay, and the m-th vote either is
+the one that moves or is not. The same method therefore works interval by interval. Without a solve,
+the distance Δ to the runner-up gives a range that is certainly safe: when an RTT moves by δ within
+its interval, no configuration gains more than its greatest possible weight times δ.
 """
 
 from __future__ import annotations
@@ -170,8 +170,8 @@ def demand_range(
     Notes
     -----
     A client that issues all the demand can be multiplied by any factor without changing the order
-    of two plans, so that its range is (0, ∞), unless the objective also weighs money, which does
-    not grow with the demand.
+    of two plans. Its range is (0, ∞), unless the objective also weighs money, which does not grow
+    with the demand.
     """
     require_optimal(plan)
     number(most, "most", minimum=1.0)
@@ -354,9 +354,9 @@ def safe_rtt_range(
     Notes
     -----
     With Δ the distance of the runner-up, k the weight with which the RTT enters the plan and K the
-    greatest with which it can enter any: the plan is safe while it rises by at most Δ/k, or falls
-    by at most Δ/(K − k), and passes no other RTT of its row. For a client K = A_c + G_c; for a pair
-    of sites K = max(Σ B, D). O(C).
+    greatest with which it can enter any plan, two conditions make a change safe. The plan rises by
+    at most Δ/k, or falls by at most Δ/(K − k), and the RTT passes no other RTT of its row. For a
+    client K = A_c + G_c; for a pair of sites K = max(Σ B, D). O(C).
     """
     require_optimal(plan)
     refuse_waits(plan.problem, "a safe range of an RTT")

@@ -1,9 +1,9 @@
 """Latency of a plan after a loss: of a single site, a domain of a level, or two of them at once.
 
 A configuration (ℓ, V, R) loses the sites F. The survivors R' = R ∖ F serve reads. The quorum size
-stays m of the *original* voters, since nothing has been reconfigured yet, so V' = V ∖ F can
+stays m of the *original* voters, since nothing has been reconfigured yet. V' = V ∖ F can therefore
 commit only while |V'| >= m. If ℓ survives it stays; else one of V' is elected. Elections are not
-planned, so that both the best and the worst new leader are told.
+planned, so both the best and the worst new leader are shown.
 
     score_F = min over ℓ' ∈ V' of Eq. 1 at (ℓ', V', R') with quorum m
 

@@ -1,9 +1,10 @@
 """The best voters of a leader among given replicas: the inner step of every tier.
 
 For one RTT matrix and caps on nested levels the feasible voter sets are the bases of a laminar
-matroid, so that taking the closest replica that still fits gives, for every m at once, the smallest
-m-th RTT (Sharov et al., section 4, Algorithm 2 and "Failure diversity"). For minimum numbers of
-domains, crossing levels, and RTTs that vary by interval greedy is not exact, and a search decides.
+matroid. Taking the closest replica that still fits therefore gives, for every m at once, the
+smallest m-th RTT (Sharov et al., section 4, Algorithm 2 and "Failure diversity"). For minimum
+numbers of domains, crossing levels, and RTTs that vary by interval the greedy is not exact, and a
+search decides.
 
 Among voter sets with the same wait the one whose members are closest to the leader is taken, so
 that every method names the same voters.

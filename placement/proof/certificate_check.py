@@ -1,11 +1,12 @@
 """An independent check of optimality certificates, in whole numbers without rounding errors.
 
-It shares no code with any search. It reads the demand and the constraints of a problem, and a
-certificate (formats ``replica-placement/bound/1`` for the mean, ``replica-placement/losses/1`` for
-scores after losses and ``replica-placement/percentile/1``), and proves afresh that no configuration
-has an objective below the certificate's bound. Bounds are computed in int64 with costs rounded
-down, and where that does not decide, in Python integers: every double is a whole multiple of a
-power of two. (Probabilities are sums of products of doubles, computed with a margin.)
+The checker shares no code with any search. It reads the demand and the constraints of a problem,
+and a certificate (formats ``replica-placement/bound/1`` for the mean,
+``replica-placement/losses/1`` for scores after losses and ``replica-placement/percentile/1``). It
+proves again that no configuration has an objective below the certificate's bound. Bounds are
+computed in int64 with costs rounded down. If this does not decide, Python integers do: every double
+is a whole multiple of a power of two. (Probabilities are sums of products of doubles, computed with
+a margin.)
 
 The proof of one leader, and why it is valid, is in :mod:`placement.proof.leader_proof`; of
 one leader and its successors after losses, in :mod:`placement.proof.loss_proof`. That there is no

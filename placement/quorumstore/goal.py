@@ -1,9 +1,9 @@
 """Goal of a key: objective, limits, and tie-breaking.
 
-A configuration (S, R, W) has four thresholds, the weighted percentiles of read and write latency in
-normal operation and in the worst scenario; a :class:`Goal` turns them (and the cost) into one
-number, and turns "at most this number" back into limits on the thresholds, as every
-exact method here asks for.
+A configuration (S, R, W) has four thresholds: the weighted percentiles of read and write latency in
+normal operation and in the worst scenario. A :class:`Goal` turns them (and the cost) into one
+number. It also turns "at most this number" back into limits on the thresholds, as every exact
+method here asks for.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ The mean latency and the prices are one question (`Problem.moves`), for the meth
 - *Sites.* With k replicas, add·|R' ∖ R| + remove·|R ∖ R'| = (add + remove)·|R' ∖ R| +
   remove·(|R| − k): a price per site that is added, which is money in the objective
   (`Problem.cost_weight`). Any method that weighs money takes it.
-- *Leader, votes.* Branch and bound over what is kept: a search without these prices bounds a part
-  from below; where its plan changes the leader or takes a vote away that the bound of the part does
+- *Leader, votes.* Branch and bound over kept roles. A search without these prices bounds a part
+  from below. If its plan changes the leader or takes a vote away that the bound of the part does
   not count yet, the part is split into "is kept" (pinned) and "is given up" (excluded, and its
   price is counted). The prices of a part in which all is decided are exact.
 - *Budget, other objectives.* Money is taken, or weighs nothing, and sites are split like votes.

@@ -26,8 +26,8 @@ every tier, and what is paid in an interval is their value in it. Their closest-
 smallest-quorum are those of tier 3 in every tier, with the replicas and voters that are given.
 
 With `Problem.moves`, in tier 3, ``optimized`` weighs in every interval the price of the move from
-the configuration that it ran before, which is the deployment at first, and keeps the limits. The cost
-is the latency alone, and the present configuration of the question plays no part.
+the configuration that it ran before, which is the deployment at first, and keeps the limits. The
+cost is the latency alone, and the present configuration of the question plays no part.
 
 In tier 2 each leader comes with the best voters, in tier 3 with the best voters and replicas, that
 the strategy could know: those of the interval before where RTTs vary (closest-to-writes: of the

@@ -154,7 +154,9 @@ def run(args: argparse.Namespace) -> int:
     settings = _settings(args, instance)
     refused = refusal(load_method(settings.method), settings.problem)
     if refused is not None:
-        raise UnsupportedError(f"method {settings.method!r} cannot take this problem: {refused}")
+        raise UnsupportedError(
+            f"method {settings.method!r} does not support this problem: {refused}"
+        )
     reasons = _infeasible(settings)
     if reasons:
         print("infeasible: " + "; ".join(reasons), file=sys.stderr)
