@@ -2,9 +2,9 @@
 
 Every constraint that a user wrote (each pinned or forbidden site, each diversity rule, the survival
 goal, the least and the most replicas, the budget, …) is guarded by a separate literal in a CP-SAT
-model of what is feasible. Assuming all literals, the solver names a sufficient set of assumptions
-for infeasibility; a deletion filter (Chinneck and Dravnieks, ORSA J. Computing 3(2), 1991, for
-linear programs) then drops whatever is not needed. The result is confirmed by
+model of feasibility. The solver assumes all literals and names a sufficient set of assumptions for
+infeasibility. A deletion filter (Chinneck and Dravnieks, ORSA J. Computing 3(2), 1991, for linear
+programs) then drops all that are not needed. The result is confirmed by
 :func:`placement.feasibility.feasible_plans.find_feasible`, a complete search that shares nothing
 with CP-SAT: the set has no plan, and without any one of its members there is one.
 """

@@ -8,10 +8,10 @@ Algorithm 5 of Sharov et al., PVLDB 8(12), 2015, section 5. For every candidate 
 
 The best ℓ leads; V is Q_ℓ and the v − m other replicas closest to ℓ.
 
-Under rules, Q_ℓ is the quorum of the best voter set that all of S could give ℓ (caps that bind
-replicas bind it, and it leaves room for the pinned sites), so that it can always be extended to v
-voters; when the replicas found around it still break a rule, the feasible configuration with
-leader ℓ that keeps most of them is taken. For a range of |R| the best size wins.
+Under rules, Q_ℓ is the quorum of the best voter set that all of S could give ℓ. (Caps on replicas
+bind it, and it leaves room for the pinned sites.) It can therefore always be extended to v voters.
+If the replicas found around it still break a rule, the feasible configuration with leader ℓ that
+keeps most of them is taken. For a range of |R| the best size wins.
 
 O(|S|·rounds·C·n·S) for each size.
 """

@@ -13,10 +13,10 @@ Start with the fixed sites; walk the clients by descending weight and add the ne
 each. Then repeat: cluster the clients by nearest centroid, move every centroid that is not fixed
 to the site of least cost for its cluster, until a round no longer lowers the cost.
 
-Deviation from the paper: its Eq. 3 takes the operations and RTTs of the last interval, and so
-does the Eq. 1 that it uses in QK. Here w_c, A and B are the aggregates over the intervals with the
-decay of the problem (Eq. 2), because the plan is scored with them. docs/heuristics.md has the
-difference, measured; with one interval, or decay = infinity, there is none.
+Deviation from the paper: its Eq. 3 takes the operations and RTTs of the last interval, and so does
+the Eq. 1 that it uses in QK. Here w_c, A and B are the aggregates over the intervals with the decay
+of the problem (Eq. 2), because the plan is scored with them. docs/heuristics.md has the measured
+difference. With one interval, or decay = infinity, there is none.
 
 Where the paper is silent:
 

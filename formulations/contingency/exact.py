@@ -1,10 +1,9 @@
 """The method ``exact`` for objectives about losses: branch and bound with a threshold per scenario.
 
-The normal case and every loss are separate assignment problems over the same replicas. The
-compiled search (``csrc/scenarios`` of the exact engine, :mod:`.loss_kernel`) asks whether some
-configuration undercuts a threshold in all of them, and closes a part of the search where a weighted
-sum of the Lagrangean bounds of the scenarios says that none does. Here stands the order of the
-questions:
+The normal case and every loss are separate assignment problems over the same replicas. The compiled
+search (``csrc/scenarios`` of the exact engine, :mod:`.loss_kernel`) asks whether some configuration
+is below a threshold in all of them. It closes a part of the search if a weighted sum of the
+Lagrangean bounds of the scenarios says that none is. The order of the questions is:
 
 1. A start: the optimum of normal times, and a swap descent from it on the goal.
 2. A bound of the normal score for every leader. If it reaches the threshold, the leader is

@@ -7,20 +7,20 @@ through a depth-first tree over "replica at j, or not" with fixing by reduced co
 
 1. Leaders in the order of direct demand + quorum + relayed demand, close to their true order; after
    another search with the same kernel, those that :mod:`formulations.exact.warm_start` leaves open.
-2. *Root bounds*: a swap descent for the first few, and a few subgradient steps for each leader, for
-   all but the first few from multipliers adapted from the best so far. On larger problems all
-   others get a *quick bound* first, one evaluation; the steps go on with the least of these bounds,
-   so that the proven bound rises from the start, and end at the first that is enough. Where no
-   configuration was found, counting says whether there is one
+2. *Root bounds*: a swap descent for the first few leaders, and a few subgradient steps for each
+   leader. All but the first few start from multipliers adapted from the best so far. On larger
+   problems all other leaders get a *quick bound* first, one evaluation. The steps go on with the
+   least of these bounds, so that the proven bound rises from the start, and end at the first that
+   is enough. If no configuration was found, counting says whether there is one
    (:mod:`formulations.exact.no_plan_proof`).
-3. *Trees* for the leaders still open: each gets the steps of its root first, then the part of the
-   least bound comes next (``csrc/trees/search_order.c``), so that the least of all bounds, of
-   finished and unfinished parts alike, rises all the time; it is a proven lower bound.
-4. Where no leader matters and a small tree has not been enough, a second tree whose bounds come
-   from the *linear relaxation* (:mod:`formulations.exact.relaxation_tree`) alternates with the
-   first, with the same amount of work each, until one of them ends: with few replicas many cheap
-   bounds are better, with many replicas few good ones. With few replicas the first starts over
-   before, from better multipliers and replicas (:mod:`formulations.exact.p_median_descents`).
+3. *Trees* for the leaders still open. Each gets the steps of its root first, then the part of the
+   least bound comes next (``csrc/trees/search_order.c``). The least of all bounds, of finished and
+   unfinished parts, therefore rises all the time; it is a proven lower bound.
+4. If the leader does not matter and a small tree has not been enough, a second tree, whose bounds
+   come from the *linear relaxation* (:mod:`formulations.exact.relaxation_tree`), alternates with
+   the first. Both get the same amount of work, until one of them ends. With few replicas many cheap
+   bounds are better, with many replicas few good ones. With few replicas the first tree starts
+   again before, from better multipliers and replicas (:mod:`formulations.exact.p_median_descents`).
 
 The search returns to Python every few hundredths of a second, so that Ctrl-C, time limits and
 reports work, and keeps what it has proven.

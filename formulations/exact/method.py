@@ -53,10 +53,10 @@ def refuses(problem: Problem) -> str | None:
 class Session(BatchSession):
     """A session for successive problems: data that do not depend on |R| are computed once.
 
-    The kernel of the problem before is taken over when only the number of replicas differs, with
-    its answer, which loses or gains sites one by one; so are the multipliers when the clients are
+    The kernel of the problem before is reused when only the number of replicas differs, with its
+    answer, which loses or gains sites one by one. The multipliers are reused when the clients are
     the same. Neither can spoil a proof: any multipliers give valid bounds, and every answer is
-    evaluated afresh.
+    evaluated again.
     """
 
     def __init__(self) -> None:

@@ -1,10 +1,10 @@
 """Good replica sets where no leader matters: swap descents among few sites, from many starts.
 
-The tree's own descent starts where the incumbent is, and on large p-median problems stays in the
-local optimum that it reaches there. How many sites the bound can rule out depends on the incumbent,
-so that a poor one costs more than anything else. Here the sites of least reduced cost, which are
-those that an optimum is made of, are all that there is: the neighbourhood of one swap is then a
-fraction of the matrix, and a descent from each of several drawn sets is affordable.
+The tree's own descent starts at the incumbent, and on large p-median problems stays in the local
+optimum that it reaches there. The number of sites that the bound can eliminate depends on the
+incumbent, so a poor one is expensive. Here only the sites of least reduced cost remain, which form
+most optima. The neighbourhood of one swap is then a fraction of the matrix, and a descent from each
+of several drawn sets is affordable.
 
 One pass prices all swaps at once with the nearest and second nearest replica of each client
 (Resende and Werneck 2007); the best is taken until none improves. Whatever comes out is only a

@@ -65,9 +65,9 @@ class GroupBound:
 class ClientGroups:
     """Clients that rank the free sites before their nearest certain one alike, by their cells.
 
-    A *cell* is a pair of a group and such a site. Whatever is decided, all clients of a group use
-    the same cell, or each its own certain site; so their costs are added up, and the bound of the
-    sum is never below the sum of the bounds. Sums are rounded down.
+    A *cell* is a pair of a group and such a site. In every completion, all clients of a group use
+    the same cell, or each its own certain site. Their costs are therefore added up, and the bound
+    of the sum is never below the sum of the bounds. Sums are rounded down.
 
     Parameters
     ----------

@@ -5,10 +5,10 @@ For prices μ >= 0 the problem falls apart into objects, each choosing its subse
     L(μ) = Σ_o min_Y { cost_o(Y) + Σ_{j ∈ Y} μ_j } − Σ_j μ_j·C_j
 
 Every L(μ) is a lower bound on the cost of copies within capacity. L is concave and piecewise linear
-in at most a dozen prices, so Kelley's cutting planes, queried between the best point so far and
-the optimum of the model (in-out, Ben-Ameur and Neto 2007), find its maximum in some tens of
-evaluations. max L is the optimum of the linear relaxation over subsets, never below that of G1 and
-G2.
+in at most a dozen prices. Kelley's cutting planes therefore find its maximum in some tens of
+evaluations; they are queried between the best point so far and the optimum of the model (in-out,
+Ben-Ameur and Neto 2007). max L is the optimum of the linear relaxation over subsets, never below
+that of G1 and G2.
 
 An object whose single savings are below the prices at every site takes no copies (savings are
 submodular), so only objects that beat a floor under the prices have a table. This is what makes
