@@ -12,9 +12,9 @@ already reaches the objective of a known configuration. So
 1. Every leader whose static bound (:mod:`formulations.milp.reduce_program`) does not reach it has
    its relaxation solved, the most promising first. The bound comes from the row duals by weak
    duality with the rounding errors bounded (:mod:`formulations.solvers.safe_bounds`), not from the
-   solver;
-2. those that are left are solved as integer programs, least bound first, each with what all others
-   found as its cutoff.
+   solver.
+2. The remaining leaders are solved as integer programs, least bound first, each with the best plan
+   of the others as its cutoff.
 
 At any moment the least bound over the leaders is a proven bound of the problem.
 """
