@@ -352,8 +352,9 @@ def _grace(rows: Sequence[Mapping[str, Any]]) -> str:
     return f"""## Grace
 
 Active copies per site with k = 480, 12 000 reads per second in all; the formulas take the turnover
-λ measured at g = 1, and hold for keys that leave permanently. The first is the count after a deletion,
-the last the count from the next creation on, 8 s of every 10; the second is their mean over time.
+λ measured at g = 1, and hold for keys that leave permanently. The first is the count after a
+deletion, the last the count from the next creation on, 8 s of every 10; the second is their mean
+over time.
 
 {_grid(head, lines)}"""
 
