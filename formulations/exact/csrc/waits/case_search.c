@@ -85,8 +85,8 @@ static int fit_range(const case_search *s, int *from, int *to, double least)
     return from[a] <= to[a] && from[b] <= to[b];
 }
 
-/* Search the cases from one pair of radii to another, whose sites cost `least` at least. `seen`: not at the longest ones.
-*/ static void search_range(case_search *s, const int *first, const int *last, int seen, double least)
+/* Search the cases from one pair of radii to another, whose sites cost `least` at least. `seen`: without the longest ones. */
+static void search_range(case_search *s, const int *first, const int *last, int seen, double least)
 {
     int from[MOST_WAITS], to[MOST_WAITS], corner[MOST_WAITS], middle[MOST_WAITS], after[MOST_WAITS];
     memcpy(from, first, sizeof from);
