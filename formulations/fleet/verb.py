@@ -44,8 +44,8 @@ def add_parser(verbs: Subparsers) -> None:
     parser = verbs.add_parser(
         "fleet",
         help="plan many databases that share the capacity of the sites",
-        description="Plan many databases at once: every database has its own replicas, voters and "
-        "leader, and all of them share the storage, the leader operations and the outgoing traffic "
+        description="Plan many databases at once. Every database has its own replicas, voters and "
+        "leader. All of them share the storage, the leader operations and the outgoing traffic "
         "of each site, and a number of moves. The gap is proven for the whole fleet.",
     )
     add_instance(parser, waits=False)

@@ -32,8 +32,7 @@ def add_question(parser: argparse.ArgumentParser) -> None:
         "store",
         metavar="RTTS",
         help="a table of RTTs in ms (square with names in the first row and column, or long with "
-        "src, dst, rtt), the folder of an instance, or a bundled data set; of these the site RTTs "
-        "are taken",
+        "src, dst, rtt), or an instance folder or bundled data set, whose site RTTs are used",
     )
     parser.add_argument(
         "--local-rtt",

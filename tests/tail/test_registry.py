@@ -32,7 +32,9 @@ def test_takes_it_or_says_why_not(name, questions):
         reason = refusal(method, question)
         if name not in TAKES:
             assert "the objective is of the kind 'percentile'" in reason
-            with pytest.raises(placement.UnsupportedError, match="that support it: exact, exhaustive"):
+            with pytest.raises(
+                placement.UnsupportedError, match="that support it: exact, exhaustive"
+            ):
                 run(method, question, Options())
         elif reason is None:
             plan = run(method, question, Options())

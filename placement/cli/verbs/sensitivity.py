@@ -26,9 +26,9 @@ def add_parser(verbs: Subparsers) -> None:
     parser = verbs.add_parser(
         "sensitivity",
         help="the runners-up of a plan, and how far demand and RTTs may move",
-        description="From a plan file with a proven optimum: the next best plans with their "
-        "distance, the factors by which the demand of the heaviest clients may change, and the "
-        "ranges of the RTTs that matter most, before another plan is better.",
+        description="For a plan file with a proven optimum, compute the next best plans with their "
+        "distance. Also compute how far the demand of the heaviest clients, and the RTTs that "
+        "matter most, may change before another plan is better.",
     )
     parser.add_argument("plan", help="a plan file that solve wrote (-o)")
     parser.add_argument(
