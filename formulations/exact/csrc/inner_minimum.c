@@ -22,6 +22,7 @@ void clear_answer(radius_minimum *a)
         a->size[k] = 0;
     }
     a->member = NULL;
+    a->reach = BIG;
 }
 
 /* The `limit` smallest keys of the free positions, ascending (ties: earlier position). */
@@ -448,8 +449,11 @@ double inner_minimum(context *x, tree_node *f, int all_radii, double slack, int 
     x->inner.radius_count = 0;
     if (hi < 0 || lo > hi)
         return BIG;
-    if (p->plain_voters && !p->replica_families.rules)
-        return p->cases.count && x->view.leader >= 0 ? minimum_over_cases(x, f, lo, hi, all_radii, slack, count)
-                                                     : uncapped_minimum(x, f, lo, hi, all_radii, slack, count);
+    if (p->plain_voters && !p->replica_families.rules) {
+        if (!p->cases.count || x->view.leader < 0)
+            return uncapped_minimum(x, f, lo, hi, all_radii, slack, count);
+        return p->cases.balls ? minimum_over_balls(x, f, lo, hi, all_radii, slack, count)
+                              : minimum_over_cases(x, f, lo, hi, all_radii, slack, count);
+    }
     return ruled_minimum(x, f, lo, hi, all_radii, slack, count);
 }
