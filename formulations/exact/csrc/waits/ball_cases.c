@@ -126,7 +126,7 @@ static void scan_ball(ball_search *s)
 {
     const ball_site *site = s->site;
     double *key = s->x->scratch.key, *inner_key = key + s->x->p.sites + 2, loose = 0.0;
-    int kept = 0, loose_size = 0, pool = 0, reached = 0;
+    int kept = 0, loose_size = 0, pool = 0, changed = 1;
     for (int t = 0; t < s->outer->end; t++)
         if (site[t].position >= 0)
             kept = insert_key(key, s->list, kept, s->hi + 1, site[t].rho, t);
@@ -136,13 +136,16 @@ static void scan_ball(ball_search *s)
     for (int t = 0; t < s->outer->end;) {
         double d = site[t].distance;
         for (; t < s->outer->end && site[t].distance == d; t++)
-            if (site[t].position < 0)
+            if (site[t].position < 0) {
                 need--;
-            else
+                changed = 1;
+            } else if (pool < need || (need > 0 && site[t].rho < inner_key[need - 1])) {
                 pool = insert_key(inner_key, s->inside, pool, s->votes, site[t].rho, t);
-        reached = need <= 0 || pool >= need;
-        if (!reached)
+                changed = 1;
+            }
+        if (pool < need || !changed) /* else it is dearer than before, with the same sites */
             continue;
+        changed = 0;
         double price = s->outer->price + s->rounds * d, sum = 0.0, top = -BIG, next = BIG;
         if (price + loose >= s->limit)
             return;
