@@ -442,8 +442,11 @@ def _domains(
         else:
             found = elements(given, field, "one label per site")
         labels = tuple(
-            None if label is None or label == "" else text(str(label), field) for label in found
+            None if label is None or label == "" else str(label) for label in found
         )
+        for label in dict.fromkeys(labels):
+            if label is not None:
+                text(label, field)
         if len(labels) != len(sites):
             raise InputError(
                 f"level {level!r} needs one label per site",
