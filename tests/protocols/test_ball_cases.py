@@ -1,4 +1,4 @@
-"""Cases that are balls around the leader, which the kernel scans by distance: leases and the like."""
+"""Cases that are balls around the leader, which the kernel scans by distance: as for leases."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ def of_balls(seed: int) -> Problem:
     protocol: str | None = PROTOCOLS[seed % len(PROTOCOLS)]
     if rng.random() < 0.2:  # votes alone, but fewer or more than a quorum
         protocol = None
-        one = with_waits(one, {"single_group": f"leader: {int(rng.integers(1, voters + 1))} of voters"})
+        one = with_waits(
+            one, {"single_group": f"leader: {int(rng.integers(1, voters + 1))} of voters"}
+        )
     return Problem(
         one,
         replicas=size if voters == size or rng.random() < 0.6 else (max(voters, size - 1), size),
