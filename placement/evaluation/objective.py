@@ -321,7 +321,9 @@ class MeanLatency:
 
     def violations(self, problem: Problem, configuration: Configuration) -> tuple[str, ...]:
         """Return the waits that a configuration has too few members for; most often none."""
-        if problem.demand.waits and math.isinf(score_of(problem, configuration)):
+        if _may_lack_members(problem, configuration) and math.isinf(
+            score_of(problem, configuration)
+        ):
             return ("a wait needs more answers than there are members",)
         return ()
 
@@ -397,6 +399,22 @@ def quorum_size(problem: Problem, configuration: Configuration) -> int:
     if voters == problem.rules.voters:
         return problem.rules.quorum
     return majority(voters) if problem.quorum is None else min(problem.quorum, voters)
+
+
+def _may_lack_members(problem: Problem, configuration: Configuration) -> bool:
+    """Return whether a wait may have too few members: that of a domain, or for more than all."""
+    sizes: dict[str, int] = {
+        "voters": len(configuration.voters),
+        "replicas": len(configuration.replicas),
+        "lease holders": len(configuration.lease_holders or configuration.replicas),
+    }
+    quorum = quorum_size(problem, configuration)
+    for term in problem.demand.waits:
+        for clause in term.clauses:
+            need = quorum if clause.need == "quorum" else clause.need
+            if clause.scope or (isinstance(need, int) and need > sizes[clause.role]):
+                return True
+    return False
 
 
 def score_of(problem: Problem, configuration: Configuration) -> float:

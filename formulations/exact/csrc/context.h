@@ -43,6 +43,7 @@
 enum { FREE = 0, IN = 1, OUT = 2 };
 
 enum { MOST_VOTERS = 64 };    /* replicas among which voters are searched: length of some arrays */
+enum { MOST_BALL_SITES = 512 }; /* sites up to which cases of balls have a scan of their own: length of some arrays */
 enum { MOST_WAITS = 2, MOST_BLOCKS = 7, FORBIDDEN = 1 << MOST_BLOCKS }; /* as in placement/evaluation/waits/wait_cases.py */
 
 /* Kinds of events, as ../certificate_events.py reads them. */
@@ -79,6 +80,9 @@ typedef struct {
     int shorter;               /* wait that is never the longer of two, -1: none is known */
     int bars;                  /* 1: a case forbids replicas somewhere: a wait for all of them */
     int nested;                /* 1: no blocks cross, so that the greedy of a case is exact */
+    int balls;                 /* 1: cases are balls around the leader, see waits/ball_cases.c: ... */
+    int voting, votes;         /* ... the wait for so many votes within its radius, ... */
+    int barring;               /* ... and the one that leaves no replica beyond its radius; -1: there is none */
     int **made;                /* by leader, NULL: none yet: by the cases of each wait, 1 + the place in `known`; 0: not made yet */
     wait_case **known;         /* the cases that were made, NULL: no replica set meets it */
     int count_known, capacity;
@@ -168,7 +172,8 @@ typedef struct {
     double next[3];            /* smallest reduced cost left out, per relaxation */
     double base[3];            /* value of the relaxation, D * radius included */
     int size[3];               /* how many free sites it selects */
-    const unsigned char *member; /* of its case: bits by site; NULL: there are no cases */
+    const unsigned char *member; /* of its case: bits by site; NULL: there are none */
+    double reach;              /* no replica is farther from the leader; BIG: there is no such limit */
 } radius_minimum;
 
 /* The inner problem. `rho` is written by the functions that compute reduced costs (lagrangean_bound.c, sparse_node.c,

@@ -32,7 +32,16 @@ double bound_root(context *x, int leader, double *u, int warm, int iterations, i
     }
     if (x->evaluated.best_at != x->effort.evaluations) /* rho does not belong to f->u */
         evaluate_bound(x, f, f->u, 0, &count, &error);
+    else
+        count = -1;
     store_reduced_costs(x, f, x->evaluated.served);
+    if (x->p.cases.count && swaps > 0 && bound < x->best.cutoff && count >= 0) { /* descents from elsewhere end early */
+        int size = f->in_count;
+        memcpy(set, f->in_site, (size_t)size * sizeof(int));
+        for (int i = 0; i < count; i++)
+            set[size++] = f->free_site[x->inner.selected[i]];
+        swap_descent(x, set, size, ROOT_SWAPS);
+    }
     if (x->sizes.active)
         note_open_sizes(x, leader, f->open);
     memcpy(u, f->u, (size_t)x->p.clients * sizeof(double));

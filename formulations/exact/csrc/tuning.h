@@ -88,7 +88,7 @@
 #define BARRED_ROOT_STEPS 10      /* steps on u at a root where a wait is for all replicas ... */
 #define FAR_STEPS 8               /* ... then those that may rule out sites far from the leader ... */
 #define BARRED_STEPS 20           /* ... and those after each round of fixing */
-#define FEW_TO_SORT 64            /* sites up to which insertion sorts sooner than qsort */
+#define SORTED_RUN 12             /* sites up to which insertion sorts sooner than merging */
 
 /* Sparse nodes (sparse_node.c), 100 x 200 and more. */
 #define SPARSE_FROM 20000.0       /* free sites x clients below which dense nodes are as quick */
