@@ -288,8 +288,11 @@ double bound_state(scenario_tree *t, const unsigned char *state, const multiplie
         int stepped = 0;
         for (int a = 0; a < b->active; a++) {
             double *g = b->gradient + (size_t)a * P;
-            for (int c = 0; c < q->padded; c++)
-                g[c] = c < q->clients && q->scenario[b->which[a]].cost ? 1.0 : 0.0;
+            double covers = q->scenario[b->which[a]].cost ? 1.0 : 0.0;
+            for (int c = 0; c < q->clients; c++)
+                g[c] = covers;
+            for (int c = q->clients; c < q->padded; c++)
+                g[c] = 0.0;
             for (int i = 0; i < b->selected_count; i++) {
                 const double *column = b->column[(size_t)a * S + (size_t)b->selected[i]];
                 if (column)
