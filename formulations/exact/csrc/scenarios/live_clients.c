@@ -7,29 +7,21 @@
 
 #define WORTH 0.75 /* so large a share of the clients is not worth the gathering: all are taken for live */
 
-VECTORISED static void lower_to_nearer(const double *cost, const int *rank, const int *fixed, int padded, double *least)
+/* The column of a free site, BIG where the fixed replica comes first, and the least of all so far. */
+VECTORISED static void mask_column(const double *cost, const int *rank, const int *fixed, int padded, double *out,
+                                   double *least)
 {
     for (int c = 0; c < padded; c++) {
         double nearer = rank[c] < fixed[c] ? cost[c] : BIG;
+        out[c] = nearer;
         least[c] = nearer < least[c] ? nearer : least[c];
     }
 }
 
-VECTORISED static void copy_column(const double *cost, const int *rank, const int *fixed, int padded, double *out)
+VECTORISED static void gather(const double *from, const int *live, int count, double *restrict out)
 {
-    for (int c = 0; c < padded; c++)
-        out[c] = rank[c] < fixed[c] ? cost[c] : BIG;
-}
-
-VECTORISED static void gather_column(const double *cost, const int *rank, const int *fixed, const int *live, int count,
-                                     int length, double *out)
-{
-    for (int k = 0; k < count; k++) {
-        double nearer = cost[live[k]];
-        out[k] = rank[live[k]] < fixed[live[k]] ? nearer : BIG;
-    }
-    for (int k = count; k < length; k++)
-        out[k] = BIG;
+    for (int k = 0; k < count; k++)
+        out[k] = from[live[k]];
 }
 
 /* Take every client for live; none where the clients cost nothing. */
@@ -43,29 +35,19 @@ static void list_all(const scenario_question *q, scenario_bound *b, int a)
     b->settled[a] = 0.0;
 }
 
-/* List the live clients of scenario a; the multipliers of the others are set. */
-static void list_live(const scenario_question *q, scenario_bound *b, int a)
+/* List the live clients of scenario a, those with a column below their fixed cost; the multipliers of the others are set. */
+static void list_live(const scenario_question *q, scenario_bound *b, int a, const double *least)
 {
-    const scenario *s = &q->scenario[b->which[a]];
     size_t P = (size_t)q->padded;
-    const int *rank = b->rank_fixed + (size_t)a * P;
     const double *fixed = b->fixed + (size_t)a * P;
-    double *least = b->direction, *u = b->all_u + (size_t)a * P, settled = 0.0;
+    double *u = b->all_u + (size_t)a * P, settled = 0.0;
     int *live = b->live + (size_t)a * P, count = 0;
-    memcpy(least, fixed, P * sizeof(double));
-    for (int i = 0; i < b->free_count; i++) {
-        int site = b->free_site[i];
-        size_t row = (size_t)site * P;
-        if (!(s->lost && s->lost[site]))
-            lower_to_nearer(s->cost + row, s->rank + row, rank, q->padded, least);
-    }
     for (int c = 0; c < q->clients; c++) {
-        if (least[c] < fixed[c]) {
-            live[count++] = c;
-            continue;
-        }
-        settled += fixed[c];
-        u[c] = fixed[c];
+        int open = least[c] < fixed[c];
+        live[count] = c; /* no branch: which clients are live is hard to predict */
+        count += open;
+        settled += open ? 0.0 : fixed[c];
+        u[c] = open ? u[c] : fixed[c];
     }
     if (count > WORTH * q->clients) {
         list_all(q, b, a);
@@ -79,29 +61,34 @@ static void list_live(const scenario_question *q, scenario_bound *b, int a)
 void live_columns(const scenario_question *q, scenario_bound *b, int a, int some)
 {
     const scenario *s = &q->scenario[b->which[a]];
-    size_t P = (size_t)q->padded;
-    if (some)
-        list_live(q, b, a);
-    else
-        list_all(q, b, a);
-    const int *rank_fixed = b->rank_fixed + (size_t)a * P, *live = b->live + (size_t)a * P;
-    int length = b->length[a], count = b->live_count[a];
+    size_t P = (size_t)q->padded, first = (size_t)a * (size_t)b->free_count * P;
+    double **column = b->column + (size_t)a * (size_t)q->sites, *least = b->direction;
+    memcpy(least, b->fixed + (size_t)a * P, P * sizeof(double));
     for (int i = 0; i < b->free_count; i++) {
         size_t row = (size_t)b->free_site[i] * P;
-        double **column = &b->column[(size_t)a * (size_t)q->sites + (size_t)i];
-        if (!s->cost || (s->lost && s->lost[b->free_site[i]])) {
-            *column = NULL;
-            continue;
+        if (!s->cost || (s->lost && s->lost[b->free_site[i]]))
+            column[i] = NULL;
+        else if (!some)
+            column[i] = (double *)(s->cost + row); /* only read */
+        else {
+            column[i] = b->block + first + (size_t)i * P;
+            mask_column(s->cost + row, s->rank + row, b->rank_fixed + (size_t)a * P, q->padded, column[i], least);
         }
-        if (!some) {
-            *column = (double *)(s->cost + row); /* only read */
+    }
+    if (!some) {
+        list_all(q, b, a);
+        return;
+    }
+    list_live(q, b, a, least);
+    int count = b->live_count[a], length = b->length[a], gathered = 0;
+    for (int i = 0; i < b->free_count && length < q->padded; i++) {
+        if (!column[i])
             continue;
-        }
-        *column = b->block + (size_t)a * (size_t)b->free_count * P + (size_t)i * (size_t)length;
-        if (length == q->padded)
-            copy_column(s->cost + row, s->rank + row, rank_fixed, q->padded, *column);
-        else
-            gather_column(s->cost + row, s->rank + row, rank_fixed, live, count, length, *column);
+        double *out = b->gathered + first + (size_t)gathered++ * (size_t)length;
+        gather(column[i], b->live + (size_t)a * P, count, out);
+        for (int k = count; k < length; k++)
+            out[k] = BIG;
+        column[i] = out;
     }
 }
 

@@ -165,7 +165,7 @@ struct scenario_bound {
     double *best_weight;        /* active */
     double **column;            /* active x sites: cost columns of the free sites, BIG where a fixed replica comes first;
                                    NULL where the site is lost */
-    double *block;              /* memory of the columns ... */
+    double *block, *gathered;   /* memory of the columns, of all clients and of those that are live ... */
     size_t capacity;            /* ... in doubles */
     double *gradient;           /* active x padded */
     double *direction, *unit;   /* scratch; ones */

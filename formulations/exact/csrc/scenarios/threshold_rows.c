@@ -79,6 +79,7 @@ void bound_free(scenario_bound *b)
         return;
     free_rows(b);
     free(b->block);
+    free(b->gathered);
     free(b->free_site);
     free(b->rho);
     free(b->best_rho);
@@ -326,8 +327,11 @@ int rows_open(scenario_tree *t, const unsigned char *state, const multiplier_blo
     size_t need = (size_t)(b->active + b->asleep) * (size_t)b->free_count * (size_t)q->padded;
     if (need > b->capacity) {
         free(b->block);
+        free(b->gathered);
         b->capacity = 0;
-        if (!(b->block = malloc(need * sizeof(double))))
+        b->block = malloc(need * sizeof(double));
+        b->gathered = malloc(need * sizeof(double));
+        if (!b->block || !b->gathered)
             return -1;
         b->capacity = need;
     }
