@@ -8,7 +8,7 @@
 #define WORTH 0.75 /* so large a share of the clients is not worth the gathering: all are taken for live */
 
 /* The column of a free site, BIG where the fixed replica comes first, and the least of all so far. */
-VECTORISED static void mask_column(const double *cost, const int *rank, const int *fixed, int padded, double *out,
+VECTORISED static void nearer_column(const double *cost, const int *rank, const int *fixed, int padded, double *out,
                                    double *least)
 {
     for (int c = 0; c < padded; c++) {
@@ -72,7 +72,7 @@ void live_columns(const scenario_question *q, scenario_bound *b, int a, int some
             column[i] = (double *)(s->cost + row); /* only read */
         else {
             column[i] = b->block + first + (size_t)i * P;
-            mask_column(s->cost + row, s->rank + row, b->rank_fixed + (size_t)a * P, q->padded, column[i], least);
+            nearer_column(s->cost + row, s->rank + row, b->rank_fixed + (size_t)a * P, q->padded, column[i], least);
         }
     }
     if (!some) {
