@@ -49,12 +49,13 @@ static void list_live(const scenario_question *q, scenario_bound *b, int a, cons
         settled += open ? 0.0 : fixed[c];
         u[c] = open ? u[c] : fixed[c];
     }
-    if (count > WORTH * q->clients) {
+    int length = (count + PAD - 1) / PAD * PAD;
+    if (length > WORTH * q->padded) {
         list_all(q, b, a);
         return;
     }
     b->live_count[a] = count;
-    b->length[a] = (count + PAD - 1) / PAD * PAD;
+    b->length[a] = length;
     b->settled[a] = settled;
 }
 
