@@ -64,6 +64,7 @@ SCENARIOS = [
     "python/read_families",
     "scenarios/late_terms",
     "scenarios/late_voters",
+    "scenarios/live_clients",
     "scenarios/loss_descent",
     "scenarios/loss_terms",
     "scenarios/loss_value",

@@ -22,12 +22,16 @@ __all__ = [
     "clean",
     "fft_length",
     "percentile",
+    "product",
     "quorum_distribution",
     "sum_of_independent",
 ]
 
 NOISE = 1e-13
 """Probabilities below it are round-off: a convolution of point masses leaves 1e-16."""
+
+_ONE_THREAD = {1: 1 << 13, 2: 1 << 18}
+"""Multiplications that OpenBLAS leaves to one thread, by the dimensions of the left side."""
 
 
 @lru_cache(maxsize=256)
@@ -55,6 +59,38 @@ def fft_length(bins: int, hops: int) -> int:
             threes *= 3
         fives *= 5
     return best
+
+
+def product(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Matrix product, in blocks of columns that are too small for several threads.
+
+    The matrices of percentiles take microseconds. OpenBLAS would wake its threads for the larger
+    ones, and a thread that has done its part of one waits in a loop for the next: processor time
+    that a search over the products in between needs for itself.
+
+    Parameters
+    ----------
+    left
+        Shape (n,) or (m, n).
+    right
+        Shape (n, k).
+
+    Returns
+    -------
+    ndarray
+        Shape (k,) or (m, k).
+
+    Notes
+    -----
+    O(m·n·k).
+    """
+    columns = right.shape[1]
+    step = max(1, _ONE_THREAD[left.ndim] // max(1, left.size))
+    if step >= columns:
+        return np.asarray(left @ right)
+    return np.concatenate(
+        [left @ right[:, at : at + step] for at in range(0, columns, step)], axis=-1
+    )
 
 
 def clean(values: FloatArray, mass: npt.ArrayLike) -> FloatArray:

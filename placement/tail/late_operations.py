@@ -30,7 +30,11 @@ import numpy as np
 from placement.checks import FloatArray, IntArray
 from placement.model.site_families import MOST_FAMILIES, site_families
 from placement.problem import Problem
-from placement.tail.distribution_arithmetic import quorum_distribution, sum_of_independent
+from placement.tail.distribution_arithmetic import (
+    product,
+    quorum_distribution,
+    sum_of_independent,
+)
 from placement.tail.latency_mixture import Flow, flows
 from placement.tail.rtt_distributions import Distributions
 
@@ -164,7 +168,7 @@ class LateOperations:
             return np.asarray(relayed[:, min(deadline, last), np.newaxis])
         first = self._near[flow.near][site][:, : deadline + 1]
         left = np.minimum(deadline - np.arange(first.shape[1]), last)
-        return np.asarray(relayed[:, left] @ first.T)
+        return product(relayed[:, left], first.T)
 
     @cached_property
     def asked(self) -> dict[int, FloatArray]:
@@ -181,7 +185,7 @@ class LateOperations:
                 to_site = table[:, site]
                 if flow.direct > 1:
                     to_site = sum_of_independent([to_site] * flow.direct)
-                part[site, : to_site.shape[1]] += flow.weight @ to_site
+                part[site, : to_site.shape[1]] += product(flow.weight, to_site)
         return found
 
     @cached_property

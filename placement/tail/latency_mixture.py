@@ -30,7 +30,7 @@ from placement.checks import FloatArray
 from placement.evaluation.objective import quorum_size
 from placement.evaluation.score import nearest
 from placement.model.configuration import Configuration
-from placement.tail.distribution_arithmetic import clean, fft_length, quorum_distribution
+from placement.tail.distribution_arithmetic import clean, fft_length, product, quorum_distribution
 from placement.tail.rtt_distributions import Distributions
 
 if TYPE_CHECKING:
@@ -160,13 +160,13 @@ def mixture(
                 if not parts:
                     alike[g, 0] += weight.sum()
                 elif len(parts) == 1:
-                    alike[g] += weight @ parts[0][rows]
+                    alike[g] += product(weight, parts[0][rows])
                 elif rows.size:
-                    product, share = weight[:, np.newaxis] + 0j, weight.copy()
+                    spectra, share = weight[:, np.newaxis] + 0j, weight.copy()
                     for part in parts:
-                        product = product * np.fft.rfft(part[rows], length)
+                        spectra = spectra * np.fft.rfft(part[rows], length)
                         share *= part[rows].sum(axis=-1)
-                    spectrum[g] += product.sum(axis=0)
+                    spectrum[g] += spectra.sum(axis=0)
                     known[g] += float(share.sum())
         spectrum += np.fft.rfft(alike, length)
         known += alike.sum(axis=-1)

@@ -47,8 +47,8 @@ def some_rules(seed):
     return tuple(RULES[number] for number in sorted({first, *more}))
 
 
-def question(seed, goal, clients_move=False, intervals=1, rules=False):
-    """A question with its truth by enumeration, drawn from a seed.
+def question(seed, goal, clients_move=False, intervals=1, rules=False, crowd=1):
+    """A question with its truth by enumeration, drawn from a seed; `crowd` times the clients.
 
     Where clients move, most of them are at a site; the replica sets are fewer there and where RTTs
     vary by interval, as enumeration takes them one by one.
@@ -60,7 +60,7 @@ def question(seed, goal, clients_move=False, intervals=1, rules=False):
         instance = random_instance(
             seed,
             sites=sites,
-            clients=int(rng.integers(1, 8)),
+            clients=int(rng.integers(1, 8)) * crowd,
             ties=bool(rng.random() < 0.5),
             intervals=intervals,
             varying=intervals > 1,
@@ -110,8 +110,8 @@ def question(seed, goal, clients_move=False, intervals=1, rules=False):
     return problem, truth
 
 
-def check(seed, goal, clients_move=False, intervals=1, rules=False):
-    hold(*question(seed, goal, clients_move, intervals, rules), (seed, goal))
+def check(seed, goal, clients_move=False, intervals=1, rules=False, crowd=1):
+    hold(*question(seed, goal, clients_move, intervals, rules, crowd), (seed, goal))
 
 
 def hold(problem, truth, whom):
@@ -139,6 +139,14 @@ def hold(problem, truth, whom):
     assert found is not None
     assert value == pytest.approx(truth.objective, rel=2e-9, abs=1e-9)
     assert value * (1 - 1e-9) - 1e-12 <= proven <= truth.objective * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("goal", GOALS)
+@pytest.mark.parametrize("block", seeds(1, 35))
+def test_more_clients_than_are_open_in_a_part(goal, block):
+    """Of each goal, 6 questions in every run and 210 in the long form."""
+    for seed in range(6 * block, 6 * block + 6):
+        check(seed, goal, crowd=8)
 
 
 @pytest.mark.parametrize("goal", GOALS)

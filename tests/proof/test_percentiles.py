@@ -27,6 +27,7 @@ QUESTIONS = {
     "losses": test_losses.question,
     "rules": functools.partial(test_losses.question, rules=True),
     "intervals": functools.partial(question, intervals=2),
+    "many clients": functools.partial(question, crowd=6),
     "losses, intervals": functools.partial(test_losses.question, intervals=2),
 }
 ASKED = pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)

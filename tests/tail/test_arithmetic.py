@@ -12,6 +12,7 @@ from placement.tail.distribution_arithmetic import (
     at_least,
     fft_length,
     percentile,
+    product,
     quorum_distribution,
     sum_of_independent,
 )
@@ -65,6 +66,15 @@ def test_convolution_equals_the_definition():
     for i, j in itertools.product(range(6), repeat=2):
         expected[i + j] += a[i] * b[j]
     assert sum_of_independent([a, b]) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (700, 40), (1, 20_000), (9_000, 3)])
+@pytest.mark.parametrize("rows", [None, 1, 40])
+def test_product_in_blocks(shape, rows):
+    rng = np.random.default_rng(shape[1])
+    left = rng.random(shape[0] if rows is None else (rows, shape[0]))
+    right = rng.random(shape[::-1]).T
+    assert product(left, right) == pytest.approx(left @ right, rel=1e-12, abs=1e-12)
 
 
 def test_quorum_by_hand():

@@ -44,8 +44,12 @@ def agree(problem, plan):
     assert plan.mean_latency == pytest.approx(best.mean_latency, rel=2e-9)
 
 
-def question(seed, intervals=1):
-    """Small worlds: ordered spreads, one per pair, and ones that have nothing to do with RTTs."""
+def question(seed, intervals=1, crowd=1):
+    """Small worlds: ordered spreads, one per pair, and ones that have nothing to do with RTTs.
+
+    `crowd` times the clients: with more than eight of them, a part of the search has only those
+    that are still open in its arrays.
+    """
     rng = np.random.default_rng(seed)
     sites = int(rng.integers(5, 6 if intervals > 1 else 9))
     voters = int(rng.integers(1, 5 if intervals > 1 else 6))
@@ -53,7 +57,7 @@ def question(seed, intervals=1):
     instance = random_instance(
         seed,
         sites=sites,
-        clients=int(rng.integers(3, 12)),
+        clients=int(rng.integers(3, 12)) * crowd,
         intervals=intervals,
         varying=intervals > 1,
     )
@@ -105,6 +109,18 @@ def test_rtts_that_vary_by_interval(block, monkeypatch):
             plan = run(EXACT, problem, Options())
         agree(problem, plan)
         assert not plan.notes or not COMPILED
+
+
+@pytest.mark.parametrize("block", seeds(1, 40))
+@pytest.mark.filterwarnings("ignore::placement.errors.UnitsWarning")
+def test_more_clients_than_are_open_in_a_part(block, monkeypatch):
+    """Eight questions in every run; half of them without a start."""
+    for seed in range(8 * block, 8 * block + 8):
+        with monkeypatch.context() as patched:
+            if seed % 2:
+                patched.setattr(percentile_search.PercentileProof, "_start", lambda self: None)
+            problem = question(seed, crowd=6)
+            agree(problem, run(EXACT, problem, Options()))
 
 
 @pytest.mark.slow

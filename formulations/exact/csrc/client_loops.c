@@ -64,11 +64,13 @@ VECTORISED void subtract_covered(const double *column, const double *u, int padd
 VECTORISED double scaled_gradient(const double *u, const double *fixed, const double *scale, int padded, double *g)
 {
     double sum[PAD] = {0};
+    for (int c = 0; c < padded; c++) /* no branch: `&`, and a loop of its own, so that it is vectorised */
+        g[c] = (g[c] > 0.0) & (u[c] >= fixed[c]) ? 0.0 : g[c];
     for (int c = 0; c < padded; c += PAD)
         for (int k = 0; k < PAD; k++) {
-            double v = g[c + k] > 0.0 && u[c + k] >= fixed[c + k] ? 0.0 : g[c + k];
-            g[c + k] = scale[c + k] * v;
-            sum[k] += scale[c + k] * v * v;
+            double v = g[c + k], scaled = scale[c + k] * v;
+            g[c + k] = scaled;
+            sum[k] += scaled * v;
         }
     return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
 }

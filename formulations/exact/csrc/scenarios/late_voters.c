@@ -10,6 +10,7 @@ enum { SLOTS = 4096 };
 
 const double *at_least(int needed, const double *const *answered, int count, int times, double *exactly);
 double inner_product(const double *a, const double *b, int n);
+void raise_to(double *high, const double *above, const double *row, int times);
 double late_of(late_voters *v, const double *const *answered, double *scratch, double cutoff);
 
 /* A cache with one place for each key: the present entry is overwritten. */
@@ -101,6 +102,13 @@ VECTORISED double inner_product(const double *a, const double *b, int n)
     for (; i < n; i++)
         sum[0] += a[i] * b[i];
     return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+}
+
+/* high = the higher of two rows, at each time. */
+VECTORISED void raise_to(double *high, const double *above, const double *row, int times)
+{
+    for (int u = 0; u < times; u++)
+        high[u] = row[u] > above[u] ? row[u] : above[u];
 }
 
 /* Share that is late when the others answer with these probabilities; where that is above the cutoff, a lower bound
@@ -206,8 +214,7 @@ double least_late(late_voters *v, const unsigned char *state, int room)
             const double *a = v->answered + (size_t)v->place[i] * times, *above = high;
             if (i < v->members - 1)
                 high -= times;
-            for (size_t u = 0; u < times; u++)
-                high[u] = a[u] > above[u] ? a[u] : above[u];
+            raise_to(high, above, a, v->times);
         }
     }
     double value = late_of(v, row, envelope + (size_t)v->members * times, BIG);
@@ -266,9 +273,11 @@ static void highest_from(const late_voters *v, int n, double *high)
     size_t times = (size_t)v->times;
     for (int i = n - 1; i >= 0; i--) {
         double *here = high + (size_t)i * times;
-        memcpy(here, v->answered + (size_t)v->place[i] * times, times * sizeof(double));
-        for (size_t u = 0; i < n - 1 && u < times; u++)
-            here[u] = here[u] > here[times + u] ? here[u] : here[times + u];
+        const double *answered = v->answered + (size_t)v->place[i] * times;
+        if (i < n - 1)
+            raise_to(here, here + times, answered, v->times);
+        else
+            memcpy(here, answered, times * sizeof(double));
     }
 }
 

@@ -370,7 +370,7 @@ double losses_floor(loss_problem *x, int leader, int rules, int steps, double *u
         value = BIG;
     else if (found > -BIG) {
         value = found + q.total - 2.0 * UNIT_ROUNDOFF * fabs(q.total);
-        memcpy(u, t.work->best_u, (size_t)x->padded * sizeof(double));
+        best_multipliers(t.question, t.work, 0, u);
     }
     tree_close(&t);
     free(state);

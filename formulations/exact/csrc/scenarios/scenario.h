@@ -157,14 +157,19 @@ struct scenario_bound {
     int active, asleep;         /* scenarios with a weight, and in force without one */
     int *which;
     double *weight, *rest;
-    double *u, *best_u, *best_weight; /* active x padded; weights: active */
+    double *all_u;              /* active x padded: multipliers to begin with; of clients that are not live for good */
     double *fixed;              /* active x padded: cost at the first replica that is left, BIG: none */
+    int *live, *live_count;     /* active x padded: the live clients (live_clients.c); active: how many */
+    int *length;                /* active: of the following arrays, live_count as a multiple of PAD */
+    double *u, *best_u, *live_fixed; /* active x padded: of the live clients alone; so are gradient and columns */
+    double *best_weight;        /* active */
     double **column;            /* active x sites: cost columns of the free sites, BIG where a fixed replica comes first;
                                    NULL where the site is lost */
-    double *block;              /* memory of the columns ... */
+    double *block, *gathered;   /* memory of the columns, of all clients and of those that are live ... */
     size_t capacity;            /* ... in doubles */
     double *gradient;           /* active x padded */
     double *direction, *unit;   /* scratch; ones */
+    double *settled;            /* active: what the clients that are not live pay */
     double *base, *size;        /* active: X_s - T_s without free sites, and the size of its terms */
     double *served;             /* active: of those, what the clients pay at most */
     double *value;              /* active: X_s - T_s at the selection, scaled */
@@ -185,6 +190,14 @@ struct scenario_bound {
     double weight_zero;         /* weight of scenario 0 there, over its scale */
     int rows;                   /* scenarios that the arrays have room for */
 };
+
+/* live_clients.c */
+/* List the live clients of scenario a, and the columns of the free sites over these; `some`: a replica is fixed. */
+void live_columns(const scenario_question *q, scenario_bound *b, int a, int some);
+/* Multipliers and fixed costs of the live clients, from those of all. */
+void live_multipliers(const scenario_question *q, scenario_bound *b, int a);
+/* The best multipliers of every client, into `out` (padded). */
+void best_multipliers(const scenario_question *q, const scenario_bound *b, int a, double *out);
 
 /* multiplier_block.c */
 multiplier_block *block_make(int count, int padded);

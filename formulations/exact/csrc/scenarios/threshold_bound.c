@@ -104,12 +104,13 @@ static void evaluate_parts(scenario_tree *t)
     for (int a = 0; a < b->active; a++) {
         const double *u = b->u + (size_t)a * P, *price = q->scenario[b->which[a]].price;
         double threshold = q->fixed_weights ? 0.0 : q->scenario[b->which[a]].threshold, dearest = 0.0;
-        double served = served_cost(u, b->fixed + (size_t)a * P, q->padded), *part = b->part + (size_t)a * S;
+        int length = b->length[a];
+        double served = b->settled[a] + served_cost(u, b->live_fixed + (size_t)a * P, length), *part = b->part + (size_t)a * S;
         for (int i = 0; i < b->free_count; i++) {
             double *column = b->column[(size_t)a * S + (size_t)i];
             part[i] = 0.0;
             if (column)
-                reduced_costs(&column, 1, u, q->padded, &part[i]);
+                reduced_costs(&column, 1, u, length, &part[i]);
             if (price) {
                 part[i] += price[b->free_site[i]];
                 dearest = fmax(dearest, fabs(price[b->free_site[i]]));
@@ -118,7 +119,7 @@ static void evaluate_parts(scenario_tree *t)
         b->base[a] = b->rest[a] + served - threshold;
         b->size[a] = fabs(b->rest[a]) + fabs(threshold) + served + 2.0 * b->most * dearest;
         b->served[a] = served;
-        t->effort += (b->free_count + 3.0) * q->padded * 0.35 + 100.0;
+        t->effort += (b->free_count + 3.0) * length * 0.35 + 100.0;
     }
     t->bounds++;
 }
@@ -204,7 +205,10 @@ static void keep_best(scenario_tree *t)
 {
     const scenario_question *q = t->question;
     scenario_bound *b = t->work;
-    memcpy(b->best_u, b->u, (size_t)b->active * (size_t)q->padded * sizeof(double));
+    for (int a = 0; a < b->active; a++) {
+        size_t at = (size_t)a * (size_t)q->padded;
+        memcpy(b->best_u + at, b->u + at, (size_t)b->length[a] * sizeof(double));
+    }
     memcpy(b->best_weight, b->weight, (size_t)b->active * sizeof(double));
     memcpy(b->best_rho, b->rho, (size_t)b->free_count * sizeof(double));
     memcpy(b->best_chosen, b->chosen, (size_t)b->free_count);
@@ -288,20 +292,21 @@ double bound_state(scenario_tree *t, const unsigned char *state, const multiplie
         int stepped = 0;
         for (int a = 0; a < b->active; a++) {
             double *g = b->gradient + (size_t)a * P;
-            for (int c = 0; c < q->padded; c++)
-                g[c] = c < q->clients && q->scenario[b->which[a]].cost ? 1.0 : 0.0;
+            int length = b->length[a];
+            for (int k = 0; k < length; k++)
+                g[k] = k < b->live_count[a] ? 1.0 : 0.0;
             for (int i = 0; i < b->selected_count; i++) {
                 const double *column = b->column[(size_t)a * S + (size_t)b->selected[i]];
                 if (column)
-                    subtract_covered(column, b->u + (size_t)a * P, q->padded, g);
+                    subtract_covered(column, b->u + (size_t)a * P, length, g);
             }
-            norm += b->weight[a] * scaled_gradient(b->u + (size_t)a * P, b->fixed + (size_t)a * P, b->unit, q->padded, g);
-            t->effort += (b->selected_count + 4.0) * q->padded * 0.5;
+            norm += b->weight[a] * scaled_gradient(b->u + (size_t)a * P, b->live_fixed + (size_t)a * P, b->unit, length, g);
+            t->effort += (b->selected_count + 4.0) * length * 0.5;
         }
         for (int a = 0; a < b->active && norm > 0.0; a++) {
             double *u = b->u + (size_t)a * P, step = aim / norm * q->scenario[b->which[a]].scale;
-            subgradient_step(u, u, b->gradient + (size_t)a * P, b->direction, 0.0, step, b->fixed + (size_t)a * P,
-                             q->padded);
+            subgradient_step(u, u, b->gradient + (size_t)a * P, b->direction, 0.0, step, b->live_fixed + (size_t)a * P,
+                             b->length[a]);
         }
         if (!q->fixed_weights && b->active > 1) {
             for (int a = 0; a < b->active && q->weigh_selection; a++)
@@ -324,17 +329,18 @@ void bound_slacks(scenario_tree *t, const unsigned char *state)
     for (int a = 0; a < b->active; a++) {
         const scenario *s = &q->scenario[b->which[a]];
         const double *u = b->best_u + (size_t)a * P;
-        double served = served_cost(u, b->fixed + (size_t)a * P, q->padded);
+        int length = b->length[a];
+        double served = b->settled[a] + served_cost(u, b->live_fixed + (size_t)a * P, length);
         for (int i = 0; i < b->free_count; i++) {
             double *column = b->column[(size_t)a * S + (size_t)i];
             b->rho[i] = 0.0;
             if (column)
-                reduced_costs(&column, 1, u, q->padded, &b->rho[i]);
+                reduced_costs(&column, 1, u, length, &b->rho[i]);
             if (s->price)
                 b->rho[i] += s->price[b->free_site[i]];
         }
         double saved = choose(q, b, state), terms = q->clients + q->sites + 24.0;
         t->slack[b->which[a]] = s->threshold - served - saved + 4.0 * UNIT_ROUNDOFF * terms * (s->threshold + served - saved);
-        t->effort += (b->free_count + 3.0) * q->padded * 0.35;
+        t->effort += (b->free_count + 3.0) * length * 0.35;
     }
 }

@@ -53,8 +53,8 @@ void record_state(scenario_tree *t, double kind, double spare)
             continue;
         record_value(r, b->which[a]);
         record_value(r, b->best_weight[a]);
-        const double *u = b->best_u + (size_t)a * (size_t)t->question->padded;
+        best_multipliers(t->question, b, a, b->direction);
         for (int c = 0; c < t->question->clients; c++)
-            record_value(r, u[c]);
+            record_value(r, b->direction[c]);
     }
 }

@@ -51,15 +51,22 @@ static void free_rows(scenario_bound *b)
     free(b->served);
     free(b->size);
     free(b->base);
+    free(b->settled);
     free(b->u);
     free(b->best_u);
+    free(b->all_u);
+    free(b->live);
+    free(b->live_count);
+    free(b->length);
+    free(b->live_fixed);
     free(b->fixed);
     free(b->rank_fixed);
     free(b->gradient);
     free(b->column);
     free(b->part);
     b->which = NULL;
-    b->base = b->size = b->served = b->kept_weight = b->kept_value = NULL;
+    b->base = b->size = b->served = b->kept_weight = b->kept_value = b->settled = b->all_u = b->live_fixed = NULL;
+    b->live = b->live_count = b->length = NULL;
     b->weight = b->best_weight = b->rest = b->value = b->u = b->best_u = b->fixed = b->gradient = b->part = NULL;
     b->column = NULL;
     b->rank_fixed = NULL;
@@ -72,6 +79,7 @@ void bound_free(scenario_bound *b)
         return;
     free_rows(b);
     free(b->block);
+    free(b->gathered);
     free(b->free_site);
     free(b->rho);
     free(b->best_rho);
@@ -106,6 +114,12 @@ static int make_rows(scenario_bound *b, const scenario_question *q, int rows)
     b->served = malloc(r * sizeof(double));
     b->size = malloc(r * sizeof(double));
     b->base = malloc(r * sizeof(double));
+    b->settled = malloc(r * sizeof(double));
+    b->live_count = malloc(r * sizeof(int));
+    b->length = malloc(r * sizeof(int));
+    b->live = malloc(r * p * sizeof(int) + 8);
+    b->live_fixed = malloc(r * p * sizeof(double) + 8);
+    b->all_u = malloc(r * p * sizeof(double) + 8);
     b->u = malloc(r * p * sizeof(double) + 8);
     b->best_u = malloc(r * p * sizeof(double) + 8);
     b->fixed = malloc(r * p * sizeof(double) + 8);
@@ -115,17 +129,10 @@ static int make_rows(scenario_bound *b, const scenario_question *q, int rows)
     b->part = malloc(r * n * sizeof(double));
     if (!b->base || !b->size || !b->served || !b->kept_weight || !b->kept_value || !b->which || !b->weight ||
         !b->best_weight || !b->rest || !b->value || !b->u || !b->best_u || !b->fixed || !b->rank_fixed || !b->gradient ||
-        !b->column || !b->part)
+        !b->column || !b->part || !b->settled || !b->live_count || !b->length || !b->live || !b->live_fixed || !b->all_u)
         return 0;
     b->rows = (int)r;
     return 1;
-}
-
-/* The fixed replicas and free columns of one scenario. */
-VECTORISED static void copy_column(const double *cost, const int *rank, const int *fixed, int padded, double *out)
-{
-    for (int c = 0; c < padded; c++)
-        out[c] = rank[c] < fixed[c] ? cost[c] : BIG;
 }
 
 VECTORISED static void serve(const double *cost, const int *rank, int padded, int *fixed, double *paid)
@@ -151,30 +158,6 @@ static int serve_fixed(const scenario_question *q, const scenario *s, const unsi
             some = 1;
         }
     return some;
-}
-
-static void make_columns(scenario_tree *t, const unsigned char *state, int a)
-{
-    const scenario_question *q = t->question;
-    scenario_bound *b = t->work;
-    const scenario *s = &q->scenario[b->which[a]];
-    size_t P = (size_t)q->padded;
-    double *fixed = b->fixed + (size_t)a * P;
-    int some = serve_fixed(q, s, state, b->rank_fixed + (size_t)a * P, fixed);
-    const int *rank_fixed = b->rank_fixed + (size_t)a * P;
-    for (int i = 0; i < b->free_count; i++) {
-        size_t row = (size_t)b->free_site[i] * P;
-        double **column = &b->column[(size_t)a * (size_t)q->sites + (size_t)i];
-        if (!s->cost || (s->lost && s->lost[b->free_site[i]]))
-            *column = NULL;
-        else if (!some)
-            *column = (double *)(s->cost + row); /* only read */
-        else {
-            *column = b->block + ((size_t)a * (size_t)b->free_count + (size_t)i) * P;
-            copy_column(s->cost + row, s->rank + row, rank_fixed, q->padded, *column);
-        }
-    }
-    t->effort += (b->free_count + b->in_count + 2.0) * q->padded * 0.5;
 }
 
 /* Serve the clients by the selected sites as well, from b->ranks and b->direction on; the sum of what they pay, 0 where no
@@ -240,7 +223,7 @@ static int begin(scenario_tree *t, const unsigned char *state, const multiplier_
             old += weight;
         if (at < 0)
             at = zero;
-        double *u = b->u + (size_t)active * P;
+        double *u = b->all_u + (size_t)active * P;
         if (at >= 0)
             memcpy(u, from->u + (size_t)at * P, P * sizeof(double));
         else
@@ -266,8 +249,9 @@ static int open_row(scenario_tree *t, const unsigned char *state, int a)
     b->rest[a] = q->rest(q->self, b->which[a], state, b->most);
     if (b->rest[a] >= BIG)
         return 0;
-    make_columns(t, state, a);
-    double *u = b->u + (size_t)a * P, *fixed = b->fixed + (size_t)a * P;
+    double *u = b->all_u + (size_t)a * P, *fixed = b->fixed + (size_t)a * P;
+    int some = serve_fixed(q, &q->scenario[b->which[a]], state, b->rank_fixed + (size_t)a * P, fixed);
+    t->effort += (2.0 * b->free_count + b->in_count + 2.0) * q->padded * 0.5;
     const double *first = q->scenario[b->which[a]].first;
     if (P && u[0] < 0.0 && first)
         memcpy(u, first, P * sizeof(double));
@@ -281,6 +265,8 @@ static int open_row(scenario_tree *t, const unsigned char *state, int a)
     for (size_t c = 0; c < P; c++)
         if (u[c] > fixed[c])
             u[c] = fixed[c];
+    live_columns(q, b, a, some);
+    live_multipliers(q, b, a);
     return 1;
 }
 
@@ -310,7 +296,7 @@ int rows_wake(scenario_tree *t, const unsigned char *state, const multiplier_blo
             continue;
         int a = b->active + woken;
         b->which[a] = from->which[m];
-        memcpy(b->u + (size_t)a * P, from->u + (size_t)m * P, P * sizeof(double));
+        memcpy(b->all_u + (size_t)a * P, from->u + (size_t)m * P, P * sizeof(double));
         if (!open_row(t, state, a))
             return -1;
         woken++;
@@ -341,8 +327,11 @@ int rows_open(scenario_tree *t, const unsigned char *state, const multiplier_blo
     size_t need = (size_t)(b->active + b->asleep) * (size_t)b->free_count * (size_t)q->padded;
     if (need > b->capacity) {
         free(b->block);
+        free(b->gathered);
         b->capacity = 0;
-        if (!(b->block = malloc(need * sizeof(double))))
+        b->block = malloc(need * sizeof(double));
+        b->gathered = malloc(need * sizeof(double));
+        if (!b->block || !b->gathered)
             return -1;
         b->capacity = need;
     }
@@ -374,7 +363,7 @@ multiplier_block *bound_block(const scenario_tree *t, const multiplier_block *fr
     for (int a = 0; a < b->active; a++) {
         made->which[a] = b->which[a];
         made->weight[a] = b->best_weight[a] < LEAST_WEIGHT && !t->question->fixed_weights ? 0.0 : b->best_weight[a];
-        memcpy(made->u + (size_t)a * P, b->best_u + (size_t)a * P, P * sizeof(double));
+        best_multipliers(t->question, b, a, made->u + (size_t)a * P);
     }
     int at = b->active;
     for (int m = 0; from && m < from->count; m++)
