@@ -15,6 +15,7 @@ from placement.checks import FloatArray, IntArray
 from placement.evaluation.cost_model import LinearCost
 from placement.evaluation.waits.wait_cases import WaitCases, case_rounds, case_wait, no_cases
 from placement.evaluation.waits.wait_floors import (
+    least_from,
     no_floors,
     voters_with_replicas,
     wait_order,
@@ -31,7 +32,6 @@ __all__ = [
     "RoundedGrid",
     "Scale",
     "finest_bit",
-    "floor_costs",
     "integers",
 ]
 
@@ -321,6 +321,15 @@ class Claim:
         places[wait_order(waits, self.quorum)] = np.arange(waits.shape[1])
         return places
 
+    def floor_costs(self, waits: npt.NDArray[Any], leader: int) -> list[int]:
+        """Floors of the waits of a leader, by place in the order of its sites: costs of its radii.
+
+        `waits` are D_k·d_k(ℓ, ·) in whole numbers, shape (scenarios, sites).
+        """
+        order = self.wait_places(leader).argsort()
+        least = least_from(waits, order, self.rules.quorum, self.rules.may_vote)
+        return [int(cost) for cost in least.sum(axis=0)]
+
     @cached_property
     def rank(self) -> IntArray:
         """Place of each site in the order of each active client; ties in site order."""
@@ -423,17 +432,3 @@ def _prices(problem: MeanQuestion) -> list[FloatArray]:
             costs[votes] += added.voter[votes]
         rows.append(costs)
     return rows
-
-
-def floor_costs(waits: npt.NDArray[Any], order: IntArray) -> list[int]:
-    """Return Σ_k of the least cost from each place of an order on: the costs of its radii.
-
-    Parameters
-    ----------
-    waits
-        D_k·d_k(ℓ, ·) in whole numbers, shape (scenarios, sites).
-    order
-        The sites; see :mod:`placement.evaluation.waits.wait_floors`.
-    """
-    from_end = np.minimum.accumulate(waits[:, order[::-1]], axis=1)
-    return [int(cost) for cost in from_end[:, ::-1].sum(axis=0)]

@@ -30,7 +30,7 @@ class LedCosts:
     def __init__(self, claim: Claim, *, exact: bool) -> None:
         self.claim, self.exact = claim, exact
         self._single: dict[int, RoundedCosts | ExactCosts] = {}
-        self._near_voters: dict[int, list[int]] = {}
+        self._near_voters: dict[int, list[list[tuple[int, int]]]] = {}
         self._waits: dict[int, list[int]] = {}
 
     @property
@@ -100,25 +100,31 @@ class LedCosts:
             costs = self.single(leader)
             if best is not None and costs.constant >= best:
                 continue
-            wait = self._wait(leader, self.waits(leader), lost, state, room)
+            wait = self._wait(leader, lost, state, room)
             if wait is not None and (best is None or costs.constant + wait < best):
                 best = costs.constant + wait
         return best
 
     def _wait(
+        self, leader: int, lost: frozenset[int], state: State, room: tuple[int, int]
+    ) -> int | None:
+        """Least quorum wait, of each interval by itself; `room` for more replicas, and voters."""
+        waits = [self._quorum(row, lost, state, room) for row in self._rows(leader)]
+        known = [wait for wait in waits if wait is not None]
+        return sum(known) if len(known) == len(waits) else None
+
+    def _quorum(
         self,
-        leader: int,
-        waits: Sequence[int],
+        row: Sequence[tuple[int, int]],
         lost: frozenset[int],
         state: State,
         room: tuple[int, int],
     ) -> int | None:
-        """Least quorum wait; `room` for more replicas, and for more voters."""
         rules, (more_replicas, more_voters) = self.claim.rules, room
         families = site_families(rules, "voters")
         load = FamilyCount(families[0], rules.voters, rules.voters) if len(families) == 1 else None
         voting = held = added = fitting = 0
-        for site in self._nearest(leader):
+        for site, wait in row:
             if site in state.outside or site in state.others or site in lost:
                 continue
             if site in state.voters:
@@ -130,13 +136,20 @@ class LedCosts:
             fitting += load is None or load.take(site)
             able = voting + min(held + min(added, more_replicas), more_voters)
             if fitting >= rules.quorum and able >= rules.quorum:
-                return int(waits[site])
+                return wait
         return None
 
-    def _nearest(self, leader: int) -> list[int]:
-        """Sites that may vote, closest to a leader first."""
+    def _rows(self, leader: int) -> list[list[tuple[int, int]]]:
+        """Sites that may vote and D·d(ℓ, ·), closest to a leader first; a row for each interval."""
         if leader not in self._near_voters:
-            voting = np.nonzero(self.claim.rules.may_vote)[0]
-            order = closest_first(self.claim.wait_places(leader)[voting])
-            self._near_voters[leader] = voting[order].tolist()
+            voting, costs = np.nonzero(self.claim.rules.may_vote)[0], self.single(leader)
+            if costs.waits is None:
+                order = voting[closest_first(self.claim.wait_places(leader)[voting])].tolist()
+                rows = [[(site, int(costs.radius_costs[site])) for site in order]]
+            else:
+                rows = [
+                    sorted(((site, int(row[site])) for site in voting.tolist()), key=lambda p: p[1])
+                    for row in costs.waits
+                ]
+            self._near_voters[leader] = rows
         return self._near_voters[leader]

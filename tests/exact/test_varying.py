@@ -73,15 +73,38 @@ def test_floors_never_exceed_the_wait_of_any_voters() -> None:
         scenarios, sites = int(rng.integers(1, 4)), int(rng.integers(2, 7))
         waits = rng.integers(0, 5, (scenarios, sites)) * float(rng.choice([1.0, 0.1]))
         weights = rng.integers(0, 3, scenarios).astype(float)
-        floors = wait_floors(waits, weights)
-        for size in range(1, sites + 1):
-            for voters in itertools.combinations(range(sites), size):
-                nearest = np.sort(waits[:, list(voters)], axis=1)
-                floor = np.sort(floors[list(voters)])
-                assert (floor <= weights @ nearest * (1 + 1e-15)).all()
+        may_vote = rng.random(sites) < 0.8
+        for quorum in range(1, sites + 1):
+            floors = wait_floors(waits, weights, quorum, may_vote)
+            for size in range(quorum, sites + 1):
+                for voters in itertools.combinations(np.nonzero(may_vote)[0].tolist(), size):
+                    wait = weights @ np.sort(waits[:, voters], axis=1)[:, quorum - 1]
+                    assert np.sort(floors[list(voters)])[quorum - 1] <= wait * (1 + 1e-15)
 
 
 def test_floors_are_the_waits_where_all_scenarios_rank_sites_alike() -> None:
     waits = np.array([[0.0, 4.0, 2.0], [0.0, 9.0, 3.0]])
     assert wait_order(waits, np.ones(2)).tolist() == [0, 2, 1]
-    assert wait_floors(waits, np.array([1.0, 2.0])).tolist() == [0.0, 22.0, 8.0]
+    for quorum in (1, 2, 3):
+        floors = wait_floors(waits, np.array([1.0, 2.0]), quorum, np.ones(3, dtype=bool))
+        assert floors.tolist() == [0.0, 22.0, 8.0]
+
+
+def test_no_floor_of_a_quorum_is_less_than_that_of_all_voters() -> None:
+    """Two sites, each near in one interval alone: any quorum of three waits for a third."""
+    waits = np.array([[0.0, 1.0, 6.0, 9.0], [0.0, 6.0, 1.0, 9.0]])
+    floors = wait_floors(waits, np.ones(2), 3, np.ones(4, dtype=bool))
+    assert floors.tolist() == [0.0, 2.0, 12.0, 18.0]
+    near = wait_floors(waits, np.ones(2), 2, np.ones(4, dtype=bool))
+    assert near.tolist() == [0.0, 2.0, 7.0, 18.0]
+    without = wait_floors(waits, np.ones(2), 3, np.array([True, True, False, True]))
+    assert without[3] == 18.0 and without[2] == 18.0
+
+
+def test_several_leaders_have_the_floors_of_each() -> None:
+    rng = np.random.default_rng(5)
+    waits, weights = rng.integers(0, 9, (3, 5, 5)) / 10, rng.integers(0, 3, 3).astype(float)
+    may_vote = np.array([True, True, False, True, True])
+    together = wait_floors(waits, weights, 2, may_vote)
+    for leader, floors in enumerate(together):
+        assert floors.tolist() == wait_floors(waits[:, leader], weights, 2, may_vote).tolist()

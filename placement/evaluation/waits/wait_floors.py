@@ -3,18 +3,26 @@
 With one RTT matrix a leader waits for one order statistic of the distances to its voters. With
 several scenarios it waits Σ_k D_k·q_k(V), where q_k(V) is the m-th smallest RTT of scenario k.
 
-**Lemma 1.** Let the sites be in any order s_1, s_2, … and
+**Lemma 1.** Let a_k be the m-th smallest RTT of scenario k from ℓ to all sites that may vote, the
+sites be in any order s_1, s_2, …, and
 
-    e(s_r) = Σ_k D_k · min { d_k(ℓ, s_i) : i >= r }.
+    f_k(r) = min { d_k(ℓ, s_i) : i >= r },
+    e(s_r) = Σ_k D_k · f_k(r)             for r < m,
+    e(s_r) = Σ_k D_k · max(a_k, f_k(r))   for r >= m.
 
-For every set V, the m-th smallest of { e(x) : x ∈ V } is at most Σ_k D_k·q_k(V).
+For every set V of sites that may vote, the m-th smallest of { e(x) : x ∈ V } is at most
+Σ_k D_k·q_k(V).
 
-*Proof.* e rises along the order. Let s_r be the m-th site of V in the order. At most m − 1 sites of
-V come before it, so in every scenario one of the m nearest voters is s_r or comes after it, and
-q_k(V) >= min { d_k(ℓ, s_i) : i >= r }. The weighted sum over k is e(s_r).
+*Proof.* e rises along the order. Let s_r be the m-th site of V in the order, so r >= m. At most
+m − 1 sites of V come before it: in every scenario one of the m nearest voters is s_r or comes after
+it, and q_k(V) >= f_k(r). V is among the sites that may vote: q_k(V) >= a_k. The weighted sum over k
+is e(s_r).
 
 Where all scenarios rank the sites alike, that order makes e(s_r) = Σ_k D_k·d_k(ℓ, s_r), and nothing
-is lost. The order by the weighted sum of RTTs is the one used here.
+is lost. The order by the weighted sum of RTTs is the one used here. Where they do not, f_k(m) may
+belong to one site in one scenario and to another in the next, though both are nearer than a_k: that
+is why a_k is there. The least e of an m-th site is then Σ_k D_k·a_k, which is the least wait of all
+where some v voters hold the m nearest of every scenario.
 
 **Witnesses.** Of v voters w are witnesses, at sites without a replica, and a commit waits for m
 votes. Let E_V be the sites where a replica may vote, E_W those that may be witnesses, and
@@ -41,56 +49,99 @@ leader waits raised to f_ℓ. A bound on the one is a bound on the other.
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from placement.checks import FloatArray, IntArray
+from placement.checks import BoolArray, FloatArray, IntArray
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
 
-__all__ = ["no_floors", "voters_with_replicas", "wait_floors", "wait_order", "witness_floors"]
+__all__ = [
+    "least_from",
+    "no_floors",
+    "voters_with_replicas",
+    "wait_floors",
+    "wait_order",
+    "witness_floors",
+]
+
+Waits = npt.NDArray[Any]
 
 _ROUNDING = 2.0 * float(np.finfo(np.float64).eps)
 
 
 def wait_order(waits: FloatArray, weights: FloatArray) -> IntArray:
-    """Return the sites by Σ_k D_k·d_k(ℓ, ·), ties in site order, shape (sites,).
+    """Return the sites by Σ_k D_k·d_k(ℓ, ·), ties in site order, shape (…, sites).
 
     Parameters
     ----------
     waits
-        RTT from the leader to every site in each scenario, ms, shape (scenarios, sites).
+        RTT from the leader to every site in each scenario, ms, shape (scenarios, sites); of several
+        leaders, shape (scenarios, leaders, sites).
     weights
         D of each scenario, shape (scenarios,).
     """
-    total = np.zeros(waits.shape[1])
+    total = np.zeros(waits.shape[1:])
     for weight, row in zip(weights.tolist(), waits, strict=True):
         total += weight * row
-    return np.asarray(np.argsort(total, kind="stable"))
+    return np.asarray(np.argsort(total, axis=-1, kind="stable"))
 
 
-def wait_floors(waits: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return e of every site, rounded down, in ms times rounds of votes, shape (sites,).
+def least_from(waits: Waits, order: IntArray, quorum: int, may_vote: BoolArray) -> Waits:
+    """Return f_k(r), from r = m on max(a_k, f_k(r)), by place r in the order.
+
+    Parameters
+    ----------
+    waits
+        As in :func:`wait_order`; also times whole weights, as integers of any kind.
+    order
+        The sites in the order of the lemma, shape (…, sites).
+    quorum
+        m.
+    may_vote
+        Which sites may vote, shape (sites,).
+    """
+    placed = np.take_along_axis(waits, np.broadcast_to(order, waits.shape), axis=-1)
+    from_end = np.minimum.accumulate(placed[..., ::-1], axis=-1)[..., ::-1]
+    if int(may_vote.sum()) < quorum:
+        return np.asarray(from_end)
+    nearest = np.sort(waits[..., may_vote], axis=-1)[..., quorum - 1, np.newaxis]
+    later = np.maximum(from_end[..., quorum - 1 :], nearest)
+    return np.concatenate((from_end[..., : quorum - 1], later), axis=-1)
+
+
+def wait_floors(
+    waits: FloatArray, weights: FloatArray, quorum: int, may_vote: BoolArray
+) -> FloatArray:
+    """Return e of every site, rounded down, in ms times rounds of votes, shape (…, sites).
 
     Parameters
     ----------
     waits, weights
         As in :func:`wait_order`.
+    quorum, may_vote
+        As in :func:`least_from`.
 
     Notes
     -----
-    O(scenarios · sites + sites log sites). Where products and sums are whole numbers below 2^52,
-    nothing is rounded.
+    For each leader O(scenarios · sites · log sites). Where products and sums are whole numbers
+    below 2^52, nothing is rounded.
 
     Examples
     --------
-    >>> wait_floors(np.array([[0.0, 1.0, 9.0], [0.0, 9.0, 1.0]]), np.ones(2))
+    >>> waits = np.array([[0.0, 1.0, 9.0], [0.0, 9.0, 1.0]])
+    >>> wait_floors(waits, np.ones(2), 2, np.ones(3, dtype=bool))
     array([ 0.,  2., 10.])
     """
     order = wait_order(waits, weights)
-    out = np.zeros(waits.shape[1])
-    for weight, row in zip(weights.tolist(), waits, strict=True):
-        out[order] += weight * np.minimum.accumulate(row[order][::-1])[::-1]
+    placed = np.zeros(waits.shape[1:])
+    least = least_from(waits, order, quorum, may_vote)
+    for weight, row in zip(weights.tolist(), least, strict=True):
+        placed += weight * row
+    out = np.empty_like(placed)
+    np.put_along_axis(out, order, placed, axis=-1)
     if (out == np.floor(out)).all() and float(out.max(initial=0.0)) < 2.0**52:
         whole = (waits == np.floor(waits)).all() and (weights == np.floor(weights)).all()
         if whole:
