@@ -98,7 +98,8 @@ def test_no_floor_of_a_quorum_is_less_than_that_of_all_voters() -> None:
     near = wait_floors(waits, np.ones(2), 2, np.ones(4, dtype=bool))
     assert near.tolist() == [0.0, 2.0, 7.0, 18.0]
     without = wait_floors(waits, np.ones(2), 3, np.array([True, True, False, True]))
-    assert without[3] == 18.0 and without[2] == 18.0
+    assert without[2] == 18.0
+    assert without[3] == 18.0
 
 
 def test_several_leaders_have_the_floors_of_each() -> None:

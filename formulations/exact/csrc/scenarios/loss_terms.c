@@ -56,10 +56,9 @@ static int count_votes(loss_problem *x, const unsigned char *lost, const unsigne
     return votes;
 }
 
-/* q of a leader in an interval: lower bound on the quorum-th distance to a voter, or BIG where there cannot be enough. Voters are
- * replicas, v in all: of the sites whose vote is open no more count than votes are left, and of those without a replica no
+/* Place of a site in the order of a leader in an interval: no quorum is nearer; -1: there cannot be one. Voters are replicas, v in all: of the sites whose vote is open no more count than votes are left, and of those without a replica no
  * more than replicas are left. Where the rules of voters are one family, closest-first finds a quorum that leaves room for them. */
-static double nearest_quorum(const loss_problem *x, int interval, int leader, int most, int votes)
+static int quorum_place(const loss_problem *x, int interval, int leader, int most, int votes)
 {
     size_t row = ((size_t)interval * (size_t)x->sites + (size_t)leader) * (size_t)x->sites;
     const int *order = x->near_order + row;
@@ -78,9 +77,9 @@ static double nearest_quorum(const loss_problem *x, int interval, int leader, in
         fitting += !rules || take_site(rules, x->counts, j, x->voters, x->voters);
         int more = held + (open < most ? open : most);
         if (fitting >= x->quorum && in + (more < votes ? more : votes) >= x->quorum)
-            return x->hop[row + (size_t)j];
+            return o;
     }
-    return BIG;
+    return -1;
 }
 
 /* sum_k D_k q_k of a leader from below, as if each interval had voters of its own; BIG where it is known to reach `limit`. After
@@ -89,14 +88,16 @@ static double least_wait(const loss_problem *x, int leader, int most, int votes,
 {
     double sum = 0.0;
     for (int k = 0; k < x->intervals; k++) {
-        double wait = votes < 0 ? BIG : nearest_quorum(x, k, leader, most, votes);
-        if (wait >= BIG || (sum += x->rounds[k] * wait) >= limit)
+        size_t row = ((size_t)k * (size_t)x->sites + (size_t)leader) * (size_t)x->sites;
+        int place = votes < 0 ? -1 : quorum_place(x, k, leader, most, votes);
+        if (place < 0 || (sum += x->rounds[k] * x->hop[row + (size_t)x->near_order[row + (size_t)place]]) >= limit)
             return BIG;
     }
     return x->intervals > 1 ? sum * (1.0 - UNIT_ROUNDOFF * (x->intervals + 2.0)) : sum;
 }
 
-static double least_of_group(const loss_problem *x, const int *list, int count, const double *direct, int most, int votes)
+/* The least constant and wait under one of a list; `who`: that one. */
+static double least_of_group(const loss_problem *x, const int *list, int count, const double *direct, int most, int votes, int *who)
 {
     double best = BIG;
     for (int i = 0; i < count; i++) {
@@ -106,8 +107,10 @@ static double least_of_group(const loss_problem *x, const int *list, int count, 
         if (direct[a] >= best || x->standing[a] == NO_VOTER)
             continue;
         double wait = least_wait(x, a, most, votes, best >= BIG ? BIG : best - direct[a]);
-        if (wait < BIG && direct[a] + wait < best)
+        if (wait < BIG && direct[a] + wait < best) {
             best = direct[a] + wait;
+            *who = a;
+        }
     }
     return best;
 }
@@ -118,19 +121,49 @@ static int loss_of_scenario(const loss_problem *x, int s)
     return s > x->losses ? s - 1 - x->losses : s - 1;
 }
 
-static double rest(void *self, int s, const unsigned char *state, int most)
+/* The least constant and wait of a scenario, whose leader that is and how many votes are open. */
+static double led(loss_problem *x, int s, const unsigned char *state, int most, int *who, int *votes)
 {
-    loss_problem *x = self;
     int loss = loss_of_scenario(x, s);
     const unsigned char *lost = loss >= 0 ? x->lost + (size_t)loss * (size_t)x->sites : NULL;
     const double *direct = loss >= 0 && x->moved.count ? x->moved.direct + (size_t)loss * (size_t)x->sites : x->direct;
-    int votes = count_votes(x, lost, state);
+    *votes = count_votes(x, lost, state);
+    *who = x->tree_leader;
     if (loss >= 0 && x->leader_may_move)
-        return least_of_group(x, x->mover_list, x->movers, direct, most, votes);
+        return least_of_group(x, x->mover_list, x->movers, direct, most, *votes, who);
     if (loss >= 0 && lost[x->tree_leader])
-        return least_of_group(x, x->successor_list, x->successors, direct, most, votes);
-    double wait = least_wait(x, x->tree_leader, most, votes, BIG);
+        return least_of_group(x, x->successor_list, x->successors, direct, most, *votes, who);
+    double wait = least_wait(x, x->tree_leader, most, *votes, BIG);
     return wait >= BIG ? BIG : direct[x->tree_leader] + wait;
+}
+
+static double rest(void *self, int s, const unsigned char *state, int most)
+{
+    int who, votes;
+    return led(self, s, state, most, &who, &votes);
+}
+
+/* The leader of the least `rest`, and those whom its quorums count on: without another site nothing rises. */
+static int matter(void *self, int s, const unsigned char *state, int most, int *sites)
+{
+    loss_problem *x = self;
+    unsigned char *listed = x->standing + x->sites;
+    int count = 0, who, votes;
+    if (led(x, s, state, most, &who, &votes) >= BIG)
+        return 0;
+    memset(listed, 0, (size_t)x->sites);
+    for (int k = 0; k < x->intervals; k++) {
+        const int *order = x->near_order + ((size_t)k * (size_t)x->sites + (size_t)who) * (size_t)x->sites;
+        int last = quorum_place(x, k, who, most, votes);
+        for (int o = 0; o <= last; o++)
+            if (x->standing[order[o]] != NO_VOTER && !listed[order[o]]) {
+                sites[count++] = order[o];
+                listed[order[o]] = 1;
+            }
+    }
+    if (!listed[who] && x->standing[who] != NO_VOTER)
+        sites[count++] = who;
+    return count;
 }
 
 static int in_force(void *self, const unsigned char *state, int *which, double *weight)
@@ -229,7 +262,7 @@ int losses_prepare(loss_problem *x)
     x->near_replica = malloc(K * MOST_REPLICAS * MOST_REPLICAS * sizeof(int));
     x->set = malloc(3 * (S + 1) * sizeof(int));
     int longest = longest_count(&x->voter_rules), of_replicas = longest_count(&x->replica_rules);
-    x->standing = malloc(S + 1);
+    x->standing = malloc(2 * S + 1);
     x->counts = malloc((size_t)(longest > of_replicas ? longest : of_replicas) * sizeof(int));
     if (!x->near_order || !x->lost || !x->successor || !x->successor_list || !x->mover_list || !x->cost_leader || !x->cost_successors ||
         !x->cost_movers || !x->scenario || !x->discount || !x->hits || !x->replicas || !x->voter || !x->read || !x->relay ||
@@ -270,6 +303,7 @@ int losses_prepare(loss_problem *x)
     q->self = x;
     q->in_force = in_force;
     q->rest = rest;
+    q->matter = matter;
     q->leaf = leaf;
     return 1;
 }

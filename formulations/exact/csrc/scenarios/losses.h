@@ -79,7 +79,7 @@ typedef struct {
     scenario_question question;
     scenario_tree tree;
     int *hits;                 /* losses: 1 in force (scratch) */
-    unsigned char *standing;   /* sites: who may vote in the state that is looked at (scratch) */
+    unsigned char *standing;   /* 2 x sites: who may vote in the state that is looked at, and whom it was asked for (scratch) */
     double *discount;          /* sites: probability of the loss that takes it, where that is not in force */
 
     /* scratch of loss_value.c */
