@@ -338,7 +338,13 @@ class ReducedProblem:
     def _wait_floors(self) -> FloatArray:
         """Floors of the waits of every leader, shape (sites, sites)."""
         rules, demand = self.rules, self.demand
-        return wait_floors(demand.site_rtt, demand.quorum, rules.quorum, rules.may_vote)
+        return wait_floors(
+            demand.site_rtt,
+            demand.quorum,
+            quorum=rules.quorum,
+            voters=rules.voters,
+            may_vote=rules.may_vote,
+        )
 
     @cached_property
     def families(self) -> dict[Role, tuple[SiteFamily, ...]]:

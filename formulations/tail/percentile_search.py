@@ -420,8 +420,13 @@ class PercentileProof:
         rules, demand = self.problem.rules, self.problem.demand
         if demand.scenarios == 1:
             return QuorumWait.of(rules, demand.site_rtt[0, leader], float(demand.quorum[0]))
-        waits = demand.site_rtt[:, leader]
-        floors = wait_floors(waits, demand.quorum, rules.quorum, rules.may_vote)
+        floors = wait_floors(
+            demand.site_rtt[:, leader],
+            demand.quorum,
+            quorum=rules.quorum,
+            voters=rules.voters,
+            may_vote=rules.may_vote,
+        )
         return QuorumWait.of(rules, floors, 1.0)
 
     def _static_mean(self, leader: int, costs: FloatArray) -> float:

@@ -15,7 +15,8 @@ from placement.checks import FloatArray, IntArray
 from placement.evaluation.cost_model import LinearCost
 from placement.evaluation.waits.wait_cases import WaitCases, case_rounds, case_wait, no_cases
 from placement.evaluation.waits.wait_floors import (
-    least_from,
+    floor_costs,
+    nearest_voters,
     no_floors,
     voters_with_replicas,
     wait_order,
@@ -326,9 +327,10 @@ class Claim:
 
         `waits` are D_k·d_k(ℓ, ·) in whole numbers, shape (scenarios, sites).
         """
-        order = self.wait_places(leader).argsort()
-        least = least_from(waits, order, self.rules.quorum, self.rules.may_vote)
-        return [int(cost) for cost in least.sum(axis=0)]
+        order, rules = self.wait_places(leader).argsort(), self.rules
+        nearest = nearest_voters(self.scenario_rtt[:, leader], rules.quorum, rules.may_vote)
+        floors = floor_costs(waits, order, nearest, rules.quorum, rules.voters)
+        return [int(cost) for cost in floors]
 
     @cached_property
     def rank(self) -> IntArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -108,10 +108,17 @@ class LedCosts:
     def _wait(
         self, leader: int, lost: frozenset[int], state: State, room: tuple[int, int]
     ) -> int | None:
-        """Least quorum wait, of each interval by itself; `room` for more replicas, and voters."""
-        waits = [self._quorum(row, lost, state, room) for row in self._rows(leader)]
-        known = [wait for wait in waits if wait is not None]
-        return sum(known) if len(known) == len(waits) else None
+        """Least quorum wait: by the floors, and by each interval alone.
+
+        `room`: for more replicas, and voters.
+        """
+        waits: list[int] = []
+        for row in self._rows(leader):
+            wait = self._quorum(row, lost, state, room)
+            if wait is None:
+                return None
+            waits.append(wait)
+        return max(waits[0], sum(waits[1:]))
 
     def _quorum(
         self,
@@ -140,16 +147,20 @@ class LedCosts:
         return None
 
     def _rows(self, leader: int) -> list[list[tuple[int, int]]]:
-        """Sites that may vote and D·d(ℓ, ·), closest to a leader first; a row for each interval."""
+        """Sites that may vote and their waits, closest to a leader first.
+
+        A row of the floors; then, where RTTs vary, one of D_k·d_k(ℓ, ·) for each interval.
+        """
         if leader not in self._near_voters:
-            voting, costs = np.nonzero(self.claim.rules.may_vote)[0], self.single(leader)
-            if costs.waits is None:
-                order = voting[closest_first(self.claim.wait_places(leader)[voting])].tolist()
-                rows = [[(site, int(costs.radius_costs[site])) for site in order]]
-            else:
-                rows = [
-                    sorted(((site, int(row[site])) for site in voting.tolist()), key=lambda p: p[1])
-                    for row in costs.waits
-                ]
+            voting, floors = np.nonzero(self.claim.rules.may_vote)[0], self.waits(leader)
+            order = voting[closest_first(self.claim.wait_places(leader)[voting])].tolist()
+            rows = [[(site, floors[site]) for site in order]]
+            for row in self._interval_waits(leader):
+                near = ((site, int(row[site])) for site in voting.tolist())
+                rows.append(sorted(near, key=lambda pair: pair[1]))
             self._near_voters[leader] = rows
         return self._near_voters[leader]
+
+    def _interval_waits(self, leader: int) -> Iterable[Sequence[int]]:
+        waits = self.single(leader).waits
+        return () if waits is None else waits.tolist()

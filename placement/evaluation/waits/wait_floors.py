@@ -22,14 +22,23 @@ Where all scenarios rank the sites alike, that order makes e(s_r) = Σ_k D_k·d_
 is lost. The order by the weighted sum of RTTs is the one used here. Where they do not, f_k(m) may
 belong to one site in one scenario and to another in the next, though both are nearer than a_k: that
 is why a_k is there. The least e of an m-th site is then Σ_k D_k·a_k, which is the least wait of all
-where some v voters hold the m nearest of every scenario.
+where some v voters hold the m nearest of every scenario. Where no v voters do:
+
+**Lemma 2.** Let N_k be m nearest sites of scenario k that may vote, b_k >= a_k the next RTT after
+them, and ∪_k N_k more than v sites. For every set V of at most v sites that may vote,
+
+    Σ_k D_k·q_k(V)  >=  min over x ∈ ∪_k N_k of  Σ_k D_k · (b_k where x ∈ N_k, else a_k).
+
+*Proof.* V lacks some x ∈ ∪_k N_k. Where x ∈ N_k, m sites without x are no nearer than b_k. So e may
+be raised to this number for r >= m: e still rises along the order, and the m-th site of V comes at
+r >= m.
 
 **Witnesses.** Of v voters w are witnesses, at sites without a replica, and a commit waits for m
 votes. Let E_V be the sites where a replica may vote, E_W those that may be witnesses, and
 
     f_ℓ  =  the m-th smallest of { d(ℓ, x) : x ∈ E_V ∪ E_W }.
 
-**Lemma 2.** Let m ≤ v − w, let every site of E_W that may hold a replica be in E_V, let every site
+**Lemma 3.** Let m ≤ v − w, let every site of E_W that may hold a replica be in E_V, let every site
 of E_V outside E_W hold a replica, let no voter be pinned but the leader, and let no rule bind the
 voters. Then the best voters of a leader ℓ and replicas R, with w sites of E_W left outside R, wait
 
@@ -59,7 +68,8 @@ from placement.model.constraints import Rules
 from placement.model.demand import Demand
 
 __all__ = [
-    "least_from",
+    "floor_costs",
+    "nearest_voters",
     "no_floors",
     "voters_with_replicas",
     "wait_floors",
@@ -67,7 +77,7 @@ __all__ = [
     "witness_floors",
 ]
 
-Waits = npt.NDArray[Any]
+Costs = npt.NDArray[Any]
 
 _ROUNDING = 2.0 * float(np.finfo(np.float64).eps)
 
@@ -89,31 +99,65 @@ def wait_order(waits: FloatArray, weights: FloatArray) -> IntArray:
     return np.asarray(np.argsort(total, axis=-1, kind="stable"))
 
 
-def least_from(waits: Waits, order: IntArray, quorum: int, may_vote: BoolArray) -> Waits:
-    """Return f_k(r), from r = m on max(a_k, f_k(r)), by place r in the order.
+def nearest_voters(waits: FloatArray, quorum: int, may_vote: BoolArray) -> IntArray:
+    """Return N_k of each scenario and the next site, nearest first, shape (scenarios, …, m + 1).
+
+    Fewer sites where fewer may vote.
 
     Parameters
     ----------
     waits
-        As in :func:`wait_order`; also times whole weights, as integers of any kind.
-    order
-        The sites in the order of the lemma, shape (…, sites).
+        As in :func:`wait_order`.
     quorum
         m.
     may_vote
         Which sites may vote, shape (sites,).
     """
-    placed = np.take_along_axis(waits, np.broadcast_to(order, waits.shape), axis=-1)
+    last = min(quorum + 1, int(may_vote.sum()))
+    order = np.argsort(np.where(may_vote, waits, np.inf), axis=-1, kind="stable")
+    return np.asarray(order[..., :last])
+
+
+def floor_costs(
+    costs: Costs, order: IntArray, nearest: IntArray, quorum: int, voters: int
+) -> Costs:
+    """Return e by place in an order, shape (…, sites).
+
+    Parameters
+    ----------
+    costs
+        D_k·d_k(ℓ, ·), of any type of number, shape (scenarios, …, sites).
+    order
+        The sites in the order of the lemma, shape (…, sites).
+    nearest
+        Of :func:`nearest_voters`.
+    quorum, voters
+        m and v.
+    """
+    placed = np.take_along_axis(costs, np.broadcast_to(order, costs.shape), axis=-1)
     from_end = np.minimum.accumulate(placed[..., ::-1], axis=-1)[..., ::-1]
-    if int(may_vote.sum()) < quorum:
-        return np.asarray(from_end)
-    nearest = np.sort(waits[..., may_vote], axis=-1)[..., quorum - 1, np.newaxis]
-    later = np.maximum(from_end[..., quorum - 1 :], nearest)
-    return np.concatenate((from_end[..., : quorum - 1], later), axis=-1)
+    if nearest.shape[-1] < quorum:
+        return np.asarray(from_end.sum(axis=0))
+    near = np.take_along_axis(costs, nearest, axis=-1)
+    least = near[..., quorum - 1 : quorum]
+    later = np.maximum(from_end[..., quorum - 1 :], least).sum(axis=0)
+    if nearest.shape[-1] > quorum:
+        member = np.zeros(costs.shape[1:], dtype=bool)
+        without = np.zeros(costs.shape[1:], dtype=costs.dtype)
+        for sites, rise in zip(nearest[..., :quorum], near[..., quorum:] - least, strict=True):
+            np.put_along_axis(member, sites, values=True, axis=-1)
+            risen = np.take_along_axis(without, sites, axis=-1) + rise
+            np.put_along_axis(without, sites, risen, axis=-1)
+        missed = np.where(member, without, without.max(axis=-1, keepdims=True))
+        missed = missed.min(axis=-1, keepdims=True)
+        missed = np.where(member.sum(axis=-1, keepdims=True) > voters, missed, 0 * missed)
+        later = np.maximum(later, least.sum(axis=0) + missed)
+    earlier = from_end[..., : quorum - 1].sum(axis=0)
+    return np.concatenate((earlier, later), axis=-1)
 
 
 def wait_floors(
-    waits: FloatArray, weights: FloatArray, quorum: int, may_vote: BoolArray
+    waits: FloatArray, weights: FloatArray, *, quorum: int, voters: int, may_vote: BoolArray
 ) -> FloatArray:
     """Return e of every site, rounded down, in ms times rounds of votes, shape (…, sites).
 
@@ -121,8 +165,8 @@ def wait_floors(
     ----------
     waits, weights
         As in :func:`wait_order`.
-    quorum, may_vote
-        As in :func:`least_from`.
+    quorum, voters, may_vote
+        m, v, and which sites may vote.
 
     Notes
     -----
@@ -132,14 +176,12 @@ def wait_floors(
     Examples
     --------
     >>> waits = np.array([[0.0, 1.0, 9.0], [0.0, 9.0, 1.0]])
-    >>> wait_floors(waits, np.ones(2), 2, np.ones(3, dtype=bool))
+    >>> wait_floors(waits, np.ones(2), voters=3, quorum=2, may_vote=np.ones(3, dtype=bool))
     array([ 0.,  2., 10.])
     """
     order = wait_order(waits, weights)
-    placed = np.zeros(waits.shape[1:])
-    least = least_from(waits, order, quorum, may_vote)
-    for weight, row in zip(weights.tolist(), least, strict=True):
-        placed += weight * row
+    costs = weights.reshape(-1, *[1] * (waits.ndim - 1)) * waits
+    placed = floor_costs(costs, order, nearest_voters(waits, quorum, may_vote), quorum, voters)
     out = np.empty_like(placed)
     np.put_along_axis(out, order, placed, axis=-1)
     if (out == np.floor(out)).all() and float(out.max(initial=0.0)) < 2.0**52:
