@@ -5,12 +5,12 @@
 
 Every bundled data set and operation mix, with 5 replicas of which 3 vote and 7 of which 5 vote: 18
 questions a set. Each is asked for the least mean latency without rules, under every rule of
-`VARIANTS`, and with three RTT matrices that differ by up to a fifth for each pair (seeded); then for
-the least latency after the worst loss of a site, with the RTTs of the data set and with those
-three. The first of the three matrices is asked about alone as well: RTTs that are drawn pair by pair
-make a question harder, even where they do not vary. The certificate is left out. The least CPU time
-of `--repeat` runs counts, from the problem to the proven plan; what takes more than a second is run
-once.
+`VARIANTS`, and with three RTT matrices that differ by up to a fifth for each pair (seeded); then
+for the least latency after the worst loss of a site, with the RTTs of the data set and with those
+three. The first of the three matrices is asked about alone as well: RTTs that are drawn pair by
+pair make a question harder, even where they do not vary. The certificate is left out. The least CPU
+time of `--repeat` runs counts, from the problem to the proven plan; what takes more than a second
+is run once.
 
 Writes results/exact_rules.csv in the folder of the benchmarks, one row per question and rule. Exit
 code 1 when something is not proven.
