@@ -178,7 +178,7 @@ class Objective(Protocol):
         ...
 
     def tables(self, problem: Problem, configuration: Configuration) -> tuple[ValueTable, ...]:
-        """Return the tables that a plan shows beside those of the mean latency."""
+        """Return the tables that a plan shows in addition to the tables of the mean latency."""
         ...
 
     def plan_rows(
@@ -236,7 +236,7 @@ class MeanLatency:
     def values(
         self, problem: Problem, configurations: Sequence[Configuration]
     ) -> npt.NDArray[np.float64]:
-        """Values of many configurations: those of one size at once; O(n·C·|R|), but few calls."""
+        """Values of many configurations, all of one size at once; O(n·C·|R|), but few calls."""
         values = np.zeros(len(configurations))
         rows: dict[tuple[int, int, int, int], list[int]] = {}
         for row, one in enumerate(configurations):
@@ -267,7 +267,7 @@ class MeanLatency:
         return math.fsum(p * value for p, value in zip(shares, values, strict=True))
 
     def of_intervals(self, intervals: int | slice) -> MeanLatency:
-        """Return the mean latency, which is that of every interval."""
+        """Return the mean latency, which is the same in every interval."""
         del intervals
         return self
 
@@ -286,14 +286,15 @@ class MeanLatency:
 
         if problem.rules.witnesses:
             raise InputError(
-                "losses are not computed with witnesses: they cannot take over",
+                "losses are not computed with witnesses, which cannot lead",
                 field="failures",
                 value=problem.rules.witnesses,
                 expected="no witnesses",
             )
         if problem.vote_layout is not None:
             raise InputError(
-                "losses are not computed with a vote layout: it says not which votes are lost",
+                "losses are not computed with a vote layout, which does not say which votes are "
+                "lost",
                 field="failures",
                 value=problem.vote_layout,
                 expected="one vote for each voter",

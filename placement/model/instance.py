@@ -1,6 +1,6 @@
 """Measured instance: sites, clients, round-trip times, demand, failure domains.
 
-An :class:`Instance` holds data only; what is asked of it is a :class:`placement.problem.Problem`.
+An :class:`Instance` holds data only; a :class:`placement.problem.Problem` holds the question.
 """
 
 from __future__ import annotations

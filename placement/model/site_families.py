@@ -7,8 +7,8 @@ one (Schrijver 2003, section 39.4; a lower bound reserves places). A least numbe
 blocks in a set of n sites leaves n - d places for sites that are not the first of their block; a
 bipartite graph between sites and places then induces the matroid (section 39.6). Where the size has
 a range, empty places take the part of sites.
-So the cheapest set is found by going through the sites in ascending order of cost, and taking each
-beside which there is room for what the family still needs.
+The cheapest set is therefore found by a greedy. It goes through the sites in ascending order of
+cost, and takes each site that leaves room for the remaining needs of the family.
 
 Rules whose blocks cross are several families; a set obeys the rules when it obeys every family.
 
@@ -75,7 +75,7 @@ class SiteFamily:
         spread: Iterable[Collection[int]] = (),
         distinct: int = 0,
     ) -> SiteFamily:
-        """Order nested blocks; those of `spread` without bounds get none."""
+        """Order nested blocks; blocks of `spread` without bounds get none."""
         counted = {frozenset(block) for block in spread}
         blocks = sorted({*bounds, *counted}, key=lambda block: (len(block), sorted(block)))
         limits = [bounds.get(block, (0, len(block))) for block in blocks]

@@ -11,7 +11,7 @@
  * - leader -1 stands for "the leader does not matter" (no relayed, direct or quorum demand);
  * - a *cell* is a pair (client, site), a *size* a number of replicas, a *root* the node of everything under one leader.
  *
- * A context holds one problem and one search. Each part of it is a struct of its own; the comment above the struct says
+ * A context holds one problem and one search. Each part of it is a separate struct; the comment above the struct says
  * which file writes it. The other files only read it.
  */
 #ifndef EXACT_CONTEXT_H
@@ -122,7 +122,7 @@ typedef struct {
     double tolerance;          /* relative: how far below the score a bound closes */
 } incumbent;
 
-/* Amounts that move from the costs of one client to those of another, at the first sites in the order of the one that gives:
+/* Amounts that move from one client's costs to another's, at the first sites in the order of the one that gives:
  * see trees/cost_transfers.c. */
 typedef struct {
     int count;
@@ -142,7 +142,7 @@ typedef struct {
     int ordered_is_current;    /* ... 1: of this leader */
 } leader_view;
 
-/* Work done so far: the counters that a plan shows, and the work by which searches take turns. Every loop that
+/* Work done so far: the counters that a plan shows, and the work by which searches alternate. Every loop that
  * is worth counting adds to `work`. */
 typedef struct {
     double work;               /* elementary operations, about a nanosecond each */
@@ -293,7 +293,7 @@ typedef struct tree_node {
     int warm;                  /* 1: a root that began with the beta of another tree */
     int shared;                /* 1: the columns are the costs, see node_make_root */
     int sparse;                /* 1: `cells` stand in for columns and beta, see sparse_node.c */
-    int outdated;              /* 1: the cells are those of an earlier state */
+    int outdated;              /* 1: the cells belong to an earlier state */
     int has_beta;              /* 1: some of the cells have a beta */
     int own_record;            /* 1: beta was improved below the root, here or above */
     sparse_cells cells;
@@ -332,7 +332,7 @@ typedef struct {
     pseudo_costs pseudo;
     float *root_u;             /* clients: multipliers of its root, once that was branched on */
     cost_transfers transfers;
-    beta_list beta;            /* those of its root */
+    beta_list beta;            /* beta of its root */
 } leader_tree;
 
 /* All trees, and what of them is not on the stack. Written by open_parts.c and search_order.c. */
@@ -389,7 +389,7 @@ typedef struct {
     int *level_rank;           /* the same of ranks */
     double *by_site;           /* sites: sums of sparse nodes */
     double *beta_by_site;      /* sites: a client's beta while its cells are gathered, else 0 */
-    sparse_cells cells;        /* cells that replace those of a node */
+    sparse_cells cells;        /* cells that replace a node's columns */
     double *block_u;           /* LEADERS_PER_PASS x padded: multipliers of leaders that are bounded together */
 } scratch;
 

@@ -90,7 +90,7 @@ double improve_bound(context *x, tree_node *f, int iterations, double *error)
     for (int it = 0; it < iterations; it++) {
         size_set open = f->open;
         double e, value = evaluate_bound(x, f, u, 0, &count, &e);
-        if ((f->open ^ open) & x->sizes.focus) /* fewer sizes: the others get all the steps */
+        if ((f->open ^ open) & x->sizes.focus) /* fewer sizes: the remaining ones get all the steps */
             stall = it = 0;
         if (value - e > best) {
             if (value - e > best + 1e-4 * fabs(best))

@@ -30,7 +30,7 @@ double bound_root(context *x, int leader, double *u, int warm, int iterations, i
         bound = record_close(x, f, bound);
         x->evaluated.best_at = -1;
     }
-    if (x->evaluated.best_at != x->effort.evaluations) /* rho is not that of f->u */
+    if (x->evaluated.best_at != x->effort.evaluations) /* rho does not belong to f->u */
         evaluate_bound(x, f, f->u, 0, &count, &error);
     store_reduced_costs(x, f, x->evaluated.served);
     if (x->sizes.active)
@@ -63,7 +63,7 @@ static int closed_by_adapted(context *x, int leader, const double *from, int oth
 
 /* Bound leaders in turn, until `work` is done or the caller's limit is reached, but always the first one;
  * returns how many.  The first `full` of them, and all while there is no incumbent, get a descent of `swaps`;
- * the others are bounded by multipliers adapted from the best of them first.
+ * the other leaders are first bounded by multipliers adapted from the best of these.
  * bounds[i] and ends[i], the length of the record after leader i, are filled in. */
 int bound_roots(context *x, const int *leader, int count, double *u, const unsigned char *warm,
                  int iterations, int swaps, int full, double work, double *bounds, long long *ends)

@@ -107,7 +107,7 @@ int longest_count(const family_list *list)
     return longest;
 }
 
-/* Check the numbers of a family and make the count of no sites; 0 when they are wrong or memory is out. */
+/* Check the numbers of a family and make the count of no sites; 0 when they are wrong or memory is short. */
 int family_prepare(site_family *f, int sites)
 {
     f->parent = f->innermost + sites;

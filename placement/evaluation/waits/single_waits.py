@@ -1,7 +1,7 @@
 """The cases of each wait of the leaders alone, from which the engine makes those that it needs.
 
 Two waits have a case for each pair of radii, see :mod:`placement.evaluation.waits.wait_cases`; a
-search looks at few of them. So the engine gets the cases of one wait at a time, S for each leader,
+search needs few of them. So the engine gets the cases of one wait at a time, S for each leader,
 and ``formulations/exact/csrc/waits/wait_cases.c`` combines two when it first asks for the pair.
 """
 
@@ -152,7 +152,7 @@ class SingleWaits:
         One or two.
     shorter
         Wait whose clauses the other one has too, −1: none. The other one is never shorter, and its
-        blocks are those of its own clauses: a pair of cases counts where its radius is as long.
+        blocks come from its own clauses: a pair of cases counts where its radius is as long.
     nested
         Whether no two blocks of a case can cross.
     """
