@@ -182,7 +182,6 @@ class LossKernel:
             np.ascontiguousarray(order),
             core.near[active],
             core.relay[active],
-            np.ascontiguousarray(core.site_rtt),
             (
                 of_interval.astype(np.int32),
                 np.ascontiguousarray(demand.site_rtt),
@@ -208,7 +207,6 @@ class LossKernel:
                 _GOALS[goal],
             ),
             (
-                core.quorum_weight,
                 self.step,
                 min(ceiling, 1e300),
             ),

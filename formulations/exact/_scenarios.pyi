@@ -22,7 +22,6 @@ def losses(
     order: _Ints,
     near: _Floats,
     relay: _Floats,
-    site_rtt: _Floats,
     intervals: tuple[_Ints, _Floats, _Floats],
     direct: _Floats,
     loss_of: _Ints,
@@ -32,7 +31,7 @@ def losses(
     rules: tuple[_Family, ...],
     voter_rules: tuple[_Family, ...],
     sizes: tuple[int, int, int, int, int, int, int, int, int, int],
-    numbers: tuple[float, float, float],
+    numbers: tuple[float, float],
     /,
 ) -> _Losses: ...
 def start(context: _Losses, value: float, /) -> None: ...

@@ -337,8 +337,14 @@ class ReducedProblem:
     @cached_property
     def _wait_floors(self) -> FloatArray:
         """Floors of the waits of every leader, shape (sites, sites)."""
-        waits, weights = self.demand.site_rtt, self.demand.quorum
-        return np.array([wait_floors(waits[:, leader], weights) for leader in range(self.sites)])
+        rules, demand = self.rules, self.demand
+        return wait_floors(
+            demand.site_rtt,
+            demand.quorum,
+            quorum=rules.quorum,
+            voters=rules.voters,
+            may_vote=rules.may_vote,
+        )
 
     @cached_property
     def families(self) -> dict[Role, tuple[SiteFamily, ...]]:

@@ -430,7 +430,14 @@ class PercentileProof:
         rules, demand = self.problem.rules, self.problem.demand
         if demand.scenarios == 1:
             return QuorumWait.of(rules, demand.site_rtt[0, leader], float(demand.quorum[0]))
-        return QuorumWait.of(rules, wait_floors(demand.site_rtt[:, leader], demand.quorum), 1.0)
+        floors = wait_floors(
+            demand.site_rtt[:, leader],
+            demand.quorum,
+            quorum=rules.quorum,
+            voters=rules.voters,
+            may_vote=rules.may_vote,
+        )
+        return QuorumWait.of(rules, floors, 1.0)
 
     def _static_mean(self, leader: int, costs: FloatArray) -> float:
         usable = self.problem.rules.may_hold[:, np.newaxis] & (self.rank <= self.rank[leader])

@@ -15,6 +15,8 @@ from placement.checks import FloatArray, IntArray
 from placement.evaluation.cost_model import LinearCost
 from placement.evaluation.waits.wait_cases import WaitCases, case_rounds, case_wait, no_cases
 from placement.evaluation.waits.wait_floors import (
+    floor_costs,
+    nearest_voters,
     no_floors,
     voters_with_replicas,
     wait_order,
@@ -31,7 +33,6 @@ __all__ = [
     "RoundedGrid",
     "Scale",
     "finest_bit",
-    "floor_costs",
     "integers",
 ]
 
@@ -321,6 +322,16 @@ class Claim:
         places[wait_order(waits, self.quorum)] = np.arange(waits.shape[1])
         return places
 
+    def floor_costs(self, waits: npt.NDArray[Any], leader: int) -> list[int]:
+        """Floors of the waits of a leader, by place in the order of its sites: costs of its radii.
+
+        `waits` are D_k·d_k(ℓ, ·) in whole numbers, shape (scenarios, sites).
+        """
+        order, rules = self.wait_places(leader).argsort(), self.rules
+        nearest = nearest_voters(self.scenario_rtt[:, leader], rules.quorum, rules.may_vote)
+        floors = floor_costs(waits, order, nearest, rules.quorum, rules.voters)
+        return [int(cost) for cost in floors]
+
     @cached_property
     def rank(self) -> IntArray:
         """Place of each site in the order of each active client; ties in site order."""
@@ -423,17 +434,3 @@ def _prices(problem: MeanQuestion) -> list[FloatArray]:
             costs[votes] += added.voter[votes]
         rows.append(costs)
     return rows
-
-
-def floor_costs(waits: npt.NDArray[Any], order: IntArray) -> list[int]:
-    """Return Σ_k of the least cost from each place of an order on: the costs of its radii.
-
-    Parameters
-    ----------
-    waits
-        D_k·d_k(ℓ, ·) in whole numbers, shape (scenarios, sites).
-    order
-        The sites; see :mod:`placement.evaluation.waits.wait_floors`.
-    """
-    from_end = np.minimum.accumulate(waits[:, order[::-1]], axis=1)
-    return [int(cost) for cost in from_end[:, ::-1].sum(axis=0)]

@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 
 from placement.checks import FloatArray
-from placement.proof.claim import Claim, Integers, floor_costs, integers
+from placement.proof.claim import Claim, Integers, integers
 from placement.proof.multipliers import Betas, CostTransfers
 
 __all__ = ["ExactCosts"]
@@ -60,7 +60,7 @@ class ExactCosts:
                 self.constant += int((exact.quorum * claim.exact_rtt(np.array([least]))).sum())
             if claim.varies and len(radii) > 1:
                 self.waits = exact.quorum[:, np.newaxis] * exact.site_rtt[:, leaders]
-                self.radius_costs = floor_costs(self.waits, claim.wait_places(leaders).argsort())
+                self.radius_costs = claim.floor_costs(self.waits, leaders)
             else:
                 columns = claim.exact_rtt(radii.reshape(len(radii), -1))  # one per distinct wait
                 self.radius_costs = (exact.quorum * columns).sum(axis=1).tolist()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class LedCosts:
     def __init__(self, claim: Claim, *, exact: bool) -> None:
         self.claim, self.exact = claim, exact
         self._single: dict[int, RoundedCosts | ExactCosts] = {}
-        self._near_voters: dict[int, list[int]] = {}
+        self._near_voters: dict[int, list[list[tuple[int, int]]]] = {}
         self._waits: dict[int, list[int]] = {}
 
     @property
@@ -100,25 +100,38 @@ class LedCosts:
             costs = self.single(leader)
             if best is not None and costs.constant >= best:
                 continue
-            wait = self._wait(leader, self.waits(leader), lost, state, room)
+            wait = self._wait(leader, lost, state, room)
             if wait is not None and (best is None or costs.constant + wait < best):
                 best = costs.constant + wait
         return best
 
     def _wait(
+        self, leader: int, lost: frozenset[int], state: State, room: tuple[int, int]
+    ) -> int | None:
+        """Least quorum wait: by the floors, and by each interval alone.
+
+        `room`: for more replicas, and voters.
+        """
+        waits: list[int] = []
+        for row in self._rows(leader):
+            wait = self._quorum(row, lost, state, room)
+            if wait is None:
+                return None
+            waits.append(wait)
+        return max(waits[0], sum(waits[1:]))
+
+    def _quorum(
         self,
-        leader: int,
-        waits: Sequence[int],
+        row: Sequence[tuple[int, int]],
         lost: frozenset[int],
         state: State,
         room: tuple[int, int],
     ) -> int | None:
-        """Least quorum wait; `room` for more replicas, and for more voters."""
         rules, (more_replicas, more_voters) = self.claim.rules, room
         families = site_families(rules, "voters")
         load = FamilyCount(families[0], rules.voters, rules.voters) if len(families) == 1 else None
         voting = held = added = fitting = 0
-        for site in self._nearest(leader):
+        for site, wait in row:
             if site in state.outside or site in state.others or site in lost:
                 continue
             if site in state.voters:
@@ -130,13 +143,24 @@ class LedCosts:
             fitting += load is None or load.take(site)
             able = voting + min(held + min(added, more_replicas), more_voters)
             if fitting >= rules.quorum and able >= rules.quorum:
-                return int(waits[site])
+                return wait
         return None
 
-    def _nearest(self, leader: int) -> list[int]:
-        """Sites that may vote, closest to a leader first."""
+    def _rows(self, leader: int) -> list[list[tuple[int, int]]]:
+        """Sites that may vote and their waits, closest to a leader first.
+
+        A row of the floors; then, where RTTs vary, one of D_k·d_k(ℓ, ·) for each interval.
+        """
         if leader not in self._near_voters:
-            voting = np.nonzero(self.claim.rules.may_vote)[0]
-            order = closest_first(self.claim.wait_places(leader)[voting])
-            self._near_voters[leader] = voting[order].tolist()
+            voting, floors = np.nonzero(self.claim.rules.may_vote)[0], self.waits(leader)
+            order = voting[closest_first(self.claim.wait_places(leader)[voting])].tolist()
+            rows = [[(site, floors[site]) for site in order]]
+            for row in self._interval_waits(leader):
+                near = ((site, int(row[site])) for site in voting.tolist())
+                rows.append(sorted(near, key=lambda pair: pair[1]))
+            self._near_voters[leader] = rows
         return self._near_voters[leader]
+
+    def _interval_waits(self, leader: int) -> Iterable[Sequence[int]]:
+        waits = self.single(leader).waits
+        return () if waits is None else waits.tolist()

@@ -34,7 +34,7 @@ import numpy.typing as npt
 
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.proof.cheap_pairs import CheapPairs, PairList, SortedBetas, limits_above
-from placement.proof.claim import Claim, Scale, floor_costs
+from placement.proof.claim import Claim, Scale
 from placement.proof.compiled_pairs import CompiledPairs, compiled_sums
 from placement.proof.multipliers import Betas, CostTransfers
 
@@ -293,7 +293,7 @@ class RoundedCosts(TableCosts):
                 self.constant += int(_whole(grid.quorum * least).sum())
             if claim.varies and len(radii) > 1:
                 self.waits = _whole(grid.quorum[:, np.newaxis] * claim.scenario_rtt[:, leaders])
-                self.radius_costs = floor_costs(self.waits, claim.wait_places(leaders).argsort())
+                self.radius_costs = claim.floor_costs(self.waits, leaders)
             else:
                 columns = radii.reshape(len(radii), -1)  # one per distinct wait
                 self.radius_costs = _whole(grid.quorum * columns).sum(axis=1).tolist()

@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 
 from placement import Problem, check_certificate, solve
-from placement.evaluation.waits.wait_floors import wait_floors, wait_order
+from placement.evaluation.waits.wait_floors import (
+    floor_costs,
+    nearest_voters,
+    wait_floors,
+    wait_order,
+)
 from placement.proof.event_tree import CertificateError
 from placement.testing.small_worlds import optimum, random_instance
 from tests.effort import seeds
@@ -73,15 +78,66 @@ def test_floors_never_exceed_the_wait_of_any_voters() -> None:
         scenarios, sites = int(rng.integers(1, 4)), int(rng.integers(2, 7))
         waits = rng.integers(0, 5, (scenarios, sites)) * float(rng.choice([1.0, 0.1]))
         weights = rng.integers(0, 3, scenarios).astype(float)
-        floors = wait_floors(waits, weights)
-        for size in range(1, sites + 1):
-            for voters in itertools.combinations(range(sites), size):
-                nearest = np.sort(waits[:, list(voters)], axis=1)
-                floor = np.sort(floors[list(voters)])
-                assert (floor <= weights @ nearest * (1 + 1e-15)).all()
+        may_vote = rng.random(sites) < 0.8
+        able = int(may_vote.sum())
+        for quorum, most in itertools.combinations_with_replacement(range(1, able + 1), 2):
+            floors = wait_floors(waits, weights, quorum=quorum, voters=most, may_vote=may_vote)
+            for size in range(quorum, most + 1):
+                for voters in itertools.combinations(np.nonzero(may_vote)[0].tolist(), size):
+                    wait = weights @ np.sort(waits[:, voters], axis=1)[:, quorum - 1]
+                    assert np.sort(floors[list(voters)])[quorum - 1] <= wait * (1 + 1e-15)
 
 
 def test_floors_are_the_waits_where_all_scenarios_rank_sites_alike() -> None:
     waits = np.array([[0.0, 4.0, 2.0], [0.0, 9.0, 3.0]])
     assert wait_order(waits, np.ones(2)).tolist() == [0, 2, 1]
-    assert wait_floors(waits, np.array([1.0, 2.0])).tolist() == [0.0, 22.0, 8.0]
+    for quorum in (1, 2, 3):
+        floors = wait_floors(
+            waits, np.array([1.0, 2.0]), quorum=quorum, voters=3, may_vote=np.ones(3, dtype=bool)
+        )
+        assert floors.tolist() == [0.0, 22.0, 8.0]
+
+
+def test_no_floor_of_a_quorum_is_less_than_that_of_all_voters() -> None:
+    """Two sites, each near in one interval alone: any quorum of three waits for a third."""
+    waits = np.array([[0.0, 1.0, 6.0, 9.0], [0.0, 6.0, 1.0, 9.0]])
+    every = np.ones(4, dtype=bool)
+    floors = wait_floors(waits, np.ones(2), quorum=3, voters=4, may_vote=every)
+    assert floors.tolist() == [0.0, 2.0, 12.0, 18.0]
+    near = wait_floors(waits, np.ones(2), quorum=2, voters=3, may_vote=every)
+    assert near.tolist() == [0.0, 2.0, 7.0, 18.0]
+    without = wait_floors(
+        waits, np.ones(2), quorum=3, voters=3, may_vote=np.array([True, True, False, True])
+    )
+    assert without[2] == 18.0
+    assert without[3] == 18.0
+
+
+def test_several_leaders_have_the_floors_of_each() -> None:
+    rng = np.random.default_rng(5)
+    waits, weights = rng.integers(0, 9, (3, 5, 5)) / 10, rng.integers(0, 3, 3).astype(float)
+    may_vote = np.array([True, True, False, True, True])
+    together = wait_floors(waits, weights, quorum=2, voters=2, may_vote=may_vote)
+    for leader, floors in enumerate(together):
+        alone = wait_floors(waits[:, leader], weights, quorum=2, voters=2, may_vote=may_vote)
+        assert floors.tolist() == alone.tolist()
+
+
+def test_floors_are_the_same_in_integers_of_any_size() -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(50):
+        waits = rng.integers(0, 9, (3, 6))
+        may_vote = rng.random(6) < 0.8
+        order = wait_order(waits.astype(float), np.ones(3))
+        nearest = nearest_voters(waits.astype(float), 2, may_vote)
+        forms = [floor_costs(w, order, nearest, 2, 3) for w in (waits, waits.astype(object))]
+        assert forms[0].tolist() == forms[1].tolist()
+
+
+def test_voters_who_cannot_hold_every_nearest_site_wait_for_a_later_one() -> None:
+    """Two voters: a leader, and one of two sites that are each near in one interval alone."""
+    waits = np.array([[0.0, 1.0, 6.0], [0.0, 6.0, 1.0]])
+    every = np.ones(3, dtype=bool)
+    for voters, least in ((2, 7.0), (3, 2.0)):
+        floors = wait_floors(waits, np.ones(2), quorum=2, voters=voters, may_vote=every)
+        assert floors.tolist() == [0.0, least, 7.0]

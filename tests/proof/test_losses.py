@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import itertools
 import math
 import warnings
 from collections import Counter
@@ -14,6 +15,8 @@ from placement.contingency.objective import Contingency
 from placement.errors import CertificateError, LimitError, UnitsWarning
 from placement.methods import Options, load_method, run
 from placement.proof.certificate_check import check_certificate
+from placement.proof.event_tree import State
+from placement.proof.loss_claim import LossClaim
 from placement.status import Status
 from placement.testing import random_instance
 from tests.contingency.test_threshold_search import GOALS, question
@@ -302,3 +305,44 @@ def test_enumeration_has_a_limit_that_is_seen_before_the_work():
         proof["events"] = [["enumerate"]]
     with pytest.raises(LimitError):
         check_certificate(believing(plan, c), work=1_000_000)
+
+
+@pytest.mark.parametrize("seed", range(examples(50)))
+def test_no_voters_of_a_state_wait_less_than_its_bound(seed):
+    """With RTTs that vary, whatever is decided of replicas and votes, and whatever is lost."""
+    rng = np.random.default_rng(seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnitsWarning)
+        instance = random_instance(seed, sites=6, clients=2, intervals=3, varying=True)
+    problem = placement.Problem(instance, replicas=4, voters=3, objective=Contingency())
+    claim = LossClaim(problem, "worst", 1.0, 0.0, None)
+    costs, reached = claim.exact, 0
+    for _ in range(20):
+        leader, *decided = rng.permutation(6).tolist()
+        state = State(frozenset((leader,)), frozenset(), frozenset((leader,)))
+        changes = rng.integers(0, 5, 5).tolist()
+        for site, change in zip(decided, changes, strict=True):
+            if change == 0 and len(state.inside) < 4:
+                state = state.with_site(site)
+            elif change == 1 and len(state.voters) < 3 and len(state.inside) < 4:
+                state = state.with_vote(site)
+            elif change == 2:
+                state = state.without_vote(site)
+            elif change == 3:
+                state = state.without_site(site)
+        lost = frozenset(rng.permutation(decided)[: int(rng.integers(0, 2))].tolist())
+        waits = [
+            costs.single(leader).constant + costs.wait(leader, alive)
+            for voters in itertools.combinations(range(6), 3)
+            if leader in voters
+            and state.voters <= set(voters)
+            and not (state.outside | state.others) & set(voters)
+            and len(state.inside | set(voters)) <= 4
+            and len(alive := [v for v in voters if v not in lost]) >= 2
+        ]
+        found = costs.led((leader,), lost, state)
+        if waits:
+            assert found is not None
+            assert found <= min(waits)
+            reached += found == min(waits)
+    assert reached

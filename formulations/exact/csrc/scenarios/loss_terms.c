@@ -4,11 +4,6 @@
 
 #include "losses.h"
 
-static double distance(const loss_problem *x, int from, int to)
-{
-    return x->site_rtt[(size_t)from * (size_t)x->sites + (size_t)to];
-}
-
 int interval_of(const loss_problem *x, int row)
 {
     int k = 0;
@@ -44,49 +39,78 @@ void losses_thresholds(loss_problem *x)
         x->scenario[s].threshold = x->goal == GOAL_BOUNDED && (s > 0 || kept < least) ? kept : least;
 }
 
-/* q of a leader: lower bound on the quorum-th distance to a voter, or BIG where there cannot be enough. Voters are replicas,
- * v in all: of the sites whose vote is open no more count than votes are left, and of those without a replica no more than
- * replicas are left. Where the rules of voters are one family, closest-first finds a quorum that leaves room for them. */
-static double least_wait(const loss_problem *x, int leader, const unsigned char *lost, const unsigned char *state, int most)
+enum { NO_VOTER, VOTER, HELD_SITE, OPEN_SITE };
+
+/* Who may vote after a loss, into x->standing; how many votes are open, negative: there are too many voters. */
+static int count_votes(loss_problem *x, const unsigned char *lost, const unsigned char *state)
 {
-    const int *order = x->near_order + (size_t)leader * (size_t)x->sites;
     const unsigned char *vote = state + x->sites;
-    const site_family *rules = x->voter_rules.rules && x->voter_rules.count == 1 ? &x->voter_rules.family[0] : NULL;
-    int in = 0, held = 0, open = 0, fitting = 0, votes = x->voters;
-    for (int j = 0; j < x->sites; j++)
+    unsigned char *standing = x->standing;
+    int votes = x->voters;
+    for (int j = 0; j < x->sites; j++) {
         votes -= vote[j] == IN;
-    if (votes < 0)
-        return BIG;
+        standing[j] = vote[j] == IN ? VOTER : state[j] == IN ? HELD_SITE : OPEN_SITE;
+        if (state[j] == OUT || vote[j] == OUT || (lost && lost[j]))
+            standing[j] = NO_VOTER;
+    }
+    return votes;
+}
+
+/* Place of a site in the order of a leader in an interval: no quorum is nearer; -1: there cannot be one. Voters are replicas, v in all: of the sites whose vote is open no more count than votes are left, and of those without a replica no
+ * more than replicas are left. Where the rules of voters are one family, closest-first finds a quorum that leaves room for them. */
+static int quorum_place(const loss_problem *x, int interval, int leader, int most, int votes)
+{
+    size_t row = ((size_t)interval * (size_t)x->sites + (size_t)leader) * (size_t)x->sites;
+    const int *order = x->near_order + row;
+    const unsigned char *standing = x->standing;
+    const site_family *rules = x->voter_rules.rules && x->voter_rules.count == 1 ? &x->voter_rules.family[0] : NULL;
+    int in = 0, held = 0, open = 0, fitting = 0;
     if (rules)
         begin_count(rules, x->counts);
     for (int o = 0; o < x->sites; o++) {
         int j = order[o];
-        if (state[j] == OUT || vote[j] == OUT || (lost && lost[j]))
+        if (standing[j] == NO_VOTER)
             continue;
-        in += vote[j] == IN;
-        held += vote[j] == FREE && state[j] == IN;
-        open += vote[j] == FREE && state[j] == FREE;
+        in += standing[j] == VOTER;
+        held += standing[j] == HELD_SITE;
+        open += standing[j] == OPEN_SITE;
         fitting += !rules || take_site(rules, x->counts, j, x->voters, x->voters);
         int more = held + (open < most ? open : most);
         if (fitting >= x->quorum && in + (more < votes ? more : votes) >= x->quorum)
-            return distance(x, leader, j);
+            return o;
     }
-    return BIG;
+    return -1;
 }
 
-static double least_of_group(const loss_problem *x, const int *list, int count, const double *direct,
-                             const unsigned char *lost, const unsigned char *state, int most)
+/* sum_k D_k q_k of a leader from below, as if each interval had voters of its own; BIG where it is known to reach `limit`. After
+ * count_votes. */
+static double least_wait(const loss_problem *x, int leader, int most, int votes, double limit)
+{
+    double sum = 0.0;
+    for (int k = 0; k < x->intervals; k++) {
+        size_t row = ((size_t)k * (size_t)x->sites + (size_t)leader) * (size_t)x->sites;
+        int place = votes < 0 ? -1 : quorum_place(x, k, leader, most, votes);
+        if (place < 0 || (sum += x->rounds[k] * x->hop[row + (size_t)x->near_order[row + (size_t)place]]) >= limit)
+            return BIG;
+    }
+    return x->intervals > 1 ? sum * (1.0 - UNIT_ROUNDOFF * (x->intervals + 2.0)) : sum;
+}
+
+/* The least constant and wait under one of a list; `who`: that one. */
+static double least_of_group(const loss_problem *x, const int *list, int count, const double *direct, int most, int votes, int *who)
 {
     double best = BIG;
     for (int i = 0; i < count; i++) {
         int a = list[i];
         if (direct[a] >= best && direct == x->direct)
             break; /* the list is sorted by it */
-        if (direct[a] >= best || state[a] == OUT || state[x->sites + a] == OUT || (lost && lost[a]))
+        if (direct[a] >= best || x->standing[a] == NO_VOTER)
             continue;
-        double wait = least_wait(x, a, lost, state, most);
-        if (wait < BIG && direct[a] + x->quorum_weight * wait < best)
-            best = direct[a] + x->quorum_weight * wait;
+        double wait = least_wait(x, a, most, votes, best >= BIG ? BIG : best - direct[a]);
+        if (wait < BIG && direct[a] + wait < best) {
+            best = direct[a] + wait;
+            *who = a;
+        }
     }
     return best;
 }
@@ -97,18 +121,49 @@ static int loss_of_scenario(const loss_problem *x, int s)
     return s > x->losses ? s - 1 - x->losses : s - 1;
 }
 
-static double rest(void *self, int s, const unsigned char *state, int most)
+/* The least constant and wait of a scenario, whose leader that is and how many votes are open. */
+static double led(loss_problem *x, int s, const unsigned char *state, int most, int *who, int *votes)
 {
-    const loss_problem *x = self;
     int loss = loss_of_scenario(x, s);
     const unsigned char *lost = loss >= 0 ? x->lost + (size_t)loss * (size_t)x->sites : NULL;
     const double *direct = loss >= 0 && x->moved.count ? x->moved.direct + (size_t)loss * (size_t)x->sites : x->direct;
+    *votes = count_votes(x, lost, state);
+    *who = x->tree_leader;
     if (loss >= 0 && x->leader_may_move)
-        return least_of_group(x, x->mover_list, x->movers, direct, lost, state, most);
+        return least_of_group(x, x->mover_list, x->movers, direct, most, *votes, who);
     if (loss >= 0 && lost[x->tree_leader])
-        return least_of_group(x, x->successor_list, x->successors, direct, lost, state, most);
-    double wait = least_wait(x, x->tree_leader, lost, state, most);
-    return wait >= BIG ? BIG : direct[x->tree_leader] + x->quorum_weight * wait;
+        return least_of_group(x, x->successor_list, x->successors, direct, most, *votes, who);
+    double wait = least_wait(x, x->tree_leader, most, *votes, BIG);
+    return wait >= BIG ? BIG : direct[x->tree_leader] + wait;
+}
+
+static double rest(void *self, int s, const unsigned char *state, int most)
+{
+    int who, votes;
+    return led(self, s, state, most, &who, &votes);
+}
+
+/* The leader of the least `rest`, and those whom its quorums count on: without another site nothing rises. */
+static int matter(void *self, int s, const unsigned char *state, int most, int *sites)
+{
+    loss_problem *x = self;
+    unsigned char *listed = x->standing + x->sites;
+    int count = 0, who, votes;
+    if (led(x, s, state, most, &who, &votes) >= BIG)
+        return 0;
+    memset(listed, 0, (size_t)x->sites);
+    for (int k = 0; k < x->intervals; k++) {
+        const int *order = x->near_order + ((size_t)k * (size_t)x->sites + (size_t)who) * (size_t)x->sites;
+        int last = quorum_place(x, k, who, most, votes);
+        for (int o = 0; o <= last; o++)
+            if (x->standing[order[o]] != NO_VOTER && !listed[order[o]]) {
+                sites[count++] = order[o];
+                listed[order[o]] = 1;
+            }
+    }
+    if (!listed[who] && x->standing[who] != NO_VOTER)
+        sites[count++] = who;
+    return count;
 }
 
 static int in_force(void *self, const unsigned char *state, int *which, double *weight)
@@ -192,7 +247,7 @@ static void group_costs(const loss_problem *x, const int *list, int count, doubl
 int losses_prepare(loss_problem *x)
 {
     size_t S = (size_t)x->sites, P = (size_t)x->padded, L = (size_t)x->losses, n = MOST_HITS + 1, K = (size_t)x->intervals;
-    x->near_order = malloc((S * S + 1) * sizeof(int));
+    x->near_order = malloc((K * S * S + 1) * sizeof(int));
     x->lost = calloc(L * S + 1, 1);
     x->successor = calloc(S + 1, 1);
     x->successor_list = malloc((S + 1) * sizeof(int));
@@ -211,19 +266,23 @@ int losses_prepare(loss_problem *x)
     x->near_replica = malloc(K * MOST_REPLICAS * MOST_REPLICAS * sizeof(int));
     x->set = malloc(3 * (S + 1) * sizeof(int));
     int longest = longest_count(&x->voter_rules), of_replicas = longest_count(&x->replica_rules);
+    x->standing = malloc(2 * S + 1);
     x->counts = malloc((size_t)(longest > of_replicas ? longest : of_replicas) * sizeof(int));
     if (!x->near_order || !x->lost || !x->successor || !x->successor_list || !x->mover_list || !x->cost_leader || !x->cost_successors ||
         !x->cost_movers || !x->scenario || !x->discount || !x->hits || !x->taken || !x->replicas || !x->voter || !x->read || !x->relay ||
-        !x->near_replica || !x->set || !x->counts || !moved_prepare(x))
+        !x->near_replica || !x->set || !x->counts || !x->standing || !moved_prepare(x))
         return 0;
-    for (int i = 0; i < x->sites; i++) {
-        int *order = x->near_order + (size_t)i * S;
+    for (size_t row = 0; row < K * S; row++) {
+        const double *distance = x->hop + row * S;
+        int *order = x->near_order + row * S;
         for (int j = 0; j < x->sites; j++) {
             int at = j;
-            for (; at > 0 && distance(x, i, order[at - 1]) > distance(x, i, j); at--)
+            for (; at > 0 && distance[order[at - 1]] > distance[j]; at--)
                 order[at] = order[at - 1];
             order[at] = j;
         }
+    }
+    for (int i = 0; i < x->sites; i++) {
         if (x->loss_of[i] >= 0) {
             x->lost[(size_t)x->loss_of[i] * S + (size_t)i] = 1;
             x->taken[x->loss_of[i]]++;
@@ -250,16 +309,17 @@ int losses_prepare(loss_problem *x)
     q->self = x;
     q->in_force = in_force;
     q->rest = rest;
+    q->matter = matter;
     q->leaf = leaf;
     return 1;
 }
 
 void losses_free(loss_problem *x)
 {
-    void *all[] = {x->rtt, x->rank, x->near_weight, x->relay_weight, x->site_rtt, x->near_order, x->direct, x->loss_of,
+    void *all[] = {x->rtt, x->rank, x->near_weight, x->relay_weight, x->near_order, x->direct, x->loss_of,
                    x->lost, x->probability, x->may_hold, x->successor, x->successor_list, x->mover_list, x->cost_leader,
                    x->cost_successors, x->cost_movers, x->scenario, x->discount, x->hits, x->taken, x->replicas, x->voter, x->read, x->relay,
-                   x->set, x->counts, x->first_row, x->hop, x->rounds, x->near_replica};
+                   x->set, x->counts, x->standing, x->first_row, x->hop, x->rounds, x->near_replica};
     if (x->opened)
         tree_close(&x->tree);
     moved_free(&x->moved);
@@ -353,7 +413,11 @@ double losses_floor(loss_problem *x, int leader, int rules, int steps, double *u
         double sum = x->direct[leader];
         for (int c = 0; c < x->padded; c++)
             sum += x->cost_leader[(size_t)leader * (size_t)x->padded + (size_t)c];
-        q.total = 2.0 * sum + x->quorum_weight * distance(x, leader, x->near_order[(size_t)(leader + 1) * (size_t)x->sites - 1]);
+        q.total = 2.0 * sum;
+        for (int k = 0; k < x->intervals; k++) {
+            size_t row = ((size_t)k * (size_t)x->sites + (size_t)leader) * (size_t)x->sites;
+            q.total += x->rounds[k] * x->hop[row + (size_t)x->near_order[row + (size_t)x->sites - 1]];
+        }
     }
     if (!tree_open(&t, &q, state, NULL)) {
         free(state);

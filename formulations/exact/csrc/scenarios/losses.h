@@ -11,8 +11,8 @@
  * is, it has a second number there, 1 + losses + L.
  *
  * Where RTTs vary by interval, a client has one row for each interval, interval after interval. The wait of a leader is then
- * sum_k D_k q_k, and `site_rtt` has floors of it (placement/evaluation/waits/wait_floors.py), of which the quorum-th is a lower
- * bound; sets are evaluated with the waits of every interval. */
+ * sum_k D_k q_k, and each q_k is bounded alone, over the sites that the state leaves: never below the floors of
+ * placement/evaluation/waits/wait_floors.py. Sets are evaluated with the waits of every interval. */
 #ifndef EXACT_LOSSES_H
 #define EXACT_LOSSES_H
 
@@ -48,14 +48,12 @@ typedef struct {
     double *rtt;               /* sites x padded */
     int *rank;                 /* sites x padded */
     double *near_weight, *relay_weight; /* A, B: padded */
-    double *site_rtt;          /* sites x sites, row = the waiting side; of several intervals floors of the wait */
     int intervals;             /* whose RTTs differ */
     int *first_row;            /* intervals + 1: the first row of clients of each */
-    double *hop;               /* intervals x sites x sites: RTTs between sites */
+    double *hop;               /* intervals x sites x sites: RTTs between sites, row = the waiting side */
     double *rounds;            /* intervals: D_k */
-    int *near_order;           /* sites x sites: by distance from the row's site, then by number */
+    int *near_order;           /* intervals x sites x sites: by distance from the row's site, then by number */
     double *direct;            /* sites: sum of G d(c, leader) */
-    double quorum_weight;      /* D; of floors 1 */
     int *loss_of;              /* sites: the loss that takes it, -1: none */
     unsigned char *lost;       /* losses x sites */
     double *probability;       /* losses */
@@ -85,6 +83,7 @@ typedef struct {
     scenario_tree tree;
     int *hits;                 /* losses: 1 where they meet a fixed replica (scratch) */
     int *taken;                /* losses: number of their sites */
+    unsigned char *standing;   /* 2 x sites: who may vote in the state that is looked at, and whom it was asked for (scratch) */
     double *discount;          /* sites: probability of the loss that takes it, where that is not in force */
 
     /* scratch of loss_value.c */

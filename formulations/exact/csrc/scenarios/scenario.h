@@ -57,7 +57,7 @@ typedef struct {
     /* Lower bound on rest_s for every set of the sites IN and at most `most` of the sites FREE, with the prices of the sites
      * IN; BIG: there is no such set, or X_s >= T_s for all of them by the prices alone. */
     double (*rest)(void *self, int s, const unsigned char *state, int most);
-    /* Free sites without which `rest` may be higher, into `sites`; returns how many. NULL: all of them. */
+    /* Sites without whose vote `rest` may be higher, into `sites`; returns how many. NULL: all of them. */
     int (*matter)(void *self, int s, const unsigned char *state, int most, int *sites);
     /* Are there voters whose part of X_s is at most slack[s] in all scenarios at once? NONE closes the state; FOUND writes
      * them to `voters` and their number to `count`. `effort` is what may be done about it, and then what was. NULL: not asked. */

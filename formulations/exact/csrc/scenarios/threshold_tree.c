@@ -208,6 +208,42 @@ static double rise(const scenario_tree *t, int s, double share, double before, c
     return after >= BIG ? BIG : share * (after - before);
 }
 
+/* The same with a site as a voter. */
+static double rise_by_vote(const scenario_tree *t, int s, double share, double before, unsigned char *state, int site)
+{
+    unsigned char *vote = state + t->question->sites, held = state[site];
+    vote[site] = state[site] = IN;
+    double found = rise(t, s, share, before, state, t->work->most - (held == FREE));
+    vote[site] = FREE;
+    state[site] = held;
+    return found;
+}
+
+/* What each site costs as a voter, added to t->vote_cost: the same for all that do not matter to `rest` and are free, or all
+ * that hold a replica. */
+static void add_vote_costs(scenario_tree *t, int s, double share, double before, unsigned char *state, int mattering)
+{
+    const scenario_question *q = t->question;
+    int *matters = t->work->candidate;
+    double of_others[2] = {-1.0, -1.0}; /* not known */
+    for (int j = 0; j < q->sites; j++)
+        matters[j] = 0;
+    for (int i = 0; i < mattering; i++)
+        matters[t->work->order[i]] = 1;
+    for (int j = 0; j < q->sites; j++) {
+        double *others = &of_others[state[j] == IN];
+        if (state[j] == OUT || state[q->sites + j] != FREE)
+            continue;
+        if (matters[j])
+            t->vote_cost[j] += rise_by_vote(t, s, share, before, state, j);
+        else {
+            if (*others < 0.0)
+                *others = rise_by_vote(t, s, share, before, state, j);
+            t->vote_cost[j] += *others;
+        }
+    }
+}
+
 /* Estimate the rise of the bound for each free site: t->gain without it as a replica, t->vote_gain without it as a voter, t->vote_cost
  * with it as a voter. */
 static void measure_gains(scenario_tree *t, unsigned char *state)
@@ -237,14 +273,9 @@ static void measure_gains(scenario_tree *t, unsigned char *state)
             vote[site] = OUT;
             t->vote_gain[site] += rise(t, s, share, b->rest[a], state, b->most);
             vote[site] = FREE;
-            if (!q->votes)
-                continue;
-            unsigned char held = state[site];
-            vote[site] = state[site] = IN;
-            t->vote_cost[site] += rise(t, s, share, b->rest[a], state, b->most - (held == FREE));
-            vote[site] = FREE;
-            state[site] = held;
         }
+        if (q->votes)
+            add_vote_costs(t, s, share, b->rest[a], state, tried);
         t->effort += 60.0 * tried;
     }
 }

@@ -70,10 +70,10 @@ static int read_moved(PyObject *given, loss_problem *x)
 }
 
 PyDoc_STRVAR(losses_doc,
-             "losses(rtt, order, near, relay, site_rtt, (first_row, hop, rounds), direct, loss_of, probability, moved, flags,\n"
+             "losses(rtt, order, near, relay, (first_row, hop, rounds), direct, loss_of, probability, moved, flags,\n"
              "       rules, voter_rules,\n"
              "       (clients, sites, intervals, losses, least, most, voters, quorum, leader_may_move, goal),\n"
-             "       (quorum_weight, step, ceiling)) -> context");
+             "       (step, ceiling)) -> context");
 
 /* Rows of clients, RTTs between sites and weights of the waits by interval. */
 static int read_intervals(PyObject *first_row, PyObject *hop, PyObject *rounds, loss_problem *x)
@@ -92,16 +92,16 @@ static int read_intervals(PyObject *first_row, PyObject *hop, PyObject *rounds, 
 
 static PyObject *py_losses(PyObject *self, PyObject *args)
 {
-    PyObject *rtt, *order, *near, *relay, *site_rtt, *direct, *loss_of, *probability, *moved, *flags, *of_replicas, *of_voters;
+    PyObject *rtt, *order, *near, *relay, *direct, *loss_of, *probability, *moved, *flags, *of_replicas, *of_voters;
     PyObject *first_row, *hop, *rounds;
     (void)self;
     loss_problem *x = calloc(1, sizeof(loss_problem));
     if (!x)
         return PyErr_NoMemory();
-    if (!PyArg_ParseTuple(args, "OOOOO(OOO)OOOOOO!O!(iiiiiiiiii)(ddd)", &rtt, &order, &near, &relay, &site_rtt, &first_row,
+    if (!PyArg_ParseTuple(args, "OOOO(OOO)OOOOOO!O!(iiiiiiiiii)(dd)", &rtt, &order, &near, &relay, &first_row,
                           &hop, &rounds, &direct, &loss_of, &probability, &moved, &flags, &PyTuple_Type, &of_replicas, &PyTuple_Type,
                           &of_voters, &x->clients, &x->sites, &x->intervals, &x->losses, &x->replicas_min, &x->replicas_max, &x->voters, &x->quorum,
-                          &x->leader_may_move, &x->goal, &x->quorum_weight, &x->step, &x->ceiling))
+                          &x->leader_may_move, &x->goal, &x->step, &x->ceiling))
         goto failed;
     if (x->clients < 0 || x->clients > INT_MAX - PAD || x->sites < 1 || x->intervals < 1 || x->losses < 0 || x->losses > x->sites ||
         x->replicas_max > MOST_REPLICAS || x->replicas_min < 1 || x->quorum < 1 || x->goal < 0 || x->goal > 2) {
@@ -112,7 +112,7 @@ static PyObject *py_losses(PyObject *self, PyObject *args)
     x->padded = (int)P;
     if (!(x->rtt = copy_transposed(rtt, C, S, P)) || !(x->rank = read_ranks(order, x->clients, x->sites, P)) ||
         !(x->near_weight = copy_padded(near, C, P)) || !(x->relay_weight = copy_padded(relay, C, P)) ||
-        !(x->site_rtt = copy_buffer(site_rtt, S * S * 8)) || !read_intervals(first_row, hop, rounds, x) || !(x->direct = copy_buffer(direct, S * 8)) ||
+        !read_intervals(first_row, hop, rounds, x) || !(x->direct = copy_buffer(direct, S * 8)) ||
         !(x->loss_of = copy_buffer(loss_of, S * sizeof(int))) ||
         !(x->probability = copy_buffer(probability, (size_t)x->losses * 8)) ||
         !read_moved(moved, x) || !(x->may_hold = copy_buffer(flags, S * 5)) || !read_families(of_replicas, &x->replica_rules, x->sites) ||
