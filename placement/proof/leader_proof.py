@@ -48,7 +48,7 @@ A proof is a list of events that narrow or split the state until nothing is left
 
 from __future__ import annotations
 
-import math
+from array import array
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -188,7 +188,7 @@ class LeaderProof(EventTree[Costs, _MeanMultipliers]):
         self.beta = remembered
 
     def _read(self, event: Sequence[Any]) -> _MeanMultipliers:
-        values: Sequence[float] = event[1]
-        if len(values) != len(self.claim.clients) or not all(map(math.isfinite, values)):
+        u = np.array(array("d", event[1]))  # refuses what is no number
+        if len(u) != len(self.claim.clients) or not np.isfinite(u).all():
             raise CertificateError("a list of multipliers has the wrong length or is not finite")
-        return _MeanMultipliers(np.array(values, dtype=np.float64), self.beta)
+        return _MeanMultipliers(u, self.beta)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -57,24 +56,38 @@ class SortedSites:
     Attributes
     ----------
     order
-        Free sites by ascending ρ, ties by site.
+        Free sites by ascending ρ, ties as in `free`.
     place
-        Place of each free site in the order.
-    sums
-        Sums of ρ over the first 0, 1, … sites of the order.
+        Place of each site in the order, -1 where it is not free.
     negative
         Number of free sites with ρ < 0.
     """
 
-    def __init__(self, inside: Iterable[int], free: Iterable[int], rho: Sequence[int]) -> None:
+    def __init__(self, inside: Iterable[int], free: Sequence[int], rho: Sequence[int]) -> None:
         self.inside, self.rho = frozenset(inside), rho
-        self.order = sorted(free, key=rho.__getitem__)
-        self.place = {site: at for at, site in enumerate(self.order)}
-        values = [rho[s] for s in self.order]
-        self.sums = [0, *itertools.accumulate(values)]
-        self.negative = bisect_left(values, 0)
+        values = np.array(rho)  # int64 unless a number is too large for it
+        at = np.array(free, dtype=np.intp)
+        if values.dtype == np.int64:
+            of_free = values[at]
+            order = at[of_free.argsort(kind="stable")]
+            self.order: list[int] = order.tolist()
+            self.negative = int(np.count_nonzero(of_free < 0))
+        else:
+            self.order = sorted(free, key=rho.__getitem__)
+            self.negative = sum(rho[s] < 0 for s in free)
+            order = np.array(self.order, dtype=np.intp)
+        place = np.full(len(rho), -1)
+        place[order] = np.arange(len(order))
+        self.place: list[int] = place.tolist()
+        self._sums = [0]
         self._near: list[_Near] = []
         self._all: _Near | None = None
+
+    def sum_of_first(self, count: int) -> int:
+        """Return the sum of ρ over so many sites of the order."""
+        for site in self.order[len(self._sums) - 1 : count]:
+            self._sums.append(self._sums[-1] + self.rho[site])
+        return self._sums[count]
 
     def all_sites(self, may_vote: Sequence[bool], pinned: Collection[int], voters: int) -> _Near:
         """Sites at any distance, with the places of free voters; kept for later calls."""
@@ -101,7 +114,7 @@ class SortedSites:
             members = rings[len(self._near)]
             held = [s for s in members if s in self.inside]
             voting = [s for s in members if may_vote[s]]
-            places = [*last.places, *(self.place[s] for s in voting if s in self.place)]
+            places = [*last.places, *(self.place[s] for s in voting if self.place[s] >= 0)]
             self._near.append(
                 _Near(
                     pinned=last.pinned + sum(s in pinned for s in held),
@@ -209,15 +222,7 @@ class SiteChoice:
         low, high = self._sizes(len(inside))
         if low > high:
             return []
-        caps = self._cheapest_under_rules(sites, inside, skip)
-        if self._rules_votes:
-            last = len(self._rings) - 1
-            voters = self._cheapest_with_voters(sites, inside, skip, last, self.rules.voters)
-        else:
-            voters = self._cheapest_by_places(sites, inside, put_in, skip, None)
-        if caps is None or voters is None:
-            return []
-        floor = max(caps, voters)
+        floor = self._floor(sites, inside, put_in, skip)
         if not self.asks_quorum:
             return [0] if floor < wanted else []
         if self._cases is not None:
@@ -241,6 +246,72 @@ class SiteChoice:
             if near is not None and costs[radius] + near < wanted:
                 below.append(radius)
         return below
+
+    def open_with(
+        self,
+        wanted: float,
+        sites: SortedSites,
+        costs: Sequence[int],
+        added: Iterable[int],
+        radii: Sequence[int],
+    ) -> list[int]:
+        """Sites for which one of the radii is below `wanted` less ρ of the site, put in.
+
+        That of :meth:`open_radii` for each site. Without rules no value depends on which site is
+        put in where it comes after all that are taken: these have one floor, or two, by votes.
+
+        Parameters
+        ----------
+        wanted, sites, costs
+            As for :meth:`open_radii`.
+        added
+            Free sites.
+        radii
+            Radii that are below `wanted` without any of these sites.
+        """
+        if not radii:
+            return []
+        plain = not self._families and not self._rules_votes and self._cases is None
+        last = self._end_of_taken(sites) if plain else len(sites.order)
+        floors: dict[bool, float] = {}
+        left = []
+        for s in added:
+            least = wanted - sites.rho[s]
+            if sites.place[s] >= last:
+                votes = self._may_vote[s]
+                if votes not in floors:
+                    floors[votes] = self._floor(sites, sites.inside | {s}, s, s)
+                if costs[radii[0]] + floors[votes] >= least:
+                    continue
+            if self.open_radii(least, sites, costs, put_in=s, radii=radii):
+                left.append(s)
+        return left
+
+    def _end_of_taken(self, sites: SortedSites) -> int:
+        """Place from which it does not matter which site is left out, where no rule says otherwise.
+
+        No site from there on is taken. One with ρ < 0 would have been, but for others before it
+        that are enough.
+        """
+        near = sites.all_sites(self._may_vote, self._pinned, self.rules.voters)
+        last = near.places[-1] + 1 if near.places else 0
+        enough = self.rules.replicas_max + self.rules.voters + 2
+        return max(last, enough, sites.negative if sites.negative < enough else 0)
+
+    def _floor(
+        self, sites: SortedSites, inside: Collection[int], put_in: int | None, skip: int | None
+    ) -> float:
+        """Least Σ ρ that obeys the rules for replicas and has all voters, whatever the radius.
+
+        Infinite where there is none.
+        """
+        caps = self._cheapest_under_rules(sites, inside, skip)
+        if self._rules_votes:
+            last = len(self._rings) - 1
+            voters = self._cheapest_with_voters(sites, inside, skip, last, self.rules.voters)
+        else:
+            voters = self._cheapest_by_places(sites, inside, put_in, skip, None)
+        return math.inf if caps is None or voters is None else max(caps, voters)
 
     def _cheapest_by_places(
         self,
@@ -298,7 +369,7 @@ class SiteChoice:
                 total -= rho if at == gone else 0
             elif at != gone:
                 total += rho
-        return total + sites.sums[end]
+        return total + sites.sum_of_first(end)
 
     def _voters(
         self, members: Collection[int], wanted: int, family: SiteFamily
