@@ -273,6 +273,7 @@ class SiteChoice:
             return []
         plain = not self._families and not self._rules_votes and self._cases is None
         last = self._end_of_taken(sites) if plain else len(sites.order)
+        least_wait = costs[radii[0]] if self.asks_quorum else 0
         floors: dict[bool, float] = {}
         left = []
         for s in added:
@@ -281,7 +282,7 @@ class SiteChoice:
                 votes = self._may_vote[s]
                 if votes not in floors:
                     floors[votes] = self._floor(sites, sites.inside | {s}, s, s)
-                if costs[radii[0]] + floors[votes] >= least:
+                if least_wait + floors[votes] >= least:
                     continue
             if self.open_radii(least, sites, costs, put_in=s, radii=radii):
                 left.append(s)
@@ -290,13 +291,12 @@ class SiteChoice:
     def _end_of_taken(self, sites: SortedSites) -> int:
         """Place from which it does not matter which site is left out, where no rule says otherwise.
 
-        No site from there on is taken. One with ρ < 0 would have been, but for others before it
-        that are enough.
+        No site from there on is taken. One with ρ < 0 would be only if those before it, which have
+        ρ < 0 too, were not enough.
         """
         near = sites.all_sites(self._may_vote, self._pinned, self.rules.voters)
         last = near.places[-1] + 1 if near.places else 0
-        enough = self.rules.replicas_max + self.rules.voters + 2
-        return max(last, enough, sites.negative if sites.negative < enough else 0)
+        return max(last, self.rules.replicas_max + self.rules.voters + 2)
 
     def _floor(
         self, sites: SortedSites, inside: Collection[int], put_in: int | None, skip: int | None
