@@ -30,7 +30,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from placement.errors import CertificateError, LimitError
-from placement.proof.site_choice import SiteChoice, SortedSites
+from placement.proof.choice.site_choice import SiteChoice
+from placement.proof.choice.sorted_sites import SortedSites
 
 __all__ = ["CELLS_PER_STEP", "EventTree", "State", "Work"]
 

@@ -57,6 +57,7 @@ import numpy as np
 
 from placement.checks import FloatArray
 from placement.errors import CertificateError
+from placement.proof.choice.site_choice import SiteChoice
 from placement.proof.claim import Claim
 from placement.proof.event_tree import (
     CELLS_PER_STEP,
@@ -67,7 +68,6 @@ from placement.proof.event_tree import (
 from placement.proof.exact_costs import ExactCosts
 from placement.proof.multipliers import Betas, CostTransfers
 from placement.proof.rounded_costs import RoundedCosts
-from placement.proof.site_choice import SiteChoice
 
 __all__ = ["LeaderProof"]
 

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from placement.proof.choice.site_choice import SiteChoice
+from placement.proof.choice.sorted_sites import SortedSites
 from placement.proof.claim import Claim
 from placement.proof.exact_costs import ExactCosts
-from placement.proof.site_choice import SiteChoice, SortedSites
 from tests.proof.random_states import betas, multipliers, transfers
 from tests.proof.test_checker import TAKEN, plain
 from tests.strategies import problems
