@@ -30,7 +30,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from placement.errors import CertificateError, LimitError
-from placement.proof.site_choice import SiteChoice, SortedSites
+from placement.proof.choice.site_choice import SiteChoice
+from placement.proof.choice.sorted_sites import SortedSites
 
 __all__ = ["CELLS_PER_STEP", "EventTree", "State", "Work"]
 
@@ -182,8 +183,10 @@ class EventTree(ABC, Generic[_Form, _Multipliers]):
 
     def _free(self, state: State) -> list[int]:
         if self._last_free[0] is not state:  # several bounds of one state follow each other
-            known = state.inside | state.outside
-            self._last_free = (state, [s for s in range(self.sites) if s not in known])
+            is_free = np.ones(self.sites, dtype=bool)
+            is_free[[*state.inside, *state.outside]] = False
+            free: list[int] = np.flatnonzero(is_free).tolist()
+            self._last_free = (state, free)
         return self._last_free[1]
 
     def _open_sites(self, state: State) -> list[int]:
@@ -291,17 +294,15 @@ class EventTree(ABC, Generic[_Form, _Multipliers]):
         ordered = SortedSites(state.inside, self._open_sites(state), rho)
         # With one case of a site ruled out no value falls: other radii reach the claim already.
         radii = self.choice.open_radii(wanted, ordered, radius_costs)
-        left = []
+        self.work.take(len(sites) * self.choice.steps)
+        # for a site that is not free the rules leave no room: it is out
+        added = [s for s in sites if s in outs and ordered.place[s] >= 0]
+        left = self.choice.open_with(wanted, ordered, radius_costs, added, radii)
         for s in sites:
-            self.work.take(self.choice.steps)
-            if s not in ordered.place:  # the rules leave no room for the site: eliminated
-                if s not in outs:
-                    left.append(s)
-            elif s in outs:
-                least = wanted - rho[s]
-                if self.choice.open_radii(least, ordered, radius_costs, put_in=s, radii=radii):
-                    left.append(s)
-            elif self.choice.open_radii(wanted, ordered, radius_costs, left_out=s, radii=radii):
+            if s not in outs and (
+                ordered.place[s] < 0
+                or self.choice.open_radii(wanted, ordered, radius_costs, left_out=s, radii=radii)
+            ):
                 left.append(s)
         return left
 

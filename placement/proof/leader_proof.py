@@ -48,7 +48,7 @@ A proof is a list of events that narrow or split the state until nothing is left
 
 from __future__ import annotations
 
-import math
+from array import array
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -57,6 +57,7 @@ import numpy as np
 
 from placement.checks import FloatArray
 from placement.errors import CertificateError
+from placement.proof.choice.site_choice import SiteChoice
 from placement.proof.claim import Claim
 from placement.proof.event_tree import (
     CELLS_PER_STEP,
@@ -67,7 +68,6 @@ from placement.proof.event_tree import (
 from placement.proof.exact_costs import ExactCosts
 from placement.proof.multipliers import Betas, CostTransfers
 from placement.proof.rounded_costs import RoundedCosts
-from placement.proof.site_choice import SiteChoice
 
 __all__ = ["LeaderProof"]
 
@@ -188,7 +188,7 @@ class LeaderProof(EventTree[Costs, _MeanMultipliers]):
         self.beta = remembered
 
     def _read(self, event: Sequence[Any]) -> _MeanMultipliers:
-        values: Sequence[float] = event[1]
-        if len(values) != len(self.claim.clients) or not all(map(math.isfinite, values)):
+        u = np.array(array("d", event[1]))  # refuses what is no number
+        if len(u) != len(self.claim.clients) or not np.isfinite(u).all():
             raise CertificateError("a list of multipliers has the wrong length or is not finite")
-        return _MeanMultipliers(np.array(values, dtype=np.float64), self.beta)
+        return _MeanMultipliers(u, self.beta)

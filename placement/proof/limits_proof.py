@@ -41,12 +41,12 @@ from placement.evaluation.cost_model import LinearCost
 from placement.evaluation.move_costs import Limit
 from placement.model.constraints import Rules
 from placement.problem import Problem
+from placement.proof.choice.site_choice import SiteChoice
 from placement.proof.claim import Claim, Scale
 from placement.proof.event_tree import CELLS_PER_STEP, State, Work
 from placement.proof.exact_costs import ExactCosts
 from placement.proof.led_costs import LedCosts
 from placement.proof.rounded_costs import TableCosts
-from placement.proof.site_choice import SiteChoice
 from placement.proof.threshold_proof import ThresholdProof, check_clients, prove_leaders
 
 __all__ = ["FORMAT", "LimitsClaim", "LimitsProof", "check_limits"]

@@ -99,6 +99,10 @@ class TableCosts:
         self._kept = costs
         self._lists: list[PairList] = []
         self._limits = np.zeros(len(self.rank), dtype=np.int64)
+        nowhere = np.full(len(self.rank), self.rank.shape[1], dtype=self.rank.dtype)
+        self._nearest: list[tuple[frozenset[int], IntArray, Whole]] = [
+            (frozenset(), nowhere, np.zeros(len(self.rank), dtype=np.int64))
+        ]
 
     def evaluation(
         self,
@@ -121,7 +125,7 @@ class TableCosts:
         """
         clients, sites = self.rank.shape
         held = sorted(inside)
-        first = self._first(held)
+        first, alone = self._served(inside)
         is_free = np.zeros(sites, dtype=bool)
         is_free[list(free)] = True
         whole_u = np.floor(self.grid.scaled(u)).astype(np.int64)
@@ -138,9 +142,7 @@ class TableCosts:
             np.add.at(rho, of_beta.sites, betas)
         served = whole_u
         if held:
-            home = np.array(held)[self.rank[:, held].argmin(axis=1)]
-            alone = self._costs(np.arange(clients), home) + closing
-            served = np.minimum(whole_u, alone)
+            served = np.minimum(whole_u, alone + closing)
         constant = self.constant + int((served - closing).sum())
         return constant + int(self.price[held].sum()), rho.tolist()
 
@@ -152,7 +154,7 @@ class TableCosts:
 
     def least(self, inside: Collection[int], free: Sequence[int]) -> int:
         """Bound of a state with every client at its best site, up to its first one of I."""
-        usable = self.rank <= self._first(sorted(inside))[:, np.newaxis]
+        usable = self.rank <= self._served(inside)[0][:, np.newaxis]
         closed = np.ones(len(self.price), dtype=bool)
         closed[[*inside, *free]] = False
         usable[:, closed] = False
@@ -162,11 +164,23 @@ class TableCosts:
 
     # --- passes over the clients ---------------------------------------------------------------
 
-    def _first(self, held: Sequence[int]) -> IntArray:
-        """Rank of the first site of I in each client's order."""
-        if not held:
-            return np.full(len(self.rank), self.rank.shape[1], dtype=self.rank.dtype)
-        return np.asarray(self.rank[:, held].min(axis=1))
+    def _served(self, inside: Collection[int]) -> tuple[IntArray, Whole]:
+        """Rank of the first site of I in each client's order, and the cost of the client there.
+
+        Both are kept for the states that go on from one: a site more is one column of the ranks.
+        """
+        while not self._nearest[-1][0].issubset(inside):
+            self._nearest.pop()
+        held, first, alone = self._nearest[-1]
+        for site in sorted({*inside} - held):
+            place = self.rank[:, site]
+            nearer = np.flatnonzero(place < first)
+            first, alone = first.copy(), alone.copy()
+            first[nearer] = place[nearer]
+            alone[nearer] = self._costs(nearer, np.full(len(nearer), site))
+            held = held | {site}
+            self._nearest.append((held, first, alone))
+        return first, alone
 
     def _costs(self, clients: IntArray, sites: IntArray) -> Whole:
         """Costs of pairs of a client and a site."""

@@ -31,10 +31,10 @@ import numpy as np
 
 from placement.checks import FloatArray
 from placement.errors import CertificateError
+from placement.proof.choice.site_choice import SiteChoice
 from placement.proof.event_tree import EventTree, State, Work
 from placement.proof.multipliers import Betas
 from placement.proof.rounded_costs import TableCosts
-from placement.proof.site_choice import SiteChoice
 
 __all__ = [
     "NO_BETAS",

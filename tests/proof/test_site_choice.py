@@ -1,16 +1,19 @@
 """The least sum over the sites that a proof may add, against enumeration."""
 
+import dataclasses
 import itertools
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from placement.proof.choice.site_choice import SiteChoice
+from placement.proof.choice.sorted_sites import SortedSites
 from placement.proof.claim import Claim
 from placement.proof.exact_costs import ExactCosts
-from placement.proof.site_choice import SiteChoice, SortedSites
 from tests.proof.random_states import betas, multipliers, transfers
-from tests.proof.test_checker import TAKEN
+from tests.proof.test_checker import TAKEN, plain
 from tests.strategies import problems
 
 
@@ -122,3 +125,54 @@ def test_one_evaluation_never_proves_more_of_a_fixed_site_than_enumeration(probl
             else:
                 below = choice.open_radii(wanted, ordered, costs.radius_costs, left_out=site)
             assert below
+
+
+def many_sites(rng, sites):
+    """Rules without groups for many sites and few replicas; some votes forbidden, some pinned."""
+    votes = rng.random(sites) < rng.choice([0.15, 0.6, 1.0])
+    votes[0] = True
+    pins = np.zeros(sites, dtype=bool)
+    pins[rng.choice(np.nonzero(votes)[0], 1)] = rng.random() < 0.3
+    voters = int(rng.integers(1, 5))
+    most = voters + int(rng.choice([0, 2, 12]))
+    return dataclasses.replace(
+        plain().rules,
+        replicas_min=int(rng.integers(voters, most + 1)), replicas_max=most,
+        voters=voters, quorum=int(rng.integers(1, voters + 1)),
+        may_hold=np.ones(sites, dtype=bool), must_hold=pins, may_vote=votes, must_vote=pins,
+        may_lead=votes,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(400))
+def test_sites_that_come_after_all_that_are_taken_share_a_floor(seed):
+    """The sites of one "fix", against each by itself: few or many with ρ < 0, ties, far voters."""
+    rng = np.random.default_rng(seed)
+    sites = int(rng.integers(8, 50))
+    rules = many_sites(rng, sites)
+    asks = rng.random() < 0.7
+    waits = rng.integers(0, int(rng.choice([2, 9])), sites).astype(float)
+    choice = SiteChoice(rules, 0, waits if asks else None)
+    inside = {0, *np.nonzero(rules.must_hold)[0].tolist()}
+    free = [s for s in range(sites) if s not in inside and rng.random() < 0.9]
+    scale = int(rng.choice([1, 2**70]))  # beyond 64 bits too
+    below = int(rng.choice([-9, -1, 0]))
+    rho = [scale * x for x in rng.integers(below, int(rng.choice([1, 6])), sites).tolist()]
+    costs = [scale * x for x in np.sort(rng.integers(0, 9, len(choice.radii))).tolist()]
+    ordered = SortedSites(inside, free, rho)
+    assert [rho[s] for s in ordered.order] == sorted(rho[s] for s in free)
+    assert ordered.negative == sum(rho[s] < 0 for s in free)
+    assert [s for s in range(sites) if ordered.place[s] < 0] == sorted({*range(sites)} - {*free})
+    for wanted in (
+        *rng.integers(-110, -25, 5).tolist(),
+        *rng.integers(-25, 12, 5).tolist(),
+        float("inf"),
+        float("-inf"),
+    ):
+        least = scale * wanted
+        radii = choice.open_radii(least, ordered, costs)
+        alone = [
+            s for s in free
+            if choice.open_radii(least - rho[s], ordered, costs, put_in=s, radii=radii)
+        ]  # fmt: skip
+        assert sorted(choice.open_with(least, ordered, costs, free, radii)) == alone

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,95 +19,9 @@ from placement.evaluation.waits.case_greedy import CaseGreedy
 from placement.evaluation.waits.wait_cases import WaitCases
 from placement.model.constraints import Rules
 from placement.model.site_families import FamilyCount, SiteFamily, family_counts, site_families
+from placement.proof.choice.sorted_sites import SortedSites
 
-__all__ = ["SiteChoice", "SortedSites"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Near:
-    """Sites of a state within a radius, or all of them.
-
-    Attributes
-    ----------
-    pinned, others
-        Number of those in I that must vote, and of the others that may.
-    places
-        First places in the order of ρ of free sites that may vote, one more than are wanted.
-    """
-
-    pinned: int
-    others: int
-    places: tuple[int, ...]
-
-
-class SortedSites:
-    """The free sites of a state in ascending order of ρ.
-
-    Parameters
-    ----------
-    inside
-        I, the sites that hold a replica.
-    free
-        Sites that are neither in I nor in O.
-    rho
-        ρ of every site; only those of free sites are read.
-
-    Attributes
-    ----------
-    order
-        Free sites by ascending ρ, ties by site.
-    place
-        Place of each free site in the order.
-    sums
-        Sums of ρ over the first 0, 1, … sites of the order.
-    negative
-        Number of free sites with ρ < 0.
-    """
-
-    def __init__(self, inside: Iterable[int], free: Iterable[int], rho: Sequence[int]) -> None:
-        self.inside, self.rho = frozenset(inside), rho
-        self.order = sorted(free, key=rho.__getitem__)
-        self.place = {site: at for at, site in enumerate(self.order)}
-        values = [rho[s] for s in self.order]
-        self.sums = [0, *itertools.accumulate(values)]
-        self.negative = bisect_left(values, 0)
-        self._near: list[_Near] = []
-        self._all: _Near | None = None
-
-    def all_sites(self, may_vote: Sequence[bool], pinned: Collection[int], voters: int) -> _Near:
-        """Sites at any distance, with the places of free voters; kept for later calls."""
-        if self._all is None:
-            voting = (at for at, s in enumerate(self.order) if may_vote[s])
-            self._all = _Near(
-                pinned=sum(s in self.inside for s in pinned),
-                others=sum(may_vote[s] and s not in pinned for s in self.inside),
-                places=tuple(itertools.islice(voting, voters + 1)),
-            )
-        return self._all
-
-    def near(
-        self,
-        radius: int,
-        rings: Sequence[Sequence[int]],
-        may_vote: Sequence[bool],
-        pinned: Collection[int],
-        quorum: int,
-    ) -> _Near:
-        """Sites within a radius, of the rings of sites at the radii; kept for later calls."""
-        while len(self._near) <= radius:
-            last = self._near[-1] if self._near else _Near(0, 0, ())
-            members = rings[len(self._near)]
-            held = [s for s in members if s in self.inside]
-            voting = [s for s in members if may_vote[s]]
-            places = [*last.places, *(self.place[s] for s in voting if s in self.place)]
-            self._near.append(
-                _Near(
-                    pinned=last.pinned + sum(s in pinned for s in held),
-                    others=last.others + sum(may_vote[s] and s not in pinned for s in held),
-                    places=tuple(sorted(places)[: quorum + 1]),
-                )
-            )
-        return self._near[radius]
+__all__ = ["SiteChoice"]
 
 
 class SiteChoice:
@@ -209,15 +121,7 @@ class SiteChoice:
         low, high = self._sizes(len(inside))
         if low > high:
             return []
-        caps = self._cheapest_under_rules(sites, inside, skip)
-        if self._rules_votes:
-            last = len(self._rings) - 1
-            voters = self._cheapest_with_voters(sites, inside, skip, last, self.rules.voters)
-        else:
-            voters = self._cheapest_by_places(sites, inside, put_in, skip, None)
-        if caps is None or voters is None:
-            return []
-        floor = max(caps, voters)
+        floor = self._floor(sites, inside, put_in, skip)
         if not self.asks_quorum:
             return [0] if floor < wanted else []
         if self._cases is not None:
@@ -241,6 +145,72 @@ class SiteChoice:
             if near is not None and costs[radius] + near < wanted:
                 below.append(radius)
         return below
+
+    def open_with(
+        self,
+        wanted: float,
+        sites: SortedSites,
+        costs: Sequence[int],
+        added: Iterable[int],
+        radii: Sequence[int],
+    ) -> list[int]:
+        """Sites for which one of the radii is below `wanted` less ρ of the site, put in.
+
+        That of :meth:`open_radii` for each site. Without rules no value depends on which site is
+        put in where it comes after all that are taken: these have one floor, or two, by votes.
+
+        Parameters
+        ----------
+        wanted, sites, costs
+            As for :meth:`open_radii`.
+        added
+            Free sites.
+        radii
+            Radii that are below `wanted` without any of these sites.
+        """
+        if not radii:
+            return []
+        plain = not self._families and not self._rules_votes and self._cases is None
+        last = self._end_of_taken(sites) if plain else len(sites.order)
+        least_wait = costs[radii[0]] if self.asks_quorum else 0
+        floors: dict[bool, float] = {}
+        left = []
+        for s in added:
+            least = wanted - sites.rho[s]
+            if sites.place[s] >= last:
+                votes = self._may_vote[s]
+                if votes not in floors:
+                    floors[votes] = self._floor(sites, sites.inside | {s}, s, s)
+                if least_wait + floors[votes] >= least:
+                    continue
+            if self.open_radii(least, sites, costs, put_in=s, radii=radii):
+                left.append(s)
+        return left
+
+    def _end_of_taken(self, sites: SortedSites) -> int:
+        """Place from which it does not matter which site is left out, where no rule says otherwise.
+
+        No site from there on is taken. One with ρ < 0 would be only if those before it, which have
+        ρ < 0 too, were not enough.
+        """
+        near = sites.all_sites(self._may_vote, self._pinned, self.rules.voters)
+        last = near.places[-1] + 1 if near.places else 0
+        return max(last, self.rules.replicas_max + self.rules.voters + 2)
+
+    def _floor(
+        self, sites: SortedSites, inside: Collection[int], put_in: int | None, skip: int | None
+    ) -> float:
+        """Least Σ ρ that obeys the rules for replicas and has all voters, whatever the radius.
+
+        Infinite where there is none.
+        """
+        caps = self._cheapest_under_rules(sites, inside, skip)
+        if self._rules_votes:
+            last = len(self._rings) - 1
+            voters = self._cheapest_with_voters(sites, inside, skip, last, self.rules.voters)
+        else:
+            voters = self._cheapest_by_places(sites, inside, put_in, skip, None)
+        return math.inf if caps is None or voters is None else max(caps, voters)
 
     def _cheapest_by_places(
         self,
@@ -298,7 +268,7 @@ class SiteChoice:
                 total -= rho if at == gone else 0
             elif at != gone:
                 total += rho
-        return total + sites.sums[end]
+        return total + sites.sum_of_first(end)
 
     def _voters(
         self, members: Collection[int], wanted: int, family: SiteFamily

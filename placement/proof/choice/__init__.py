@@ -1,0 +1,1 @@
+"""The sites that a bound adds to a state."""
