@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from formulations.quorumstore.optimal_ties import tie_envelope as tie_envelope
     from formulations.quorumstore.threshold_fronts import ParetoPoint as ParetoPoint
     from formulations.quorumstore.threshold_fronts import pareto_front as pareto_front
-    from formulations.quorumstore.unreachable_bounds import explain as explain
 
 _HOME = {
     "formulations.quorumstore.keys.solve_keys": (
@@ -41,7 +40,6 @@ _HOME = {
     "formulations.quorumstore.one_key": ("QuorumMethod", "place"),
     "formulations.quorumstore.optimal_ties": ("TieEnvelope", "TieRange", "tie_envelope"),
     "formulations.quorumstore.threshold_fronts": ("ParetoPoint", "pareto_front"),
-    "formulations.quorumstore.unreachable_bounds": ("explain",),
 }
 
 __all__ = [*chain.from_iterable(_HOME.values())]

@@ -10,7 +10,6 @@ from placement.lazy import lazy_names
 if TYPE_CHECKING:
     from placement.io.assemble_instance import assemble as assemble
     from placement.io.assemble_instance import read_counts as read_counts
-    from placement.io.cloudping import read_cloudping as read_cloudping
     from placement.io.instance_folder import load_instance as load_instance
     from placement.io.instance_folder import save_instance as save_instance
     from placement.io.plan_file import load_any_plan as load_any_plan
@@ -20,15 +19,13 @@ if TYPE_CHECKING:
     from placement.io.rtt_importers import LongColumns as LongColumns
     from placement.io.rtt_importers import read_long_rtt as read_long_rtt
     from placement.io.rtt_importers import read_rtt as read_rtt
-    from placement.io.rtt_importers import read_square_rtt as read_square_rtt
     from placement.io.rtt_table import RttTable as RttTable
 
 _HOME = {
     "placement.io.assemble_instance": ("assemble", "read_counts"),
-    "placement.io.cloudping": ("read_cloudping",),
     "placement.io.instance_folder": ("load_instance", "save_instance"),
     "placement.io.plan_file": ("load_any_plan", "load_plan", "plan_document", "save_plan"),
-    "placement.io.rtt_importers": ("LongColumns", "read_long_rtt", "read_rtt", "read_square_rtt"),
+    "placement.io.rtt_importers": ("LongColumns", "read_long_rtt", "read_rtt"),
     "placement.io.rtt_table": ("RttTable",),
 }
 
