@@ -9,8 +9,8 @@ can take, so a limit is a number of allowed grid values and nothing is rounded.
 
 It looks at all sets twice: first for anything better than the best so far, until there is nothing,
 which proves the optimum; then for the configurations that reach it, of which it keeps the first
-under the tie rule (:func:`placement.quorumstore.tie_order_of_equals`), so that thousands of ties cost no
-memory. The value of what comes out is the evaluator's.
+under the tie rule (:func:`placement.quorumstore.tie_order_of_equals`), so that thousands of ties
+cost no memory. The value of what comes out is the evaluator's.
 """
 
 from __future__ import annotations
