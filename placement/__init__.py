@@ -13,6 +13,7 @@ they are first used, so that ``import placement`` costs next to nothing.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from placement.lazy import lazy_names
@@ -78,44 +79,35 @@ if TYPE_CHECKING:
     stability = moves
 
 _HOME = {
-    "evaluate": "placement.api",
-    "load": "placement.api",
-    "compare": "placement.analysis.compare_methods",
-    "compare_protocols": "placement.analysis.compare_protocols",
-    "Configuration": "placement.model.configuration",
-    "Contingency": "placement.contingency.objective",
-    "check_certificate": "placement.proof.certificate_check",
-    "Diversity": "placement.model.constraints",
-    "InputError": "placement.errors",
-    "LimitError": "placement.errors",
-    "MissingDependencyError": "placement.errors",
-    "PlacementError": "placement.errors",
-    "SolverError": "placement.errors",
-    "UnitsWarning": "placement.errors",
-    "UnsupportedError": "placement.errors",
-    "Instance": "placement.model.instance",
-    "Prices": "placement.model.instance",
-    "Moves": "placement.evaluation.moves",
-    "Method": "placement.methods",
-    "Options": "placement.methods",
-    "Progress": "placement.methods",
-    "Setting": "placement.methods",
-    "available": "placement.methods",
-    "solve": "placement.methods",
-    "STANDARD_OPERATIONS": "placement.model.operations",
-    "Operation": "placement.model.operations",
-    "Plan": "placement.plan",
-    "Protocol": "placement.model.protocols",
-    "Problem": "placement.problem",
-    "Status": "placement.status",
-    "Termination": "placement.status",
-    "next_replicas": "placement.analysis.next_replica",
-    "pareto": "placement.analysis.pareto_frontier",
-    "scale_demand": "placement.model.changed_instance",
-    "with_waits": "placement.model.changed_instance",
-    "without_sites": "placement.model.changed_instance",
-    "sweep": "placement.analysis.sweep",
-    "Wait": "placement.model.waits",
+    "placement.analysis.compare_methods": ("compare",),
+    "placement.analysis.compare_protocols": ("compare_protocols",),
+    "placement.analysis.next_replica": ("next_replicas",),
+    "placement.analysis.pareto_frontier": ("pareto",),
+    "placement.analysis.sweep": ("sweep",),
+    "placement.api": ("evaluate", "load"),
+    "placement.contingency.objective": ("Contingency",),
+    "placement.errors": (
+        "InputError",
+        "LimitError",
+        "MissingDependencyError",
+        "PlacementError",
+        "SolverError",
+        "UnitsWarning",
+        "UnsupportedError",
+    ),
+    "placement.evaluation.moves": ("Moves",),
+    "placement.methods": ("Method", "Options", "Progress", "Setting", "available", "solve"),
+    "placement.model.changed_instance": ("scale_demand", "with_waits", "without_sites"),
+    "placement.model.configuration": ("Configuration",),
+    "placement.model.constraints": ("Diversity",),
+    "placement.model.instance": ("Instance", "Prices"),
+    "placement.model.operations": ("Operation", "STANDARD_OPERATIONS"),
+    "placement.model.protocols": ("Protocol",),
+    "placement.model.waits": ("Wait",),
+    "placement.plan": ("Plan",),
+    "placement.problem": ("Problem",),
+    "placement.proof.certificate_check": ("check_certificate",),
+    "placement.status": ("Status", "Termination"),
 }
 
 _MODULES = {
@@ -124,6 +116,6 @@ _MODULES = {
     "watch": "placement.overtime.watch",
 }
 
-__all__ = [*sorted(_HOME), "__version__"]
+__all__ = [*chain.from_iterable(_HOME.values()), "__version__"]
 
 __getattr__, __dir__ = lazy_names(__name__, _HOME, _MODULES)

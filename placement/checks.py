@@ -34,6 +34,7 @@ __all__ = [
     "nonnegative",
     "number",
     "numbers_of",
+    "read_only",
     "suggest",
     "text",
     "unique_names",
@@ -61,13 +62,18 @@ _NUMERIC = "biufO"
 """Kinds of NumPy types that hold numbers; objects are converted one by one."""
 
 _T = TypeVar("_T")
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+
+
+def read_only(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
+    """Return an array after making it read-only."""
+    array.flags.writeable = False
+    return array
 
 
 def frozen(values: npt.ArrayLike) -> FloatArray:
     """Return a read-only, C-contiguous float64 copy of `values`."""
-    array = np.array(values, dtype=np.float64, order="C")
-    array.flags.writeable = False
-    return array
+    return read_only(np.array(values, dtype=np.float64, order="C"))
 
 
 def instance_of(value: object, kind: type[_T], field: str, expected: str) -> _T:
@@ -339,5 +345,4 @@ def nonnegative(
             expected="a finite number" + _number_range(0.0, maximum),
         )
     array += 0.0  # turns -0.0 into 0.0, so that equal numbers have equal bytes
-    array.flags.writeable = False
-    return array
+    return read_only(array)

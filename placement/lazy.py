@@ -6,7 +6,7 @@ A package that passes on names of its modules costs what all of them cost. With
     if TYPE_CHECKING:                      # for type checkers and editors
         from package.module import name as name
 
-    __getattr__, __dir__ = lazy_names(__name__, {"name": "package.module"})
+    __getattr__, __dir__ = lazy_names(__name__, {"package.module": ("name",)})
 
 Modules of the package itself need not be listed: ``package.module`` is imported when it is first
 used, and ``dir(package)`` names it.
@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 
 
 def lazy_names(
     package: str,
-    homes: Mapping[str, str] | None = None,
+    homes: Mapping[str, Sequence[str]] | None = None,
     modules: Mapping[str, str] | None = None,
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return the functions ``__getattr__`` and ``__dir__`` of a package.
@@ -32,12 +32,13 @@ def lazy_names(
     package
         The name of the package, ``__name__``.
     homes
-        From each name to the module that defines it.
+        From each module to the names that it defines.
     modules
         From each further name to the module that it stands for, where that is no module of the
         package.
     """
-    values, aliases = homes or {}, modules or {}
+    values = {name: module for module, defined in (homes or {}).items() for name in defined}
+    aliases = modules or {}
 
     def get(name: str) -> object:
         value: object

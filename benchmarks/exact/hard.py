@@ -53,7 +53,7 @@ from placement.errors import InputError, SolverError
 from placement.methods import Options, Progress, run
 from placement.workloads import MIXES
 
-__all__ = ["EARLY", "STUDY", "Question", "questions"]
+__all__ = ["EARLY", "STUDY", "HardQuestion", "questions"]
 
 EARLY = 2.0
 """Seconds of CPU time after which the gap is noted."""
@@ -66,7 +66,7 @@ SIZES = ((5, 5), (9, 5))
 
 
 @dataclass(frozen=True)
-class Answer:
+class HardAnswer:
     """Outcome of a question: status, gap at the end and after two seconds, nodes and value."""
 
     status: str
@@ -77,12 +77,12 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Question:
+class HardQuestion:
     """Question to prove; `answer` takes the seconds allowed."""
 
     group: str
     name: str
-    answer: Callable[[float], Answer]
+    answer: Callable[[float], HardAnswer]
 
 
 class _EarlyGap:
@@ -107,32 +107,32 @@ class _EarlyGap:
         return time.process_time() - self._began <= EARLY
 
 
-def _placement(problem: Problem) -> Callable[[float], Answer]:
-    def answer(seconds: float) -> Answer:
+def _placement(problem: Problem) -> Callable[[float], HardAnswer]:
+    def answer(seconds: float) -> HardAnswer:
         early = _EarlyGap()
         settings = {"certificate": False}
         options = Options(time_limit=seconds, progress=early.note, settings=settings)
         plan = run(METHOD, problem, options)
         gap = 0.0 if plan.status == "optimal" else plan.gap
         nodes = int(plan.stats["nodes"])
-        return Answer(str(plan.status), gap, early.after(gap), nodes, plan.objective)
+        return HardAnswer(str(plan.status), gap, early.after(gap), nodes, plan.objective)
 
     return answer
 
 
-def _medians(core: ReducedProblem) -> Callable[[float], Answer]:
-    def answer(seconds: float) -> Answer:
+def _medians(core: ReducedProblem) -> Callable[[float], HardAnswer]:
+    def answer(seconds: float) -> HardAnswer:
         early = _EarlyGap()
         limits = SearchLimits(seconds=seconds)
         result = search(core, limits=limits, certify=False, listen=early.note)
         gap = 0.0 if result.status == "optimal" else 1 - result.bound / result.score
         nodes = result.counters.nodes
-        return Answer(str(result.status), gap, early.after(gap), nodes, result.score)
+        return HardAnswer(str(result.status), gap, early.after(gap), nodes, result.score)
 
     return answer
 
 
-def questions(wanted: Sequence[str] | None, mixes: Sequence[str]) -> Iterator[Question]:
+def questions(wanted: Sequence[str] | None, mixes: Sequence[str]) -> Iterator[HardQuestion]:
     """Yield all questions whose data are there.
 
     Parameters
@@ -149,14 +149,14 @@ def questions(wanted: Sequence[str] | None, mixes: Sequence[str]) -> Iterator[Qu
                 for replicas, voters in SIZES:
                     problem = Problem(instance, replicas=replicas, voters=voters)
                     name = f"{network.name} {kind} {mix} {replicas}/{voters}"
-                    yield Question(network.name, name, _placement(problem))
+                    yield HardQuestion(network.name, name, _placement(problem))
     if not wanted or "tsplib" in wanted:
         yield from _tsplib()
     if not wanted or "pmed" in wanted:
         yield from _pmed()
 
 
-def _tsplib() -> Iterator[Question]:
+def _tsplib() -> Iterator[HardQuestion]:
     here = folder("tsplib")
     if here is None:
         print("no --tsplib DIR: the points of TSPLIB are left out", file=sys.stderr)
@@ -168,10 +168,10 @@ def _tsplib() -> Iterator[Question]:
         distance = read_tsplib(path)
         for size in (p for other, p in PUBLISHED if other == name):
             core = p_median(distance, np.ones(len(distance)), size)
-            yield Question("tsplib", f"{name} p={size}", _medians(core))
+            yield HardQuestion("tsplib", f"{name} p={size}", _medians(core))
 
 
-def _pmed() -> Iterator[Question]:
+def _pmed() -> Iterator[HardQuestion]:
     here = folder("pmed")
     if here is None:
         print("no --pmed DIR: the graphs of the OR-Library are left out", file=sys.stderr)
@@ -182,10 +182,10 @@ def _pmed() -> Iterator[Question]:
         graph = read_pmed(path)
         nodes = len(graph.distances)
         core = p_median(graph.distances, np.ones(nodes), graph.medians)
-        yield Question("pmed", f"pmed{number} n={nodes} p={graph.medians}", _medians(core))
+        yield HardQuestion("pmed", f"pmed{number} n={nodes} p={graph.medians}", _medians(core))
 
 
-def _measure(question: Question, limit: float) -> list[str]:
+def _measure(question: HardQuestion, limit: float) -> list[str]:
     """Answer a question and return its row; compare the value with the published optimum."""
     began, clock = time.process_time(), time.perf_counter()
     found = question.answer(limit)

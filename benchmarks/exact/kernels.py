@@ -17,35 +17,21 @@ import argparse
 import math
 import statistics
 import sys
-import time
 from pathlib import Path
 
 import placement
 from benchmarks.harness.machine import describe, sentence
 from benchmarks.harness.result_files import RESULTS, save_csv
 from benchmarks.harness.study import Study
+from benchmarks.harness.timing import proven_cpu_ms
 from formulations.exact.kernel import compiled_available
 from placement.workloads import MIXES
 
 HEADS = ("set", "mix", "replicas", "voters", "compiled ms", "NumPy ms", "ratio")
 
 
-def cpu_ms(problem: placement.Problem, kernel: str, repeat: int) -> tuple[placement.Plan, float]:
-    """Return the plan by a kernel, and the least CPU time of its runs in ms.
-
-    Raises
-    ------
-    placement.SolverError
-        When the optimum is not proven.
-    """
-    times = []
-    for _ in range(repeat):
-        began = time.process_time()
-        plan = placement.solve(problem, settings={"kernel": kernel, "certificate": False})
-        times.append(1000 * (time.process_time() - began))
-    if plan.status != "optimal":
-        raise placement.SolverError(f"kernel {kernel!r} left {problem.instance.name} {plan.status}")
-    return plan, min(times)
+def _settings(kernel: str) -> dict[str, object]:
+    return {"kernel": kernel, "certificate": False}
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,14 +47,14 @@ def _run_study(asked: argparse.Namespace) -> int:
         return 1
     first = placement.Problem(placement.load("world27"), replicas=3, voters=1)
     for kernel in ("compiled", "numpy"):
-        cpu_ms(first, kernel, 1)  # imports
+        proven_cpu_ms(first, 1, _settings(kernel))  # imports
     rows: list[tuple[object, ...]] = []
     for name in asked.sets:
         for mix in MIXES:
             for size in (5, 9):
                 problem = placement.Problem(placement.load(name, mix=mix), replicas=size, voters=3)
-                best, quick = cpu_ms(problem, "compiled", asked.repeat)
-                same, slow = cpu_ms(problem, "numpy", asked.repeat)
+                best, quick = proven_cpu_ms(problem, asked.repeat, _settings("compiled"))
+                same, slow = proven_cpu_ms(problem, asked.repeat, _settings("numpy"))
                 if not math.isclose(best.objective, same.objective, rel_tol=1e-9):
                     raise placement.SolverError(
                         f"two optima: {best.objective!r}, {same.objective!r}"

@@ -17,13 +17,13 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
-import time
 from pathlib import Path
 
 import placement
 from benchmarks.harness.machine import describe, sentence
 from benchmarks.harness.result_files import RESULTS, save_csv
 from benchmarks.harness.study import Study
+from benchmarks.harness.timing import proven_cpu_ms
 from formulations.exact.kernel import compiled_available
 
 KINDS = {
@@ -34,25 +34,6 @@ KINDS = {
 }
 MIXES = ("ycsb-a", "ycsb-b", "oltp", "social")
 HEADS = ("set", "mix", "replicas", "question", "ms", "ratio", "nodes", "bounds")
-
-
-def cpu_ms(problem: placement.Problem, repeat: int) -> tuple[placement.Plan, float]:
-    """Return the plan, and the least CPU time of `repeat` runs in ms.
-
-    Raises
-    ------
-    placement.SolverError
-        When the optimum is not proven.
-    """
-    times = []
-    for _ in range(repeat):
-        asked = problem.replace(quorum=problem.quorum)  # a copy that knows nothing yet
-        began = time.process_time()
-        plan = placement.solve(asked, method="exact")
-        times.append(1000 * (time.process_time() - began))
-    if plan.status != "optimal":
-        raise placement.SolverError(f"{problem.instance.name} is left {plan.status}")
-    return plan, min(times)
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,7 +57,7 @@ def _run_study(asked: argparse.Namespace) -> int:
                     problem = placement.Problem(
                         instance, replicas=size, voters=size, protocol=protocol
                     )
-                    plan, ms = cpu_ms(problem, asked.repeat)
+                    plan, ms = proven_cpu_ms(problem, asked.repeat)
                     times[kind].append(ms)
                     ratio = f"{ms / times['plain'][-1]:.2f}"
                     work = plan.stats["nodes"], plan.stats["bounds"]

@@ -60,7 +60,7 @@ RadiusMinimum = Callable[[float], tuple[str, float, int]]
 
 
 @dataclass(frozen=True)
-class Question:
+class SpeedQuestion:
     """Question to prove."""
 
     group: str
@@ -69,7 +69,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Row:
+class SpeedRow:
     """Line of the file; `memory` in MB, NaN where the system does not tell."""
 
     group: str
@@ -83,7 +83,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Group:
+class SpeedGroup:
     """Questions of a size, and the times aimed at: median and worst, in seconds.
 
     `gap` is the gap limit of the questions; 0: a proof.
@@ -93,7 +93,7 @@ class Group:
     median: float
     worst: float
     limit: float
-    questions: Callable[[int], Iterator[Question]]
+    questions: Callable[[int], Iterator[SpeedQuestion]]
     gap: float = 0.0
 
 
@@ -117,7 +117,7 @@ def _ask_core(core: ReducedProblem) -> RadiusMinimum:
 
 def _regional(
     group: str, networks: Sequence[tuple[str, int]], counts: Sequence[tuple[int, int]], keep: bool
-) -> Iterator[Question]:
+) -> Iterator[SpeedQuestion]:
     for network, sites in networks:
         for mix in MIXES:
             made = world(network, mix, seed=1, sites=sites)
@@ -127,7 +127,7 @@ def _regional(
             for replicas, voters in counts:
                 problem = Problem(made.instance, replicas=replicas, voters=voters)
                 name = f"{network} {len(made.instance.sites)} {mix} {replicas}/{voters}"
-                yield Question(group, name, _ask(problem, keep))
+                yield SpeedQuestion(group, name, _ask(problem, keep))
 
 
 @lru_cache(maxsize=1)
@@ -167,16 +167,16 @@ def _large(
     counts: Sequence[tuple[int, int]],
     keep: bool,
     gap: float = 0.0,
-) -> Iterator[Question]:
+) -> Iterator[SpeedQuestion]:
     for mix in MIXES:
         instance = _scattered(*size, mix, seed=1)
         for replicas, voters in counts:
             problem = Problem(instance, replicas=replicas, voters=voters)
             name = f"{size[0]} x {size[1]} {mix} {replicas}/{voters}"
-            yield Question(group, name, _ask(problem, keep, gap))
+            yield SpeedQuestion(group, name, _ask(problem, keep, gap))
 
 
-def _library(group: str) -> Iterator[Question]:
+def _library(group: str) -> Iterator[SpeedQuestion]:
     """OR-Library (Beasley 1985); all-pairs shortest paths are not timed."""
     here = folder("pmed")
     if here is None:
@@ -188,7 +188,7 @@ def _library(group: str) -> Iterator[Question]:
         graph = read_pmed(path)
         nodes, size = len(graph.distances), graph.medians
         core = p_median(graph.distances, np.ones(nodes), size)
-        yield Question(group, f"pmed{number} n={nodes} p={size}", _ask_core(core))
+        yield SpeedQuestion(group, f"pmed{number} n={nodes} p={size}", _ask_core(core))
 
 
 LIBRARY_SIZES = [
@@ -203,7 +203,7 @@ LIBRARY_SIZES = [
 """n and p of pmed1 to pmed40."""
 
 
-def _drawn(group: str) -> Iterator[Question]:
+def _drawn(group: str) -> Iterator[SpeedQuestion]:
     """Forty networks drawn by the rule of the OR-Library's, with its sizes.
 
     n²/50 edges between random nodes, a random tree among them, whole lengths from 1 to 100.
@@ -220,10 +220,10 @@ def _drawn(group: str) -> Iterator[Question]:
         for k in range(nodes):
             np.minimum(distance, distance[:, k : k + 1] + distance[k], out=distance)
         core = p_median(distance, np.ones(nodes), size)
-        yield Question(group, f"drawn {number} n={nodes} p={size}", _ask_core(core))
+        yield SpeedQuestion(group, f"drawn {number} n={nodes} p={size}", _ask_core(core))
 
 
-def _plane(group: str, sites: int, clients: int, sizes: Sequence[int]) -> Iterator[Question]:
+def _plane(group: str, sites: int, clients: int, sizes: Sequence[int]) -> Iterator[SpeedQuestion]:
     """Points in a square; whole distances and unit weights where sites are the clients."""
     rng = np.random.default_rng(sites + clients)
     points = 1000 * rng.random((sites, 2))
@@ -236,7 +236,7 @@ def _plane(group: str, sites: int, clients: int, sizes: Sequence[int]) -> Iterat
         weight = rng.lognormal(0, 1, clients)
     for size in sizes:
         core = p_median(distance, weight, size)
-        yield Question(group, f"plane {sites} x {clients} p={size}", _ask_core(core))
+        yield SpeedQuestion(group, f"plane {sites} x {clients} p={size}", _ask_core(core))
 
 
 TENTH = 0.001
@@ -245,51 +245,53 @@ TENTH = 0.001
 SMALL = [(3, 1), (3, 3), (5, 3), (7, 5), (9, 1), (9, 5), (13, 7)]
 
 
-def groups(keep: bool) -> tuple[Group, ...]:
+def groups(keep: bool) -> tuple[SpeedGroup, ...]:
     """Return all groups; `keep` asks for the certificate."""
     small = [("modelled", 27), ("modelled", 32), ("aws-2025", 27), ("aws-2025", 32)]
     return (
-        Group("small", 0.002, 0.05, 60, lambda _: _regional("small", small, SMALL, keep)),
-        Group(
+        SpeedGroup("small", 0.002, 0.05, 60, lambda _: _regional("small", small, SMALL, keep)),
+        SpeedGroup(
             "medium",
             0.01,
             0.3,
             60,
             lambda _: _regional("medium", [("azure-2025", 48)], SMALL, keep),
         ),
-        Group(
+        SpeedGroup(
             "100 x 200",
             0.1,
             2,
             60,
             lambda _: _large("100 x 200", (100, 200), [(5, 3), (9, 5)], keep),
         ),
-        Group(
+        SpeedGroup(
             "200 x 400",
             0.5,
             10,
             120,
             lambda _: _large("200 x 400", (200, 400), [(5, 3), (9, 5)], keep),
         ),
-        Group("500 x 500", 30, 30, 120, lambda _: _large("500 x 500", (500, 500), [(9, 5)], keep)),
-        Group("p-median", 0.2, 5, 60, lambda _: _library("p-median")),
-        Group("p-median drawn", 0.125, 5, 60, lambda _: _drawn("p-median drawn")),
-        Group("p-median 900", 0.5, 5, 60, lambda _: _plane("p-median 900", 900, 900, (5,))),
-        Group(
+        SpeedGroup(
+            "500 x 500", 30, 30, 120, lambda _: _large("500 x 500", (500, 500), [(9, 5)], keep)
+        ),
+        SpeedGroup("p-median", 0.2, 5, 60, lambda _: _library("p-median")),
+        SpeedGroup("p-median drawn", 0.125, 5, 60, lambda _: _drawn("p-median drawn")),
+        SpeedGroup("p-median 900", 0.5, 5, 60, lambda _: _plane("p-median 900", 900, 900, (5,))),
+        SpeedGroup(
             "p-median large",
             300,
             300,
             300,
             lambda _: _plane("p-median large", 1000, 5000, (5, 10)),
         ),
-        Group(
+        SpeedGroup(
             "1000 x 5000",
             300,
             300,
             300,
             lambda _: _large("1000 x 5000", (1000, 5000), [(5, 3)], keep),
         ),
-        Group(
+        SpeedGroup(
             "1000 x 5000, 9",
             300,
             300,
@@ -314,7 +316,7 @@ assert placement.solve(placement.Problem(world, replicas=5, voters=3)).status ==
 """
 
 
-def measure(group: Group, repeat: int) -> Iterator[Row]:
+def measure(group: SpeedGroup, repeat: int) -> Iterator[SpeedRow]:
     """Prove every question of a group, `repeat` times each; the least time counts."""
     for question in group.questions(repeat):
         seconds, walls = [], []
@@ -327,13 +329,15 @@ def measure(group: Group, repeat: int) -> Iterator[Row]:
             if seconds[-1] > 5:
                 break
         memory = most_memory() if watched else math.nan
-        yield Row(group.name, question.name, min(seconds), min(walls), status, gap, nodes, memory)
+        yield SpeedRow(
+            group.name, question.name, min(seconds), min(walls), status, gap, nodes, memory
+        )
 
 
 HEAD = ["group", "question", "cpu_s", "wall_s", "status", "gap", "nodes", "memory_mb"]
 
 
-def _write(path: Path, rows: Sequence[Row]) -> None:
+def _write(path: Path, rows: Sequence[SpeedRow]) -> None:
     """Write the rows, and keep those that the file has of groups that were not run."""
     new = {row.group for row in rows}
     kept = [list(row.values()) for row in read_rows(path) if row["group"] not in new]

@@ -28,7 +28,7 @@ from placement.problem import Problem
 from placement.proof.certificate_check import check_certificate
 from placement.status import Status, status_of
 
-__all__ = ["LIBRARY", "Answer", "Entry", "answer", "better", "check", "read", "write"]
+__all__ = ["LIBRARY", "Entry", "LibraryAnswer", "answer", "better", "check", "read", "write"]
 
 LIBRARY = Path(__file__).with_name("library.jsonl")
 
@@ -38,7 +38,7 @@ may differ in their last digits."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class LibraryAnswer:
     """Best plan and bound of a question.
 
     Attributes
@@ -71,7 +71,7 @@ class Answer:
     checked: bool = False
 
     @classmethod
-    def of(cls, plan: Plan, seconds: float, limit: float) -> Answer:
+    def of(cls, plan: Plan, seconds: float, limit: float) -> LibraryAnswer:
         """Return what a plan says; its certificate is checked."""
         known, checked = "", False
         if plan.certificate is not None:
@@ -117,7 +117,7 @@ class Entry:
 
     question: Question
     data: str
-    answer: Answer | None = None
+    answer: LibraryAnswer | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""
@@ -130,7 +130,7 @@ class Entry:
         known = data["answer"]
         if known is not None:
             lists = {name: tuple(known[name]) for name in ("voters", "replicas")}
-            known = Answer(**{**known, **lists})
+            known = LibraryAnswer(**{**known, **lists})
         return cls(Question.from_json(data["question"]), data["data"], known)
 
 
@@ -146,14 +146,14 @@ def write(entries: Iterable[Entry], path: Path = LIBRARY) -> None:
     save_text(path, "".join(f"{line}\n" for line in lines))
 
 
-def answer(question: Question, problem: Problem, method: str, limit: float) -> Answer:
+def answer(question: Question, problem: Problem, method: str, limit: float) -> LibraryAnswer:
     """Put a question to a method for at most `limit` seconds."""
     began = time.process_time()
     plan = solve(problem, method, time_limit=limit)
-    return Answer.of(plan, time.process_time() - began, limit)
+    return LibraryAnswer.of(plan, time.process_time() - began, limit)
 
 
-def better(old: Answer | None, new: Answer) -> Answer:
+def better(old: LibraryAnswer | None, new: LibraryAnswer) -> LibraryAnswer:
     """Return the best of two answers: never a worse plan or bound than before.
 
     Raises
@@ -188,16 +188,16 @@ def better(old: Answer | None, new: Answer) -> Answer:
     )
 
 
-def _proof_rank(known: Answer) -> tuple[bool, bool, bool]:
+def _proof_rank(known: LibraryAnswer) -> tuple[bool, bool, bool]:
     """Return whether an answer is proven, its proof was checked, and has a certificate."""
     return known.status in ("optimal", "infeasible"), known.checked, bool(known.certificate)
 
 
-def _bound(known: Answer) -> float:
+def _bound(known: LibraryAnswer) -> float:
     return -math.inf if known.bound is None else known.bound
 
 
-def _value(known: Answer) -> float:
+def _value(known: LibraryAnswer) -> float:
     return math.inf if known.value is None else known.value
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import tempfile
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from benchmarks.live.delay_proxy import DelayProxy
@@ -40,12 +39,7 @@ class ServerBench:
         self._folder = Path(tempfile.mkdtemp(prefix=f"live-{self._name}-"))
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._processes.stop_all()
         self.wan.close()
         shutil.rmtree(self._folder, ignore_errors=True)

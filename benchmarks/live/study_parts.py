@@ -13,24 +13,57 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import machine
-from benchmarks.harness.machine import sentence
+from benchmarks.harness.machine import ROOT, sentence
 from benchmarks.harness.result_files import Row, read_json, save_json
+from benchmarks.harness.study import Study
 
-__all__ = ["Parts", "add_part_arguments", "run_parts", "runs_text"]
+__all__ = ["Parts", "live_study", "runs_text"]
 
 Parts = Mapping[str, Callable[[bool], Iterator[Row]]]
 """Part -> its rows, in a short form or in full."""
 
 
-def add_part_arguments(parser: argparse.ArgumentParser, parts: Parts) -> None:
-    """Add ``--only`` and ``--quick``."""
-    parser.add_argument(
-        "--only", nargs="+", choices=parts, default=list(parts), help="parts that are measured"
+def live_study(
+    description: str | None,
+    results: str,
+    parts: Parts,
+    version: Callable[[], str],
+    report: Callable[[Mapping[str, Any]], Mapping[str, str]],
+    draw: Callable[[Mapping[str, Any]], None] | None = None,
+) -> Study:
+    """Return the study of a real system, with options ``--only`` and ``--quick``.
+
+    Parameters
+    ----------
+    description
+        The docstring of its module.
+    results
+        Name of its file of results.
+    parts, version
+        As for :func:`_run_parts`.
+    report, draw
+        Tables and figures of the page, from the document of the results.
+    """
+    path = ROOT / "benchmarks/results" / results
+
+    def add_arguments(parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "--only", nargs="+", choices=parts, default=list(parts), help="parts that are measured"
+        )
+        parser.add_argument("--quick", action="store_true", help="small, and writes nothing")
+
+    return Study(
+        description,
+        add_arguments,
+        lambda asked: _run_parts(parts, asked, path, version),
+        results=(results,),
+        page="docs/benchmarks/live.md",
+        report=lambda: report(read_json(path)),
+        draw=None if draw is None else lambda: draw(read_json(path)),
     )
-    parser.add_argument("--quick", action="store_true", help="small, and writes nothing")
 
 
-def run_parts(
+def _run_parts(
     parts: Parts, asked: argparse.Namespace, results: Path, version: Callable[[], str]
 ) -> int:
     """Measure the parts that are asked for, and keep each when it is there; return the exit code.

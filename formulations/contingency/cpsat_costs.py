@@ -63,7 +63,7 @@ class Rounding:
     def expression(self, variables: LeaderVariables, costs: LeaderCosts, factor: float) -> Any:
         """Return factor · (Eq. 1 under the leader) in units, linear in the literals.
 
-        The sums telescope as in :func:`formulations.cpsat.leader_objective.create`.
+        The sums telescope as in :func:`formulations.cpsat.leader_model.create_objective`.
         """
         from ortools.sat.python import cp_model
 

@@ -127,12 +127,12 @@ class SearchState:
         """Note a proven bound of a leader, when it is greater than the one known."""
         self.bounds[leader] = max(self.bounds[leader], bound)
 
-    def report_progress(self, *, always: bool = False) -> None:
+    def report_progress(self) -> None:
         """Add a report to the trace, and give it to the listener, when there is something new."""
         now, score = self.seconds(), self.incumbent()
         last = self.trace[-1] if self.trace else None
         due = last is None or now - last.seconds >= tuning.REPORT_EVERY
-        if not (always or due or (last is not None and score < last.incumbent)):
+        if not (due or (last is not None and score < last.incumbent)):
             return
         report = SearchReport(now, score, min(self.bound(), score))
         if last is not None and (report.incumbent, report.bound) == (last.incumbent, last.bound):

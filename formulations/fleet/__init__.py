@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from placement.lazy import lazy_names
@@ -11,12 +12,11 @@ if TYPE_CHECKING:
     from formulations.fleet.column_generation import solve_fleet as solve_fleet
     from formulations.fleet.price_bound import prove_fleet_bound as prove_fleet_bound
 
-_HOME = {  # the verb of this room must not load the search for its help
-    "FleetSearch": "formulations.fleet.column_generation",
-    "prove_fleet_bound": "formulations.fleet.price_bound",
-    "solve_fleet": "formulations.fleet.column_generation",
+_HOME = {
+    "formulations.fleet.column_generation": ("FleetSearch", "solve_fleet"),
+    "formulations.fleet.price_bound": ("prove_fleet_bound",),
 }
 
-__all__ = sorted(_HOME)
+__all__ = [*chain.from_iterable(_HOME.values())]
 
 __getattr__, __dir__ = lazy_names(__name__, _HOME)

@@ -12,6 +12,7 @@ The model is :mod:`placement.quorumstore`.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from placement.lazy import lazy_names
@@ -28,36 +29,19 @@ if TYPE_CHECKING:
     from formulations.quorumstore.optimal_ties import tie_envelope as tie_envelope
     from formulations.quorumstore.threshold_fronts import ParetoPoint as ParetoPoint
     from formulations.quorumstore.threshold_fronts import pareto_front as pareto_front
-    from formulations.quorumstore.unreachable_bounds import explain as explain
 
 _HOME = {
-    "KeysProgress": "formulations.quorumstore.keys.solve_keys",
-    "KeysSummary": "formulations.quorumstore.keys.solve_keys",
-    "QuorumMethod": "formulations.quorumstore.one_key",
-    "ParetoPoint": "formulations.quorumstore.threshold_fronts",
-    "TieRange": "formulations.quorumstore.optimal_ties",
-    "TieEnvelope": "formulations.quorumstore.optimal_ties",
-    "explain": "formulations.quorumstore.unreachable_bounds",
-    "pareto_front": "formulations.quorumstore.threshold_fronts",
-    "place": "formulations.quorumstore.one_key",
-    "progress_to": "formulations.quorumstore.keys.solve_keys",
-    "solve_keys": "formulations.quorumstore.keys.solve_keys",
-    "tie_envelope": "formulations.quorumstore.optimal_ties",
+    "formulations.quorumstore.keys.solve_keys": (
+        "KeysProgress",
+        "KeysSummary",
+        "progress_to",
+        "solve_keys",
+    ),
+    "formulations.quorumstore.one_key": ("QuorumMethod", "place"),
+    "formulations.quorumstore.optimal_ties": ("TieEnvelope", "TieRange", "tie_envelope"),
+    "formulations.quorumstore.threshold_fronts": ("ParetoPoint", "pareto_front"),
 }
 
-__all__ = [
-    "KeysProgress",
-    "KeysSummary",
-    "ParetoPoint",
-    "QuorumMethod",
-    "TieEnvelope",
-    "TieRange",
-    "explain",
-    "pareto_front",
-    "place",
-    "progress_to",
-    "solve_keys",
-    "tie_envelope",
-]
+__all__ = [*chain.from_iterable(_HOME.values())]
 
 __getattr__, __dir__ = lazy_names(__name__, _HOME)

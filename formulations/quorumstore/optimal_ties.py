@@ -89,15 +89,13 @@ class TieEnvelope:
         raise IndexError(place)
 
 
-def tie_envelope(problem: QuorumProblem, tables: SetTables | None = None) -> TieEnvelope | None:
+def tie_envelope(problem: QuorumProblem) -> TieEnvelope | None:
     """Return all optimal configurations and the ranges over them; None when infeasible.
 
     Parameters
     ----------
     problem
         The key.
-    tables
-        Tables of its store, built when not given.
 
     Notes
     -----
@@ -105,7 +103,7 @@ def tie_envelope(problem: QuorumProblem, tables: SetTables | None = None) -> Tie
     """
     if structural_reasons(problem):
         return None
-    value, ties = Enumeration(tables or SetTables.of(problem)).optima(problem)
+    value, ties = Enumeration(SetTables.of(problem)).optima(problem)
     if not ties:
         return None
     figures: list[tuple[Ties, Metrics]] = []

@@ -6,35 +6,27 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from placement.quorumstore import Goal, QuorumPlan, QuorumProblem, Target, structural_reasons
+from placement.quorumstore import Goal, QuorumPlan, QuorumProblem, Target
 from placement.status import Status
 
-__all__ = ["bound_reasons", "explain"]
+__all__ = ["bound_reasons"]
 
 Method = Callable[[QuorumProblem], QuorumPlan]
 
 
-def explain(problem: QuorumProblem, method: Method) -> tuple[str, ...]:
-    """Return the sentences that show why `problem` has no configuration; empty if it has one.
+def bound_reasons(problem: QuorumProblem, method: Method) -> tuple[str, ...]:
+    """Return the sentences that show why a problem has no configuration because of its bounds.
 
-    Rules that contradict each other come first (they need no search). Otherwise each bound is tried
-    separately. If each can be met alone, the best value of one under the other bounds is given.
+    Each bound is tried separately. If each can be met alone, the best value of one under the other
+    bounds is given.
 
     Parameters
     ----------
     problem
-        The key.
+        The key: infeasible, and its rules do not contradict each other.
     method
         Solves one problem to proven optimality, such as ``Enumeration(tables).solve``.
     """
-    reasons = structural_reasons(problem)
-    if reasons or method(problem).status is not Status.INFEASIBLE:
-        return reasons
-    return bound_reasons(problem, method)
-
-
-def bound_reasons(problem: QuorumProblem, method: Method) -> tuple[str, ...]:
-    """Return the same for a problem known to be infeasible because of its bounds alone."""
     goal = problem.goal
     bounds = [
         (Target.READS, "reads", goal.read_bound, "ms"),

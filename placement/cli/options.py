@@ -17,7 +17,7 @@ from placement.cli.option_groups.price_options import add_prices, apply_prices, 
 from placement.errors import InputError
 
 if TYPE_CHECKING:
-    from placement.io.plan_file import Reference
+    from placement.io.leader_plan_document import Reference
     from placement.model.instance import Instance
     from placement.problem import Problem
 
@@ -350,7 +350,7 @@ def _waits(given: Sequence[str]) -> dict[str, list[str]]:
 
 def reference_from(args: argparse.Namespace) -> Reference | None:
     """Return where the instance came from; None for one that the options changed."""
-    from placement.io.plan_file import Reference
+    from placement.io.leader_plan_document import Reference
 
     if _changed(args):
         return None

@@ -68,9 +68,9 @@ def paint(text: str) -> str:
     )
 
 
-def print_page(text: str, *, flush: bool = False) -> None:
+def print_page(text: str) -> None:
     """Print text for people on stdout, painted where the terminal shows colours."""
-    print(paint(text) if shows_colours(sys.stdout) else text, flush=flush)
+    print(paint(text) if shows_colours(sys.stdout) else text)
 
 
 def print_label(label: str, message: str) -> None:

@@ -64,7 +64,7 @@ def show_plan(plan: Plan, args: argparse.Namespace) -> int:
     if args.json:
         from placement.cli.options import reference_from
         from placement.io.bill_document import bill_document
-        from placement.io.plan_file import plan_document
+        from placement.io.leader_plan_document import plan_document
 
         reference = reference_from(args)
         document = plan_document(plan, reference=reference, embed=reference is None)

@@ -115,7 +115,8 @@ def _objective(args: argparse.Namespace, problem: Problem) -> Objective:
 
 
 def _show(plan: Plan, report: Failures | None, first: Plan | None, args: argparse.Namespace) -> int:
-    from placement.io.plan_file import failures_document, plan_document, save_plan
+    from placement.io.leader_plan_document import failures_document, plan_document
+    from placement.io.plan_file import save_plan
     from placement.text import MOST_FAILURES, failures_table
 
     reference = reference_from(args)

@@ -12,6 +12,7 @@ bring its own. ``placement.testing.databases`` is the conformance suite.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from placement.lazy import lazy_names
@@ -31,20 +32,19 @@ if TYPE_CHECKING:
     from placement.databases.system import load_system as load_system
 
 _HOME = {
-    "Deployment": "placement.databases.deployment",
-    "Member": "placement.databases.deployment",
-    "SiteReplicas": "placement.databases.deployment",
-    "Finding": "placement.databases.findings",
-    "Localities": "placement.databases.localities",
-    "Locality": "placement.databases.localities",
-    "DatabaseSystem": "placement.databases.system",
-    "Reading": "placement.databases.system",
-    "Request": "placement.databases.system",
-    "Script": "placement.databases.system",
-    "available": "placement.databases.system",
-    "load_system": "placement.databases.system",
+    "placement.databases.deployment": ("Deployment", "Member", "SiteReplicas"),
+    "placement.databases.findings": ("Finding",),
+    "placement.databases.localities": ("Localities", "Locality"),
+    "placement.databases.system": (
+        "DatabaseSystem",
+        "Reading",
+        "Request",
+        "Script",
+        "available",
+        "load_system",
+    ),
 }
 
-__all__ = sorted(_HOME)
+__all__ = [*chain.from_iterable(_HOME.values())]
 
 __getattr__, __dir__ = lazy_names(__name__, _HOME)

@@ -14,7 +14,7 @@ from placement.databases.localities import Localities, Locality
 from placement.databases.server_moves import MovePath, Replica
 from placement.errors import InputError
 
-__all__ = ["Server", "missing_servers", "servers_of", "servers_on_path", "servers_there"]
+__all__ = ["Server", "missing_servers", "written_servers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,37 +51,29 @@ def missing_servers(deployment: Deployment, localities: Localities) -> tuple[str
     )
 
 
-def servers_of(deployment: Deployment, localities: Localities) -> tuple[Server, ...]:
-    """Return the servers of a deployment: by site the voters first, in the order of the table."""
-    found = []
-    for one in deployment.held:
-        rows = localities.of_site(one.site)
-        for number, row in enumerate(rows[: one.replicas]):
-            found.append(Server(row.name, one.site, number < one.voters, row.facts))
-    return tuple(found)
+def written_servers(
+    deployment: Deployment, localities: Localities, path: MovePath | None
+) -> tuple[tuple[Server, ...], dict[Replica, Server]]:
+    """Return the servers of a deployment, and the servers before, on the way and after by replica.
 
-
-def servers_there(servers: Mapping[Replica, Server], deployment: Deployment) -> tuple[Server, ...]:
-    """Return the servers on a path that the deployment keeps."""
-    held = {one.site: one.replicas for one in deployment.held}
-    return tuple(
-        server for slot, server in servers.items() if slot.number <= held.get(slot.site, 0)
-    )
-
-
-def servers_on_path(
-    path: MovePath, deployment: Deployment, localities: Localities
-) -> dict[Replica, Server]:
-    """Return the server of every replica before, on the way and after.
+    Without a path the second are none, and the first are by site the voters first, in the order of
+    the table.
 
     Raises
     ------
     InputError
         When the present deployment does not name its servers, or the table has too few.
     """
+    wanted = {one.site: one for one in deployment.held}
+    if path is None:
+        servers = [
+            Server(row.name, one.site, number < one.voters, row.facts)
+            for one in deployment.held
+            for number, row in enumerate(localities.of_site(one.site)[: one.replicas])
+        ]
+        return tuple(servers), {}
     present = path.present
     found: dict[Replica, Server] = {}
-    wanted = {one.site: one for one in deployment.held}
     for site in dict.fromkeys((*(one.site for one in present.held), *wanted)):
         here = [member for member in present.members if member.site == site]
         ordered = sorted(here, key=lambda member: not member.voter)
@@ -115,7 +107,9 @@ def servers_on_path(
                 "" if member is None else member.identity,
                 "" if member is None else member.address,
             )
-    return found
+    kept = {site: one.replicas for site, one in wanted.items()}
+    there = (server for slot, server in found.items() if slot.number <= kept.get(slot.site, 0))
+    return tuple(there), found
 
 
 def _row(member: Member, facts: Mapping[str, Locality]) -> tuple[Locality, Member | None]:

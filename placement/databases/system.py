@@ -9,7 +9,7 @@ A system is an entry point of the group ``placement.databases``::
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -64,6 +64,37 @@ class Request:
     def text(self, setting: str) -> str:
         """Return a setting as text."""
         return str(self.settings[setting])
+
+    def choose(self, known: Collection[str], kinds: tuple[str, str], make: str, source: str) -> str:
+        """Return the named one of those in a source, or the only one.
+
+        Parameters
+        ----------
+        known
+            Names in the source.
+        kinds
+            Word for one of them, and for several.
+        make
+            Statement that makes one.
+        source
+            Where they are, for messages.
+
+        Raises
+        ------
+        InputError
+            When the name is not among them, and without a name when there is not exactly one.
+        """
+        found = [name for name in known if name == self.name] if self.name else list(known)
+        if len(found) != 1:
+            one, several = kinds
+            raise InputError(
+                f"no such {one}" if self.name else f"several {several}, or none",
+                source=source,
+                field="--database",
+                value=self.name,
+                expected="one of " + ", ".join(known) if known else f"{make} …",
+            )
+        return found[0]
 
 
 @dataclass(frozen=True, slots=True)

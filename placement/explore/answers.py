@@ -7,7 +7,7 @@ import math
 from placement.errors import InputError
 from placement.evaluation.losses import score_after
 from placement.explore.question import Question
-from placement.io.plan_file import outcome_document
+from placement.io.leader_plan_document import outcome_document
 from placement.model.configuration import Configuration
 from placement.plan import Plan, evaluate
 from placement.problem import Problem, describe
@@ -39,10 +39,10 @@ def answer_document(question: Question, plan: Plan, ground: Ground) -> dict[str,
     Returns
     -------
     dict
-        The keys of :func:`placement.io.plan_file.outcome_document`; ``seconds``; ``question`` in
-        words; ``currency``; ``after``, the same keys after the loss of ``question.lost``, None
-        without a loss or if the service stops; and ``html``, the layers of the map and the
-        panels ``facts``, ``table`` and ``clients``.
+        The keys of :func:`placement.io.leader_plan_document.outcome_document`; ``seconds``;
+        ``question`` in words; ``currency``; ``after``, the same keys after the loss of
+        ``question.lost``, None without a loss or if the service stops; and ``html``, the layers of
+        the map and the panels ``facts``, ``table`` and ``clients``.
     """
     prices = plan.problem.instance.prices
     shown, after = plan, None

@@ -11,7 +11,7 @@ from placement.databases.localities import Localities, Locality
 from placement.databases.system import load_system, write_deployment
 from placement.errors import InputError
 from placement.io.formats.document import encode_json
-from placement.io.plan_file import plan_document
+from placement.io.leader_plan_document import plan_document
 from placement.plan import Plan
 from placement.report import report_html
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from placement.lazy import lazy_names
@@ -9,51 +10,26 @@ from placement.lazy import lazy_names
 if TYPE_CHECKING:
     from placement.io.assemble_instance import assemble as assemble
     from placement.io.assemble_instance import read_counts as read_counts
-    from placement.io.cloudping import read_cloudping as read_cloudping
     from placement.io.instance_folder import load_instance as load_instance
     from placement.io.instance_folder import save_instance as save_instance
+    from placement.io.leader_plan_document import plan_document as plan_document
     from placement.io.plan_file import load_any_plan as load_any_plan
     from placement.io.plan_file import load_plan as load_plan
-    from placement.io.plan_file import plan_document as plan_document
     from placement.io.plan_file import save_plan as save_plan
     from placement.io.rtt_importers import LongColumns as LongColumns
     from placement.io.rtt_importers import read_long_rtt as read_long_rtt
     from placement.io.rtt_importers import read_rtt as read_rtt
-    from placement.io.rtt_importers import read_square_rtt as read_square_rtt
     from placement.io.rtt_table import RttTable as RttTable
 
 _HOME = {
-    "LongColumns": "placement.io.rtt_importers",
-    "RttTable": "placement.io.rtt_table",
-    "assemble": "placement.io.assemble_instance",
-    "load_any_plan": "placement.io.plan_file",
-    "load_instance": "placement.io.instance_folder",
-    "load_plan": "placement.io.plan_file",
-    "plan_document": "placement.io.plan_file",
-    "read_cloudping": "placement.io.cloudping",
-    "read_counts": "placement.io.assemble_instance",
-    "read_long_rtt": "placement.io.rtt_importers",
-    "read_rtt": "placement.io.rtt_importers",
-    "read_square_rtt": "placement.io.rtt_importers",
-    "save_instance": "placement.io.instance_folder",
-    "save_plan": "placement.io.plan_file",
+    "placement.io.assemble_instance": ("assemble", "read_counts"),
+    "placement.io.instance_folder": ("load_instance", "save_instance"),
+    "placement.io.leader_plan_document": ("plan_document",),
+    "placement.io.plan_file": ("load_any_plan", "load_plan", "save_plan"),
+    "placement.io.rtt_importers": ("LongColumns", "read_long_rtt", "read_rtt"),
+    "placement.io.rtt_table": ("RttTable",),
 }
 
-__all__ = [
-    "LongColumns",
-    "RttTable",
-    "assemble",
-    "load_any_plan",
-    "load_instance",
-    "load_plan",
-    "plan_document",
-    "read_cloudping",
-    "read_counts",
-    "read_long_rtt",
-    "read_rtt",
-    "read_square_rtt",
-    "save_instance",
-    "save_plan",
-]
+__all__ = [*chain.from_iterable(_HOME.values())]
 
 __getattr__, __dir__ = lazy_names(__name__, _HOME)

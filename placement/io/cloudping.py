@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,14 +10,13 @@ import numpy as np
 
 from placement.errors import InputError
 from placement.io.feeds.registry import Content, Feed, FeedRequest, RttReading
-from placement.io.formats.document import read_json
 from placement.io.formats.tables import quantity_cell
 from placement.io.rtt_table import RttTable
 
-__all__ = ["FEED", "read_cloudping"]
+__all__ = ["FEED"]
 
 
-def read_cloudping(path: str | os.PathLike[str]) -> RttTable:
+def _rtts(value: object, source: str) -> RttTable:
     """Read what the API of cloudping.co (latency between AWS regions) answers.
 
     Two forms are known: that of ``/latencies``, a percentile over a time frame,
@@ -35,10 +33,6 @@ def read_cloudping(path: str | os.PathLike[str]) -> RttTable:
     InputError
         For any other form or unit, a pair given twice, and values that are no RTT.
     """
-    return _rtts(read_json(path), os.fspath(path))
-
-
-def _rtts(value: object, source: str) -> RttTable:
     if isinstance(value, list):
         pairs, words = _averages(value, source), "averages"
     elif isinstance(value, dict) and isinstance(value.get("data"), dict):

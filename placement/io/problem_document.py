@@ -1,19 +1,44 @@
-"""Questions inside plan files."""
+"""Questions inside plan files, with their objectives.
+
+The entry-point group ``placement.objectives`` names the classes of objectives; the name of an entry
+is the kind. A class writes itself with `document` and reads itself with `from_document`, see
+:class:`placement.evaluation.objective.Objective`.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
+from placement.entry_points import Group
+from placement.errors import UnsupportedError
 from placement.evaluation.moves import CurrentSites, Moves, SitePrice
+from placement.evaluation.objective import MEAN_LATENCY, Objective
 from placement.io.formats.document import Document
-from placement.io.objective_document import objective_document, objective_from
 from placement.io.recomputed_fields import check_recomputed
 from placement.model.constraints import Diversity
 from placement.model.instance import Instance
 from placement.problem import Problem
 
 __all__ = ["problem_document", "problem_from"]
+
+
+@runtime_checkable
+class _ObjectiveClass(Protocol):
+    """Interface of the class of an objective, as far as reading a file needs it."""
+
+    def from_document(self, document: Document, instance: Instance) -> Objective:
+        """Return the objective that its `document` wrote."""
+
+
+_OBJECTIVES = Group(
+    "placement.objectives",
+    "objective",
+    lambda found: found if isinstance(found, _ObjectiveClass) else None,
+    "the class of an objective",
+)
+"""The classes of all registered objectives, by kind."""
 
 
 def problem_document(problem: Problem) -> dict[str, object]:
@@ -50,7 +75,7 @@ def problem_document(problem: Problem) -> dict[str, object]:
         "decay": "inf" if math.isinf(problem.decay) else float(problem.decay),
         "budget": None if problem.budget is None else float(problem.budget),
         "cost_weight": float(problem.cost_weight),
-        "objective": objective_document(problem.objective, problem.instance),
+        "objective": _objective_document(problem.objective, problem.instance),
         **({} if problem.protocol is None else {"protocol": str(problem.protocol)}),
         **_moves_document(problem),
     }
@@ -157,7 +182,7 @@ def problem_from(document: Document, instance: Instance) -> Problem:
         decay=document.number("decay", 1.0, infinite=True),
         budget=document.number("budget") if document.has("budget") else None,
         cost_weight=document.number("cost_weight", 0.0),
-        objective=objective_from(document.table("objective"), instance),
+        objective=_objective_from(document.table("objective"), instance),
         protocol=document.text("protocol") if document.has("protocol") else None,
         current=_current_from(document),
         moves=_moves_from(document),
@@ -166,3 +191,42 @@ def problem_from(document: Document, instance: Instance) -> Problem:
         document, problem_document(problem), "the question as it was read", defaults=True
     )
     return problem
+
+
+def _objective_document(objective: Objective, instance: Instance) -> dict[str, object]:
+    """Return an objective on an instance, JSON-ready.
+
+    Raises
+    ------
+    UnsupportedError
+        For an objective that is not registered: better no file than one that asks another
+        question.
+    """
+    kind = objective.kind
+    registered: object = _OBJECTIVES.load(kind) if kind in _OBJECTIVES.names() else None
+    # a subclass may mean something else, so only the class itself will do
+    if registered is not type(objective):
+        raise UnsupportedError(f"plan files cannot hold the objective {kind!r} yet")
+    return {"kind": kind, **objective.document(instance)}
+
+
+def _objective_from(document: Document, instance: Instance) -> Objective:
+    """Read what :func:`_objective_document` wrote; the mean latency where there is nothing.
+
+    Parameters
+    ----------
+    document
+        The objective's table in a plan file.
+    instance
+        That of the plan, whose pairs latency distributions belong to.
+
+    Raises
+    ------
+    InputError
+        For an unknown kind, goal or value.
+    """
+    kind = document.text("kind", MEAN_LATENCY.kind)
+    if kind not in _OBJECTIVES.names():
+        names = ", ".join(map(repr, _OBJECTIVES.names()))
+        raise document.refuse("kind", "unknown objective", f"one of {names}")
+    return _OBJECTIVES.load(kind).from_document(document, instance)

@@ -25,7 +25,14 @@ import numpy as np
 from placement.checks import FloatArray
 from placement.errors import InputError, PlacementWarning, UnitsWarning
 from placement.io.formats.column_reader import ColumnTable
-from placement.io.formats.tables import RTT, Table, name_cell, quantity_cell, read_table
+from placement.io.formats.tables import (
+    RTT,
+    Table,
+    csv_bytes,
+    name_cell,
+    quantity_cell,
+    read_table,
+)
 from placement.io.rtt_table import RttTable
 from placement.model.instance import Instance
 from placement.tail.bin_grid import bins_for, bins_within, reach_of_percentiles
@@ -35,6 +42,7 @@ from placement.tail.rtt_distributions import Distributions
 __all__ = [
     "PairTable",
     "distributions_of",
+    "pairs_csv",
     "pairs_of",
     "percentile_columns",
     "percentile_rtts",
@@ -420,3 +428,16 @@ def _compare_units(made: Distributions, instance: Instance, source: str) -> None
             UnitsWarning,
             stacklevel=2,
         )
+
+
+def pairs_csv(table: PairTable) -> bytes:
+    """Return a table of percentiles, or of RTTs and weights; floats to the last bit."""
+    if table.percents:
+        columns = ["src", "dst", *(f"p{percent:g}" for percent in table.percents)]
+        return csv_bytes(columns, [(a, b, *curve[0]) for (a, b), curve in table.pairs.items()])
+    rows: list[tuple[str, str, float, float]] = [
+        (a, b, value, weight)
+        for (a, b), (values, weights) in table.pairs.items()
+        for value, weight in zip(values, weights, strict=True)
+    ]
+    return csv_bytes(["src", "dst", "rtt", "count"], rows)

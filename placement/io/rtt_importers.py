@@ -32,7 +32,6 @@ __all__ = [
     "long_rtts",
     "read_long_rtt",
     "read_rtt",
-    "read_square_rtt",
     "square_rtts",
 ]
 
@@ -86,8 +85,8 @@ def read_rtt(
     return read_feed(path, kind, FeedRequest(roles))[1].table
 
 
-def read_square_rtt(path: str | os.PathLike[str]) -> RttTable:
-    """Read a square (or, for clients, rectangular) table: the row waits for the column.
+def square_rtts(table: Table) -> RttTable:
+    """Return the RTTs of a square (or, for clients, rectangular) table: rows wait for columns.
 
     The first column names the rows, the header the columns; a blank cell is a missing pair.
 
@@ -96,11 +95,6 @@ def read_square_rtt(path: str | os.PathLike[str]) -> RttTable:
     InputError
         For duplicate rows or columns, and for cells that are no RTT.
     """
-    return square_rtts(read_table(path))
-
-
-def square_rtts(table: Table) -> RttTable:
-    """Return the RTTs of a square table; errors as :func:`read_square_rtt`."""
     destinations = tuple(name.strip() for name in table.columns[1:])
     if not destinations:
         raise InputError(

@@ -13,7 +13,7 @@ import numpy as np
 from placement.checks import FloatArray, number
 from placement.errors import InputError
 
-__all__ = ["Fill", "RttTable"]
+__all__ = ["Fill", "RttTable", "likely_unit"]
 
 Fill = Literal["none", "transpose"]
 """Treatment of a missing pair: refuse it, or take the RTT of the opposite direction."""
@@ -165,3 +165,26 @@ class RttTable:
             for i in found
         ]
         return ", ".join(shown) + (", …" if int(where.sum()) > _SHOWN else "")
+
+
+_LEAST_LARGEST = 1.0
+_MOST_MEDIAN = 10_000.0
+
+
+def likely_unit(table: RttTable) -> tuple[str, float] | None:
+    """Return the unit that RTTs seem to have, and the largest of them; None for milliseconds.
+
+    Sites whose RTTs are all below 1 ms, or with a median above 10 s, are not what a planner of
+    sites measures.
+    """
+    same = np.array([[a == b for b in table.destinations] for a in table.sources])
+    values = table.values[..., ~same]
+    values = values[np.isfinite(values) & (values > 0)]
+    if not values.size:
+        return None
+    largest = float(values.max())
+    if largest < _LEAST_LARGEST:
+        return "s", largest
+    if float(np.median(values)) > _MOST_MEDIAN:
+        return ("ns" if largest > 1000 * _MOST_MEDIAN else "us"), largest
+    return None

@@ -62,15 +62,10 @@ class Decay:
         if intervals == math.inf:
             return cls(1.0)
         length = number(intervals, "half_life", above=True)
-        return cls(_power(2.0, 1.0 / length))
-
-    @classmethod
-    def of_time_constant(cls, intervals: float) -> Decay:
-        """Return the decay that leaves 1/e of an interval's weight after so many intervals, > 0."""
-        if intervals == math.inf:
-            return cls(1.0)
-        length = number(intervals, "time_constant", above=True)
-        return cls(_power(math.e, 1.0 / length))
+        try:
+            return cls(math.pow(2.0, 1.0 / length))
+        except OverflowError:
+            return cls(math.inf)  # the past is forgotten at once
 
     @property
     def half_life(self) -> float:
@@ -78,13 +73,6 @@ class Decay:
         if self.factor == 1.0:
             return math.inf
         return 0.0 if math.isinf(self.factor) else 1.0 / math.log2(self.factor)
-
-    @property
-    def time_constant(self) -> float:
-        """Intervals after which 1/e of a weight is left: infinite for τ = 1, 0 for τ = ∞."""
-        if self.factor == 1.0:
-            return math.inf
-        return 0.0 if math.isinf(self.factor) else 1.0 / math.log(self.factor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,14 +208,6 @@ def decayed_counts(counts: npt.ArrayLike, decay: Decay, *, axis: int = 0) -> Flo
         for step in range(1, len(steps)):
             steps[step] += steps[step - 1] / decay.factor
     return result
-
-
-def _power(base: float, exponent: float) -> float:
-    """Return base^exponent; infinite on overflow, when the past is forgotten at once."""
-    try:
-        return math.pow(base, exponent)
-    except OverflowError:
-        return math.inf
 
 
 def _checked(counts: npt.ArrayLike, shape: tuple[int, ...]) -> FloatArray:

@@ -14,7 +14,6 @@ from placement.quorumstore.goal import (
     Target,
     ThresholdLimits,
     stages,
-    tie_order,
     tie_order_of_equals,
 )
 from placement.quorumstore.infeasible_reasons import structural_reasons
@@ -61,7 +60,6 @@ __all__ = [
     "stages",
     "structural_reasons",
     "threshold",
-    "tie_order",
     "tie_order_of_equals",
     "worst_thresholds",
 ]

@@ -13,7 +13,6 @@ from dataclasses import KW_ONLY, dataclass, replace
 from enum import Enum
 
 import numpy as np
-import numpy.typing as npt
 
 from placement.checks import BoolArray, FloatArray, IntArray, number
 from placement.errors import InputError
@@ -26,11 +25,9 @@ __all__ = [
     "ThresholdLimits",
     "judged_thresholds",
     "stages",
-    "tie_order",
     "tie_order_of_equals",
 ]
 
-Key = npt.NDArray[np.generic]
 
 _SLACK = 1.0 + 1e-12
 """Loosens limits found by a division, so that rounding never cuts off a tie."""
@@ -264,15 +261,20 @@ def judged_thresholds(metrics: Metrics, contingency: bool) -> tuple[FloatArray, 
     return metrics.normal_read, metrics.normal_write
 
 
-def tie_order(
-    goal: Goal,
-    contingency: bool,
-    metrics: Metrics,
-    sites: IntArray,
-    replicas: IntArray,
-    read_quorum: IntArray,
+def second_key(goal: Goal, metrics: Metrics, contingency: bool) -> FloatArray | None:
+    """Key 2 of the tie rule; None for ``THRESHOLD``, which has none."""
+    read, write = judged_thresholds(metrics, contingency)
+    if goal.target is Target.READS:
+        return write
+    if goal.target is Target.WRITES:
+        return read
+    return None if goal.target is Target.THRESHOLD else np.maximum(read, write)
+
+
+def tie_order_of_equals(
+    metrics: Metrics, sites: IntArray, replicas: IntArray, read_quorum: IntArray
 ) -> IntArray:
-    """Order of k configurations, best first, under the documented tie rule.
+    """Order of k configurations, best first, that are equal in keys 1 and 2 of the tie rule.
 
     The rule compares, in this order:
 
@@ -298,42 +300,15 @@ def tie_order(
     Comparisons are exact. All figures are elements of the RTT matrix, or sums formed in one fixed
     order, so the rule gives the same answer whichever method produced the configurations.
     """
-    keys: list[Key] = [goal.values(metrics, contingency)]
-    second = second_key(goal, metrics, contingency)
-    if second is not None:
-        keys.append(second)
-    keys += _last_keys(metrics, sites, replicas, read_quorum)
-    return np.lexsort(tuple(reversed(keys)))
-
-
-def second_key(goal: Goal, metrics: Metrics, contingency: bool) -> FloatArray | None:
-    """Key 2 of the tie rule; None for ``THRESHOLD``, which has none."""
-    read, write = judged_thresholds(metrics, contingency)
-    if goal.target is Target.READS:
-        return write
-    if goal.target is Target.WRITES:
-        return read
-    return None if goal.target is Target.THRESHOLD else np.maximum(read, write)
-
-
-def tie_order_of_equals(
-    metrics: Metrics, sites: IntArray, replicas: IntArray, read_quorum: IntArray
-) -> IntArray:
-    """Order under keys 3 to 8 of the tie rule, for configurations equal in keys 1 and 2."""
-    return np.lexsort(tuple(reversed(_last_keys(metrics, sites, replicas, read_quorum))))
-
-
-def _last_keys(
-    metrics: Metrics, sites: IntArray, replicas: IntArray, read_quorum: IntArray
-) -> list[Key]:
-    return [
+    keys = (
         np.maximum(metrics.normal_read, metrics.normal_write),
         metrics.normal_read + metrics.normal_write,
         metrics.mean,
         replicas,
         *sites.T,
         read_quorum,
-    ]
+    )
+    return np.lexsort(keys[::-1])
 
 
 def stages(goal: Goal, contingency: bool) -> tuple[Goal, ...]:

@@ -20,6 +20,7 @@ from placement.checks import (
     instance_of,
     nonnegative,
     number,
+    read_only,
     text,
     unique_names,
 )
@@ -189,9 +190,7 @@ class QuorumProblem:
     def region_index(self) -> IntArray:
         """Number of each site's region, in order of first appearance; shape (sites,)."""
         numbers = {region: index for index, region in enumerate(dict.fromkeys(self.regions))}
-        index = np.array([numbers[region] for region in self.regions], dtype=np.intp)
-        index.flags.writeable = False
-        return index
+        return read_only(np.array([numbers[region] for region in self.regions], dtype=np.intp))
 
     @cached_property
     def losses(self) -> tuple[tuple[int, ...], ...]:
@@ -279,9 +278,7 @@ def whole_counts(values: object, field: str, sites: Sequence[str]) -> CountArray
             value=float(array.sum()),
             expected=f"a total below {_MOST_REQUESTS}; divide all counts by a common factor",
         )
-    counts = array.astype(np.int64)
-    counts.flags.writeable = False
-    return counts
+    return read_only(array.astype(np.int64))
 
 
 def from_instance(

@@ -67,7 +67,7 @@ def page_of(source: Source, today: Configuration | None = None) -> str:
 
 def plan_page(plan: Plan, today: Configuration | None = None) -> str:
     """Return the page of a plan, of one that found nothing too; `today` has a bill beside it."""
-    from placement.io.plan_file import plan_document
+    from placement.io.leader_plan_document import plan_document
     from placement.report.plan_page import plan_sections
 
     title = f"Placement of {plan.problem.instance.name}"
@@ -128,7 +128,8 @@ def load_source(path: str | os.PathLike[str]) -> Source:
     from placement.fleet.fleet_tables import FLEET_FORMAT, read_fleet_document
     from placement.io.formats.document import read_json
     from placement.io.formats.tables import PARQUET
-    from placement.io.plan_file import FORMAT, load_any_plan
+    from placement.io.leader_plan_document import FORMAT
+    from placement.io.plan_file import load_any_plan
 
     source = Path(path)
     if source.suffix.lower() in PARQUET:

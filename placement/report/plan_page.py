@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+from placement.evaluation.bill import bill_of, bill_tables
 from placement.evaluation.rules_of_thumb import rules_of_thumb
+from placement.evaluation.value_tables import ValueTable
 from placement.model.configuration import Configuration
 from placement.overtime.moves.plan_moves import move_tables, moves_sentence, plan_moves
 from placement.plan import Plan
 from placement.problem import describe
 from placement.report.baselines import baseline_names, baselines, distinct_baselines, latency_shares
-from placement.report.bill_section import bill_section, shown_tables
 from placement.report.charts.html_tables import Column, data_table, milliseconds, percent
 from placement.report.charts.markup import Child, Markup, tag
 from placement.report.charts.parts import facts, reasons, section
@@ -41,7 +43,7 @@ def plan_sections(plan: Plan, today: Configuration | None = None) -> list[Markup
     """Return the sections of a plan, of one that found nothing too, with the bill of `today`."""
     sections = [_summary(plan), map_section(plan)]
     if plan.found:
-        sections += [_clients(plan), *_values(plan), *bill_section(plan, today), *_moves(plan)]
+        sections += [_clients(plan), *_values(plan), *_bill_section(plan, today), *_moves(plan)]
         if plan.leaders:
             sections.append(_leaders(plan))
         if plan.has_failures:
@@ -58,7 +60,7 @@ def _values(plan: Plan) -> list[Markup]:
     tables = plan.problem.objective.tables(plan.problem, plan.configuration)
     if not tables:
         return []
-    return [section("tail", f"The {plan.problem.objective.describe()}", *shown_tables(tables))]
+    return [section("tail", f"The {plan.problem.objective.describe()}", *_shown_tables(tables))]
 
 
 def _moves(plan: Plan) -> list[Markup]:
@@ -67,7 +69,7 @@ def _moves(plan: Plan) -> list[Markup]:
     if moves is None:
         return []
     said = tag("p", {"class": "note"}, moves_sentence(moves))
-    return [section("moves", "How to get there", said, *shown_tables(move_tables(moves)))]
+    return [section("moves", "How to get there", said, *_shown_tables(move_tables(moves)))]
 
 
 def _summary(plan: Plan) -> Markup:
@@ -386,3 +388,30 @@ def _background(plan: Plan) -> Markup:
         if stats
         else None,
     )  # fmt: skip
+
+
+def _bill_section(plan: Plan, today: Configuration | None = None) -> list[Markup]:
+    """Return the section of the bill and of the bill of `today`; nothing without prices."""
+    if plan.bill is None:
+        return []
+    said = f"{plan.bill.total:,.2f} {plan.bill.currency} per month."
+    before = None if today is None else bill_of(plan.problem.instance, today)
+    if before is not None:
+        said += f" Today's configuration costs {before.total:,.2f} {before.currency} per month."
+    if plan.bill.source:
+        said += f" Prices: {plan.bill.source}."
+    note = tag("p", {"class": "note"}, said)
+    return [section("bill", "What it costs", note, *_shown_tables(bill_tables(plan.bill, before)))]
+
+
+def _shown_tables(tables: Sequence[ValueTable]) -> list[Markup]:
+    """Return tables of values as tables of a page."""
+    return [
+        data_table(
+            one.title,
+            [Column(column.name, column.decimals is not None) for column in one.columns],
+            one.rows,
+            mark=() if one.chosen is None else (one.chosen,),
+        )
+        for one in tables
+    ]

@@ -203,6 +203,8 @@ def test_a_published_optimum_is_compared(tmp_path: Path, monkeypatch: pytest.Mon
     from placement.errors import SolverError
 
     line: FloatArray = np.abs(np.subtract.outer(np.arange(6.0), np.arange(6.0)))
-    question = hard.Question("tsplib", "rl1304 p=5", hard._medians(p_median(line, np.ones(6), 5)))
+    question = hard.HardQuestion(
+        "tsplib", "rl1304 p=5", hard._medians(p_median(line, np.ones(6), 5))
+    )
     with pytest.raises(SolverError, match="the optimum is 3099073"):
         hard._measure(question, 10)

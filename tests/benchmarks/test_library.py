@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.__main__ import main
 from benchmarks.instances.catalogue import catalogue
-from benchmarks.instances.library import Answer, Entry, better, check, read, write
+from benchmarks.instances.library import Entry, LibraryAnswer, better, check, read, write
 from benchmarks.instances.question import digest
 from placement.errors import SolverError
 
@@ -57,8 +57,8 @@ def test_a_wrong_answer_is_found() -> None:
     assert "the data" in check(dataclasses.replace(entry, data="0" * 32), 0.0)[0]
 
 
-def _answer(value: float, bound: float, **more: object) -> Answer:
-    known = Answer("feasible", value, bound, 0, (0,), (0,), "m", 1.0, 1.0)
+def _answer(value: float, bound: float, **more: object) -> LibraryAnswer:
+    known = LibraryAnswer("feasible", value, bound, 0, (0,), (0,), "m", 1.0, 1.0)
     return dataclasses.replace(known, **more)
 
 

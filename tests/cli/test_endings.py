@@ -234,7 +234,8 @@ def test_a_small_question_loads_only_what_it_needs(threads: str | None) -> None:
     ask = "main(['solve', 'world27', '--replicas', '5', '--voters', '3'])"
     script = (
         f"import os, sys; from placement.cli import main; assert {ask} == 0; "
-        f"loaded = ({slow} | {{'placement.workloads', 'placement.io.plan_file'}}) & "
+        f"loaded = ({slow} | {{'placement.workloads', 'placement.io.plan_file', "
+        f"'placement.io.leader_plan_document'}}) & "
         f"set(sys.modules); assert not loaded, loaded; "
         f"assert os.environ['OPENBLAS_NUM_THREADS'] == '{threads or 1}'"
     )

@@ -14,7 +14,7 @@ from placement.errors import InputError
 from placement.evaluation.losses import demand_after, failures, score_after
 from placement.evaluation.score import score
 from placement.io.instance_folder import save_instance
-from placement.io.plan_file import plan_document
+from placement.io.leader_plan_document import plan_document
 from placement.methods import Options, load_method, run
 from placement.model.configuration import Configuration
 from placement.plan import evaluate

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement import InputError, Instance
-from placement.io import LongColumns, assemble, read_cloudping, read_counts, read_rtt
-from placement.io.rtt_importers import read_long_rtt, read_square_rtt
+from placement.io import LongColumns, assemble, read_counts, read_rtt
+from placement.io.rtt_importers import read_long_rtt
 from placement.io.rtt_table import RttTable
 
 # Rows wait for columns; every number is another one, so that a transposed table would show.
@@ -340,23 +340,23 @@ BAD_JSON: list[tuple[Any, str]] = [
 def test_bad_cloudping(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "r.json").write_text(text)
     with pytest.raises(InputError) as caught:
-        read_cloudping(tmp_path / "r.json")
+        read_rtt(tmp_path / "r.json", "cloudping")
     assert message in str(caught.value)
     assert "r.json" in str(caught.value)
 
 
 def test_cloudping_says_what_it_measured(tmp_path: Path) -> None:
-    latencies = read_cloudping(_write(tmp_path, "latencies"))
+    latencies = read_rtt(_write(tmp_path, "latencies"), "cloudping")
     assert "percentile p_50, time frame 1Y" in latencies.provenance[0]
     (tmp_path / "gap.json").write_text('{"data": {"a": {"b": null, "a": 1}, "b": {"a": 2}}}')
-    gap = read_cloudping(tmp_path / "gap.json")
+    gap = read_rtt(tmp_path / "gap.json", "cloudping")
     with pytest.raises(InputError, match="1 of 2 pairs have no RTT: got 'a → b'"):
         assemble(gap, mix="cache")
 
 
 def test_other_units_can_be_scaled(tmp_path: Path) -> None:
     (tmp_path / "r.csv").write_text("x,a,b\na,0.001,0.01\nb,0.012,0.001\n")
-    table = read_square_rtt(tmp_path / "r.csv").scaled(1000)
+    table = read_rtt(tmp_path / "r.csv", "square").scaled(1000)
     assert table.values.tolist() == [[1, 10], [12, 1]]
     assert "multiplied by 1000" in table.provenance[-1]
     assert table.scaled(1) is table

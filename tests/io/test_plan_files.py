@@ -29,7 +29,7 @@ from placement.errors import CertificateError, UnsupportedError
 from placement.feasibility.feasible_plans import find_feasible
 from placement.io import load_plan, save_instance, save_plan
 from placement.io.formats.document import Document
-from placement.io.plan_file import Reference, plan_document
+from placement.io.leader_plan_document import Reference, plan_document
 from placement.io.recomputed_fields import check_recomputed
 from placement.plan import evaluate, objective_value
 from placement.report import write_report

@@ -24,7 +24,7 @@ from placement.errors import PlacementError
 from placement.io import load_plan
 from placement.io.embedded_instance import instance_from_document
 from placement.io.formats.document import Document, encode_json
-from placement.io.plan_file import plan_document
+from placement.io.leader_plan_document import plan_document
 from placement.testing import optimum
 from tests.effort import examples
 from tests.io.plans import plans

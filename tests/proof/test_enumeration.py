@@ -10,7 +10,7 @@ from placement.cli import main
 from placement.contingency.objective import Contingency
 from placement.errors import CertificateError, LimitError
 from placement.io import save_plan
-from placement.io.plan_file import plan_document
+from placement.io.leader_plan_document import plan_document
 from placement.methods import Options, load_method, run
 from placement.model.prices import Prices
 from placement.proof.certificate_check import check_certificate

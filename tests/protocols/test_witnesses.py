@@ -20,7 +20,7 @@ from placement.evaluation.voter_choice import best_voters
 from placement.evaluation.waits.wait_checks import refuse_waits, wait_notes
 from placement.feasibility.feasible_plans import violations
 from placement.io import load_plan, save_plan
-from placement.io.plan_file import plan_document
+from placement.io.leader_plan_document import plan_document
 from placement.overtime.replay import Deployments, Trace
 from placement.report import report_html, save_figures
 from placement.status import Status

@@ -25,8 +25,9 @@ from placement.quorumstore import (
     Target,
     TrafficPrices,
     metrics,
-    tie_order,
+    tie_order_of_equals,
 )
+from placement.quorumstore.goal import second_key
 from placement.status import Status
 from tests.effort import seeds
 from tests.quorumstore.instances import random_problem, random_rules
@@ -175,7 +176,12 @@ def evaluate_everything(problem):
     names = [field.name for field in dataclasses.fields(Metrics)]
     joined = Metrics(*(np.concatenate([getattr(one, n) for one in figures]) for n in names))
     sets, size, read = (np.concatenate(parts) for parts in (rows, sizes, reads))
-    first = tie_order(problem.goal, problem.rules.contingency, joined, sets, size, read)[0]
+    goal, contingency = problem.goal, problem.rules.contingency
+    second = second_key(goal, joined, contingency)
+    order = tie_order_of_equals(joined, sets, size, read)  # lexsort is stable: keys 3 to 8
+    keys = [goal.values(joined, contingency)[order]]
+    keys += [] if second is None else [second[order]]
+    first = order[np.lexsort(keys[::-1])[0]]
     value = problem.goal.values(joined, problem.rules.contingency)[first]
     return value, tuple(sets[first, : size[first]].tolist()), int(read[first])
 

@@ -12,7 +12,7 @@ from formulations.quorumstore.covering.cpsat import CpSatCovering
 from formulations.quorumstore.covering.threshold_bisection import solve as bisect
 from formulations.quorumstore.enumeration.enumeration import Enumeration, solve
 from formulations.quorumstore.enumeration.nearest_sites import SetTables
-from formulations.quorumstore.unreachable_bounds import explain
+from formulations.quorumstore.one_key import place
 from placement.quorumstore import (
     Goal,
     LossScope,
@@ -102,7 +102,7 @@ def test_bound_below_reach():
     asked = problem(StoreRules(True)).with_goal(Goal(read_bound=1.0))
     method = Enumeration(SetTables.of(asked)).solve
     assert method(asked).status is Status.INFEASIBLE
-    (sentence,) = explain(asked, method)
+    (sentence,) = place(asked).reasons
     reach = method(asked.with_goal(Goal(Target.READS)))
     assert f"{reach.value:g} ms" in sentence
     assert ", ".join(reach.replicas) in sentence
@@ -116,16 +116,16 @@ def test_bounds_that_exclude_each_other():
     best_read = method(asked.with_goal(Goal(Target.READS))).value
     best_write = method(asked.with_goal(Goal(Target.WRITES))).value
     both = asked.with_goal(Goal(read_bound=best_read, write_bound=best_write))
-    sentences = explain(both, method)
+    sentences = place(both).reasons
     assert len(sentences) == 2
     assert "exclude each other" in sentences[0]
-    assert explain(asked, method) == ()
+    assert place(asked).reasons == ()
 
 
 def test_budget_below_reach():
     """The cheapest configuration is named when the budget is below it."""
     asked = problem(StoreRules(), prices=message_prices(6)).with_goal(Goal(cost_bound=1.0))
     method = Enumeration(SetTables.of(asked)).solve
-    (sentence,) = explain(asked, method)
+    (sentence,) = place(asked).reasons
     cheapest = method(asked.with_goal(Goal(Target.COST)))
     assert f"{cheapest.value:g} of cost" in sentence

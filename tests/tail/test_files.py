@@ -9,7 +9,7 @@ import pytest
 import placement
 from placement.errors import InputError, UnsupportedError
 from placement.io import load_plan, save_instance, save_plan
-from placement.io.plan_file import Reference
+from placement.io.leader_plan_document import Reference
 from placement.report import report_html
 from placement.tail import Distributions, Percentile
 from placement.testing import random_instance

@@ -16,7 +16,8 @@ from placement.contingency.percentile_losses import percentile_rows
 from placement.errors import InputError, UnsupportedError
 from placement.evaluation.objective import score_of
 from placement.feasibility.feasible_plans import violations
-from placement.io.plan_file import load_plan, plan_document, save_plan
+from placement.io.leader_plan_document import plan_document
+from placement.io.plan_file import load_plan, save_plan
 from placement.methods import Options, load_method, run
 from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity

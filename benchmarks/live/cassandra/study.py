@@ -25,9 +25,7 @@ import numpy as np
 
 import placement
 from benchmarks.harness.doc_pages import markdown_table
-from benchmarks.harness.machine import ROOT
-from benchmarks.harness.result_files import Row, read_json
-from benchmarks.harness.study import Study
+from benchmarks.harness.result_files import Row
 from benchmarks.live.cassandra.cluster import (
     CassandraClient,
     CassandraCluster,
@@ -39,12 +37,11 @@ from benchmarks.live.layouts import Layout, azure_part, drawn
 from benchmarks.live.live_world import client_node, network, predicted
 from benchmarks.live.load_rows import load_row, load_table
 from benchmarks.live.server_bench import ServerBench
-from benchmarks.live.study_parts import Parts, add_part_arguments, run_parts, runs_text
+from benchmarks.live.study_parts import Parts, live_study, runs_text
 from placement import Instance, Operation, Problem
 from placement.databases import Deployment, Localities, Locality, load_system
 from placement.databases.system import write_deployment
 
-RESULTS = ROOT / "benchmarks/results/live_cassandra.json"
 REPLICAS, QUORUM = 5, 3
 NAMES = {
     "write-one": "write, ONE",
@@ -280,8 +277,7 @@ def _losses_table(rows: Sequence[Row]) -> str:
     return markdown_table(heads, lines)
 
 
-def _report() -> Mapping[str, str]:
-    document = read_json(RESULTS)
+def _report(document: Mapping[str, Any]) -> Mapping[str, str]:
     rows = document["latency"]["rows"]
     return {
         "cassandra summary": summary_table(rows, NAMES),
@@ -293,11 +289,4 @@ def _report() -> Mapping[str, str]:
 
 
 PARTS: Parts = {"latency": measure, "load": load}
-STUDY = Study(
-    __doc__,
-    lambda parser: add_part_arguments(parser, PARTS),
-    lambda asked: run_parts(PARTS, asked, RESULTS, _version),
-    results=("live_cassandra.json",),
-    page="docs/benchmarks/live.md",
-    report=_report,
-)
+STUDY = live_study(__doc__, "live_cassandra.json", PARTS, _version, _report)

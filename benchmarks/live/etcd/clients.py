@@ -12,7 +12,7 @@ from benchmarks.live.emulated_wan import EmulatedWan
 from benchmarks.live.live_world import client_node
 from benchmarks.live.processes import Processes
 
-__all__ = ["Clients", "Measured"]
+__all__ = ["EtcdClients", "Measured"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Measured:
     done: bool
 
 
-class Clients:
+class EtcdClients:
     """Running clients at one node each; `finish` returns what they measured.
 
     Parameters

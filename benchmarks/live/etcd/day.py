@@ -21,7 +21,7 @@ import numpy as np
 
 import placement
 from benchmarks.harness.result_files import Row
-from benchmarks.live.etcd.clients import Clients, Measured
+from benchmarks.live.etcd.clients import EtcdClients, Measured
 from benchmarks.live.etcd.latency import busy_read, quorum_wait
 from benchmarks.live.etcd.world import EtcdBench
 from benchmarks.live.layouts import SITES, Layout
@@ -175,14 +175,14 @@ def _replay(instance: Instance, hours: FloatArray, seconds: float, watch: _Watch
     }
 
 
-def _set_rates(clients: Clients, instance: Instance, counts: FloatArray, most: float) -> None:
+def _set_rates(clients: EtcdClients, instance: Instance, counts: FloatArray, most: float) -> None:
     """Let the clients of each place work as often as the hour's demand there."""
     for client, count in zip(instance.clients, counts, strict=True):
         rate = max(_RATE * float(count) / float(most), 0.2)
         clients.rest(client, max(1000 * _WORKERS / rate - 120, 1))
 
 
-def _move(bench: EtcdBench, clients: Clients, layout: Layout) -> _Move:
+def _move(bench: EtcdBench, clients: EtcdClients, layout: Layout) -> _Move:
     """Carry out the runbook to a configuration while clients run."""
     begin = time.time()
     assert bench.cluster is not None

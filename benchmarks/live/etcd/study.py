@@ -12,18 +12,14 @@ from __future__ import annotations
 
 import subprocess
 
-from benchmarks.harness.machine import ROOT
-from benchmarks.harness.result_files import read_json
-from benchmarks.harness.study import Study
 from benchmarks.live.etcd.day import day
 from benchmarks.live.etcd.latency import check_network, mean_latencies, percentiles
 from benchmarks.live.etcd.losses import load, losses
 from benchmarks.live.etcd.page import draw, tables
 from benchmarks.live.layouts import azure_part
 from benchmarks.live.programs import ETCD, go_program
-from benchmarks.live.study_parts import Parts, add_part_arguments, run_parts
+from benchmarks.live.study_parts import Parts, live_study
 
-RESULTS = ROOT / "benchmarks/results/live_etcd.json"
 PARTS: Parts = {
     "network": lambda quick: iter(check_network(azure_part(), 5 if quick else 20)),
     "latency": mean_latencies,
@@ -43,12 +39,4 @@ def _version() -> str:
     return f"etcd {words['etcd Version']}, {words['Go Version']}"
 
 
-STUDY = Study(
-    __doc__,
-    lambda parser: add_part_arguments(parser, PARTS),
-    lambda asked: run_parts(PARTS, asked, RESULTS, _version),
-    results=("live_etcd.json",),
-    page="docs/benchmarks/live.md",
-    report=lambda: tables(read_json(RESULTS)),
-    draw=lambda: draw(read_json(RESULTS)),
-)
+STUDY = live_study(__doc__, "live_etcd.json", PARTS, _version, tables, draw)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.live.delay_proxy import DelayProxy
 from benchmarks.live.emulated_wan import EmulatedWan, Jitter
-from benchmarks.live.etcd.clients import Clients, Measured
+from benchmarks.live.etcd.clients import EtcdClients, Measured
 from benchmarks.live.etcd.cluster import Address, EtcdCluster
 from benchmarks.live.layouts import Layout
 from benchmarks.live.live_world import network
@@ -90,11 +90,11 @@ class EtcdBench(ServerBench):
         cluster = self.cluster
         return awaited(lambda: cluster.deployment().leaders, lambda found: len(found) == 1)[0]
 
-    def clients(self, mix: Mapping[str, Sequence[str]], **options: float | str) -> Clients:
-        """Start clients that know every server that runs; see :class:`Clients`."""
+    def clients(self, mix: Mapping[str, Sequence[str]], **options: float | str) -> EtcdClients:
+        """Start clients that know every server that runs; see :class:`EtcdClients`."""
         assert self.cluster is not None
         folder = Path(tempfile.mkdtemp(dir=self._folder))
-        return Clients(self.program, self.wan, self.cluster.urls, mix, folder, **options)
+        return EtcdClients(self.program, self.wan, self.cluster.urls, mix, folder, **options)
 
     def measure(
         self, mix: Mapping[str, Sequence[str]], limit: float, **options: float | str

@@ -16,20 +16,18 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from benchmarks.harness.machine import ROOT
-from benchmarks.harness.result_files import Row, read_json
-from benchmarks.harness.study import Study
+from benchmarks.harness.result_files import Row
 from benchmarks.live.latency_tables import configurations_table, latency_row, summary_table
 from benchmarks.live.layouts import Layout, azure_part, drawn, planned
 from benchmarks.live.live_world import PUT, network, predicted
 from benchmarks.live.load_rows import load_row, load_table
 from benchmarks.live.postgresql.cluster import PostgresCluster, server_programs
 from benchmarks.live.processes import Processes
-from benchmarks.live.study_parts import Parts, add_part_arguments, run_parts, runs_text
+from benchmarks.live.study_parts import Parts, live_study, runs_text
 from placement import Instance, Operation
 
-RESULTS = ROOT / "benchmarks/results/live_postgresql.json"
 NAMES = {"put": "write", "read": "read at the primary", "local": "read at the closest server"}
 OPERATIONS = (PUT, Operation("read", direct=1, kind="read"), Operation("local", near=1))
 
@@ -120,8 +118,7 @@ def _version() -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def _report() -> Mapping[str, str]:
-    document = read_json(RESULTS)
+def _report(document: Mapping[str, Any]) -> Mapping[str, str]:
     rows = document["latency"]["rows"]
     return {
         "postgresql summary": summary_table(rows, NAMES),
@@ -131,11 +128,4 @@ def _report() -> Mapping[str, str]:
     }
 
 
-STUDY = Study(
-    __doc__,
-    lambda parser: add_part_arguments(parser, PARTS),
-    lambda asked: run_parts(PARTS, asked, RESULTS, _version),
-    results=("live_postgresql.json",),
-    page="docs/benchmarks/live.md",
-    report=_report,
-)
+STUDY = live_study(__doc__, "live_postgresql.json", PARTS, _version, _report)

@@ -26,9 +26,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness.doc_pages import markdown_table
-from benchmarks.harness.machine import ROOT
-from benchmarks.harness.result_files import Row, read_json
-from benchmarks.harness.study import Study
+from benchmarks.harness.result_files import Row
 from benchmarks.live.latency_tables import (
     configurations_table,
     latency_row,
@@ -40,12 +38,11 @@ from benchmarks.live.live_world import client_node, network, predicted, predicte
 from benchmarks.live.load_rows import load_row, load_table
 from benchmarks.live.programs import python_with
 from benchmarks.live.server_bench import ServerBench
-from benchmarks.live.study_parts import Parts, add_part_arguments, run_parts, runs_text
+from benchmarks.live.study_parts import Parts, live_study, runs_text
 from benchmarks.live.zookeeper.ensemble import ZooKeeperEnsemble, zookeeper_classpath
 from placement import Instance, Operation
 from placement.databases import Deployment, Localities, Locality
 
-RESULTS = ROOT / "benchmarks/results/live_zookeeper.json"
 NAMES = {"write": "write", "sync": "sync", "read": "read"}
 OPERATIONS = (
     Operation("write", near=1, relay=1, quorum=1, kind="write"),
@@ -281,8 +278,7 @@ def _losses_table(rows: Sequence[Row], share: float) -> str:
     return markdown_table(heads, lines)
 
 
-def _report() -> Mapping[str, str]:
-    document = read_json(RESULTS)
+def _report(document: Mapping[str, Any]) -> Mapping[str, str]:
     rows = document["latency"]["rows"]
     return {
         "zookeeper summary": summary_table(rows, NAMES),
@@ -295,11 +291,4 @@ def _report() -> Mapping[str, str]:
     }
 
 
-STUDY = Study(
-    __doc__,
-    lambda parser: add_part_arguments(parser, PARTS),
-    lambda asked: run_parts(PARTS, asked, RESULTS, _version),
-    results=("live_zookeeper.json",),
-    page="docs/benchmarks/live.md",
-    report=_report,
-)
+STUDY = live_study(__doc__, "live_zookeeper.json", PARTS, _version, _report)

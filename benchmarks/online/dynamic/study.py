@@ -26,7 +26,6 @@ from benchmarks.online.dynamic import runs as runs
 from benchmarks.online.dynamic import tables as tables
 from benchmarks.online.dynamic.page import page
 from benchmarks.online.dynamic.pictures import pictures
-from benchmarks.online.dynamic.protocol import protocol_runs
 from benchmarks.online.dynamic.sizes import missed_runs, size_runs
 from placement.online.dynamic.simulator import SimulationTrace
 
@@ -133,7 +132,7 @@ PARTS: dict[str, Callable[[Sequence[int]], Any]] = {
     "memory": _each(lambda seeds: runs.memory_runs(seeds[0])),
     "latency": lambda seeds: _latency(seeds, runs.latency_runs, LATENCY),
     "other_keys": lambda seeds: _latency(seeds, runs.other_keys_runs, OTHER_KEYS),
-    "protocol": _each(lambda seeds: protocol_runs()),
+    "protocol": _each(lambda seeds: runs.protocol_runs()),
     "sizes": _each(lambda seeds: size_runs(seeds[0])),
     "missed": _each(lambda seeds: missed_runs(seeds[0])),
 }

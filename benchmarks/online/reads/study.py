@@ -304,11 +304,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=int, default=2)
 
 
-def _run_study(options: argparse.Namespace) -> int:
-    """Simulate and write the results."""
-    return run(options.only, options.operations, options.seeds)
-
-
 def _page() -> str:
     from benchmarks.online.reads.report import page
 
@@ -324,7 +319,7 @@ def _draw() -> None:
 STUDY = Study(
     __doc__,
     _add_arguments,
-    _run_study,
+    lambda options: run(options.only, options.operations, options.seeds),
     results=("online_reads.csv", "online_reads.json"),
     page="docs/benchmarks/online-reads.md",
     report=_page,

@@ -16,9 +16,10 @@ from benchmarks.online.selection.closed_loop_tables import closed_loop_section
 from benchmarks.online.selection.ladder import RESULTS as LADDER
 from benchmarks.online.selection.pictures import draw_epochs, draw_load_step
 from benchmarks.online.selection.reference import GRID, ORIGINAL, POISSON, RATIOS, SETTINGS
-from benchmarks.online.selection.study import RESULTS
 
-__all__ = ["FIGURE", "draw_figures", "page"]
+__all__ = ["FIGURE", "RESULTS", "draw_figures", "page"]
+
+RESULTS = ROOT / "benchmarks" / "results" / "online_selection.csv"
 
 FIGURE = ROOT / "docs" / "figures" / "online-selection-ladder.png"
 _table = functools.partial(markdown_table, rule=" --- ")

@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.harness import machine
-from benchmarks.harness.machine import ROOT
 from benchmarks.harness.result_files import Row, read_rows, save_csv, save_json
 from benchmarks.harness.study import Study
+from benchmarks.online.selection.report import RESULTS, draw_figures, page
 from heuristics.online.selection.blind_policies import RandomChoice, RoundRobin
 from heuristics.online.selection.c3 import C3
 from heuristics.online.selection.dynamic_snitch import DynamicSnitch
@@ -35,7 +35,6 @@ from placement.online.selection import LimiterRules, Policy, ServerCluster, draw
 
 __all__ = ["COLUMNS", "RESULTS", "STUDY", "SUITES", "Cell", "cells"]
 
-RESULTS = ROOT / "benchmarks" / "results" / "online_selection.csv"
 EPOCHS = (10, 50, 100, 200, 300, 500)
 
 ECTF, ECT = EarliestCompletion(future=True, tie="ring"), EarliestCompletion(tie="ring")
@@ -246,29 +245,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", type=Path, default=RESULTS, help="a .csv")
 
 
-def _run_study(options: argparse.Namespace) -> int:
-    """Simulate; 0 when all went well."""
-    return _run(options.only, options.requests, options.output)
-
-
-def _page() -> str:
-    from benchmarks.online.selection.report import page
-
-    return page()
-
-
-def _draw() -> None:
-    from benchmarks.online.selection.report import draw_figures
-
-    draw_figures()
-
-
 STUDY = Study(
     __doc__,
     _add_arguments,
-    _run_study,
+    lambda options: _run(options.only, options.requests, options.output),
     results=("online_selection.csv", "online_selection.json"),
     page="docs/benchmarks/online-selection.md",
-    report=_page,
-    draw=_draw,
+    report=page,
+    draw=draw_figures,
 )

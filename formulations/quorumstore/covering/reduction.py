@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 
 from formulations.quorumstore.covering.model import CoveringModel
 
-__all__ = ["Reduced", "ReductionStep", "Row", "reduce_model"]
+__all__ = ["CoveringRow", "Reduced", "ReductionStep", "reduce_model"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class ReductionStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CoveringRow:
     """Σ count · y over `terms` (index of a step, count) is at least `needed`, if `lost` is held."""
 
     terms: tuple[tuple[int, int], ...]
@@ -70,7 +70,7 @@ class Reduced:
     held: tuple[int, ...] = ()
     required: tuple[tuple[tuple[int, ...], int], ...] = ()
     ladders: tuple[tuple[tuple[int, ...], tuple[ReductionStep, ...]], ...] = ()
-    rows: tuple[Row, ...] = ()
+    rows: tuple[CoveringRow, ...] = ()
     ahead: tuple[tuple[int, int], ...] = ()
 
     @property
@@ -243,12 +243,12 @@ class _Reduction:
                 merged[key] = len(merged)
                 ladders.setdefault(key[0], []).append(ReductionStep(key[1], merged[key]))
             place[index] = merged[key]
-        rows: dict[Row, None] = {}
+        rows: dict[CoveringRow, None] = {}
         for demand in self.demands:
             terms: dict[int, int] = {}
             for index, count in demand.terms.items():
                 terms[place[index]] = terms.get(place[index], 0) + count
-            rows[Row(tuple(sorted(terms.items())), demand.needed, demand.lost)] = None
+            rows[CoveringRow(tuple(sorted(terms.items())), demand.needed, demand.lost)] = None
         required: dict[int, int] = {}
         for ball, least in self.required.items():
             ball &= self.open

@@ -9,8 +9,8 @@ can take, so a limit is a number of allowed grid values and nothing is rounded.
 
 The search visits all sets twice: first for any set better than the best so far, until none is left,
 which proves the optimum; then for the configurations of this value, of which it keeps the first
-under the tie rule (:func:`placement.quorumstore.tie_order`), so that thousands of ties cost no
-memory. The evaluator computes the value of the result.
+under the tie rule (:func:`placement.quorumstore.tie_order_of_equals`), so that thousands of ties
+cost no memory. The evaluator computes the value of the result.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Every admissible (R, W) with R + W = N + 1 and every replica set is accounted for, either by a
 screening condition that refutes it or by its exact thresholds. That is the proof of optimality;
 the same pass yields all optimal configurations, which are many (hundreds for a typical key), and
-the tie rule (:func:`placement.quorumstore.tie_order`) picks one.
+the tie rule (:func:`placement.quorumstore.tie_order_of_equals`) picks one.
 
 The search is compiled where that was possible
 (:mod:`formulations.quorumstore.enumeration.compiled_search`), else in NumPy
@@ -91,8 +91,8 @@ class Enumeration:
         """Return the optimal configuration of `problem` under the tie rule.
 
         Infeasible problems give a plan with status ``infeasible``; its reasons name the rules that
-        conflict, or are left to :func:`formulations.quorumstore.unreachable_bounds.explain` for
-        bounds.
+        conflict, or are left to :func:`~formulations.quorumstore.unreachable_bounds.bound_reasons`
+        for bounds.
         """
         start = time.perf_counter()
         self.tables.need(problem)

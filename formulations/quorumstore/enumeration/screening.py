@@ -62,7 +62,7 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import BoolArray, FloatArray, IntArray
+from placement.checks import BoolArray, FloatArray, IntArray, read_only
 from placement.quorumstore import QuorumProblem, ThresholdLimits
 
 __all__ = [
@@ -453,9 +453,7 @@ def miss_steps(size: int, quorum: int, failures: int, *, escapes: bool) -> Float
 
     totals = [lacking(outside) for outside in range(size + 1)]
     # min() above could dip; what a set breaks, a larger one breaks.
-    steps = np.diff(np.maximum.accumulate(np.array([0, *totals], dtype=np.float64)))
-    steps.flags.writeable = False
-    return steps
+    return read_only(np.diff(np.maximum.accumulate(np.array([0, *totals], dtype=np.float64))))
 
 
 def _ways(inside: int, outside: int, failures: int, over: int) -> int:

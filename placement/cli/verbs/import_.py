@@ -173,9 +173,9 @@ def run(args: argparse.Namespace) -> int:
     from placement.analysis.data_quality import data_quality
     from placement.cli.data_quality_text import quality_document, quality_lines
     from placement.io.assemble_instance import assemble
-    from placement.io.feeds.pair_tables import pairs_csv
     from placement.io.formats.files import check_file, check_folder, write_file
     from placement.io.instance_folder import save_instance
+    from placement.io.rtt_distributions import pairs_csv
     from placement.text import escape, instance_text
 
     check_folder(args.output, force=args.force)
@@ -280,7 +280,7 @@ def _rtts(
 def _asked_unit(reading: RttReading) -> float:
     """Return milliseconds per unit of numbers without a unit; ask where they are no likely ms."""
     from placement.io.feeds.quantity_text import UNITS
-    from placement.io.feeds.units import likely_unit
+    from placement.io.rtt_table import likely_unit
 
     guess = likely_unit(reading.table)
     if guess is None:

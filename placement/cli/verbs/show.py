@@ -44,7 +44,8 @@ def add_parser(verbs: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the instance or the plan."""
     if _is_plan(args.instance):
-        from placement.io.plan_file import load_plan, plan_document
+        from placement.io.leader_plan_document import plan_document
+        from placement.io.plan_file import load_plan
 
         plan = load_plan(args.instance)
         if args.json:
@@ -67,7 +68,7 @@ def _is_plan(source: str) -> bool:
     if path.suffix.lower() != ".json" or not path.is_file():
         return False
     from placement.io.formats.document import read_document
-    from placement.io.plan_file import FORMAT
+    from placement.io.leader_plan_document import FORMAT
 
     return read_document(path).values.get("format") == FORMAT
 

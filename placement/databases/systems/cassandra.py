@@ -48,20 +48,10 @@ def _reader(system: str, racks: bool) -> Callable[[Texts, Request], Reading]:
             for field in ("read_level", "write_level"):
                 if said.has(field):
                     levels[field] = said.text(field)
-        if request.name:
-            found = [request.name] if request.name in keyspaces else []
-        else:
-            found = list(keyspaces)
-        if len(found) != 1:
-            raise InputError(
-                "no such keyspace" if request.name else "several keyspaces, or none",
-                source=texts[0][0],
-                field="--database",
-                value=request.name,
-                expected="one of " + ", ".join(keyspaces) if keyspaces else "CREATE KEYSPACE …",
-            )
-        source, options = keyspaces[found[0]]
-        deployment, findings = _roles(system, found[0], options, source, request)
+        kinds = ("keyspace", "keyspaces")
+        name = request.choose(keyspaces, kinds, "CREATE KEYSPACE", texts[0][0])
+        source, options = keyspaces[name]
+        deployment, findings = _roles(system, name, options, source, request)
         for field, role in (("read_level", "read"), ("write_level", "commit")):
             level = request.text(field) or levels.get(field, "QUORUM")
             if level not in _LEVELS:

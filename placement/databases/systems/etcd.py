@@ -14,13 +14,7 @@ from dataclasses import replace
 from placement.databases.deployment import Deployment, Member
 from placement.databases.findings import Finding
 from placement.databases.server_moves import MovePath, Replica, ServerMove
-from placement.databases.server_names import (
-    Server,
-    missing_servers,
-    servers_of,
-    servers_on_path,
-    servers_there,
-)
+from placement.databases.server_names import Server, missing_servers, written_servers
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
 from placement.databases.systems.json_texts import json_text, json_values, one_document
 from placement.errors import InputError
@@ -194,13 +188,11 @@ def _client(server: Server, request: Request) -> str:
 
 
 def _write(deployment: Deployment, request: Request, path: MovePath | None) -> Script:
+    servers, by_replica = written_servers(deployment, request.localities, path)
     if path is None:
-        servers = servers_of(deployment, request.localities)
         most = sum(not server.voter for server in servers)
         steps = _first_start(servers, deployment, request)
     else:
-        by_replica = servers_on_path(path, deployment, request.localities)
-        servers = servers_there(by_replica, deployment)
         steps, most = _Runbook(path, by_replica, deployment, request).commands()
     lead = deployment.leaders[0] if deployment.leaders else None
     leader = next((s.name for s in servers if s.site == lead and s.voter), None)

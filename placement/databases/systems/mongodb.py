@@ -11,13 +11,7 @@ from collections.abc import Sequence
 from placement.databases.deployment import Deployment, Member
 from placement.databases.findings import Finding
 from placement.databases.server_moves import MovePath
-from placement.databases.server_names import (
-    Server,
-    missing_servers,
-    servers_of,
-    servers_on_path,
-    servers_there,
-)
+from placement.databases.server_names import Server, missing_servers, written_servers
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
 from placement.databases.systems.json_texts import json_text, json_values, one_document
 from placement.errors import InputError
@@ -186,13 +180,9 @@ def _write(deployment: Deployment, request: Request, path: MovePath | None) -> S
     order = deployment.leaders
     rank = {site: len(order) - i + 1 for i, site in enumerate(order)}
     steps: list[dict[str, object]] = []
-    if path is None:
-        servers = servers_of(deployment, request.localities)
-        numbers = _numbered(servers)
-    else:
-        by_replica = servers_on_path(path, deployment, request.localities)
-        servers = servers_there(by_replica, deployment)
-        numbers = _numbered(tuple(by_replica.values()))
+    servers, by_replica = written_servers(deployment, request.localities, path)
+    numbers = _numbered(tuple(by_replica.values()) or servers)
+    if path is not None:
         present = {one.site: one.replicas for one in path.present.held}
         running = {slot for slot in by_replica if slot.number <= present.get(slot.site, 0)}
         voting = {

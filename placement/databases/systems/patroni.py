@@ -13,11 +13,7 @@ from dataclasses import dataclass, field
 from placement.databases.deployment import Deployment, Member
 from placement.databases.findings import Finding
 from placement.databases.server_moves import MovePath
-from placement.databases.server_names import (
-    servers_of,
-    servers_on_path,
-    servers_there,
-)
+from placement.databases.server_names import written_servers
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
 from placement.databases.systems.block_yaml import yaml_documents
 from placement.databases.systems.postgresql import SYSTEM as POSTGRESQL
@@ -216,27 +212,23 @@ def _refuses(deployment: Deployment, request: Request) -> tuple[str, ...]:
 
 def _write(deployment: Deployment, request: Request, path: MovePath | None) -> Script:
     steps: list[str] = []
-    if path is None:
-        servers = servers_of(deployment, request.localities)
-    else:
-        by_replica = servers_on_path(path, deployment, request.localities)
-        servers = servers_there(by_replica, deployment)
-        for move in path.steps:
-            server = None if move.replica is None else by_replica[move.replica]
-            name = "" if server is None else server.name
-            words = {
-                "add-learner": f"start Patroni on {name} with the tags nosync and nofailover",
-                "catch-up": f"wait until `patronictl list` shows {name} as streaming without lag",
-                "promote": f"take nosync and nofailover from {name}, `patronictl reload`",
-                "demote": f"give {name} the tags nosync and nofailover, `patronictl reload`",
-                "set-quorums": f"synchronous_node_count: {move.commit - 1}",
-                "move-leader": f"patronictl switchover --candidate {name}",
-                "remove": f"stop Patroni on {name}",
-            }[move.kind]
-            if move.kind in ("promote", "demote"):
-                words += f", then synchronous_node_count: {max(1, move.commit - 1)}"
-            broken = "".join(f" [{text}]" for text in move.broken)
-            steps.append(_remark(f"step {len(steps) + 1}: {words}{broken}"))
+    servers, by_replica = written_servers(deployment, request.localities, path)
+    for move in () if path is None else path.steps:
+        server = None if move.replica is None else by_replica[move.replica]
+        name = "" if server is None else server.name
+        words = {
+            "add-learner": f"start Patroni on {name} with the tags nosync and nofailover",
+            "catch-up": f"wait until `patronictl list` shows {name} as streaming without lag",
+            "promote": f"take nosync and nofailover from {name}, `patronictl reload`",
+            "demote": f"give {name} the tags nosync and nofailover, `patronictl reload`",
+            "set-quorums": f"synchronous_node_count: {move.commit - 1}",
+            "move-leader": f"patronictl switchover --candidate {name}",
+            "remove": f"stop Patroni on {name}",
+        }[move.kind]
+        if move.kind in ("promote", "demote"):
+            words += f", then synchronous_node_count: {max(1, move.commit - 1)}"
+        broken = "".join(f" [{text}]" for text in move.broken)
+        steps.append(_remark(f"step {len(steps) + 1}: {words}{broken}"))
     rank = {site: len(deployment.leaders) - i + 1 for i, site in enumerate(deployment.leaders)}
     lines = [
         *steps,

@@ -16,12 +16,7 @@ from dataclasses import dataclass, replace
 from placement.databases.deployment import Deployment, Member
 from placement.databases.findings import Finding
 from placement.databases.server_moves import MovePath
-from placement.databases.server_names import (
-    missing_servers,
-    servers_of,
-    servers_on_path,
-    servers_there,
-)
+from placement.databases.server_names import missing_servers, written_servers
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
 from placement.databases.systems.remarks import later, remark, remarked, with_later
 from placement.databases.systems.sql_text import TokenStream, comment, sql_name, sql_string
@@ -261,30 +256,26 @@ def _alter(voting: Sequence[str], primary: str, commit: int) -> str:
 
 def _write(deployment: Deployment, request: Request, path: MovePath | None) -> Script:
     steps: list[str] = []
-    if path is None:
-        servers = servers_of(deployment, request.localities)
-    else:
-        by_replica = servers_on_path(path, deployment, request.localities)
-        servers = servers_there(by_replica, deployment)
-        for number, move in enumerate(path.steps, 1):
-            server = None if move.replica is None else by_replica[move.replica]
-            name = "" if server is None else server.name
-            words = {
-                "add-learner": f"make {name} a standby: pg_basebackup, primary_conninfo with "
-                f"application_name={name}",
-                "catch-up": f"wait until pg_stat_replication shows {name} as streaming",
-                "promote": f"{name} becomes synchronous",
-                "demote": f"{name} becomes asynchronous",
-                "set-quorums": f"commits wait for {move.commit - 1} standbys",
-                "move-leader": f"switch over: stop writes, wait for {name}, pg_promote() there, "
-                "let the old primary and the others follow it; go on there",
-                "remove": f"stop the standby {name}",
-            }[move.kind]
-            broken = "".join(f" [{text}]" for text in move.broken)
-            steps.append(comment(f"step {number}: {words}{broken}"))
-            if move.kind in ("promote", "demote", "set-quorums", "move-leader"):
-                voting = [by_replica[one].name for one in move.voting]
-                steps.append(later(_alter(voting, by_replica[move.leader].name, move.commit)))
+    servers, by_replica = written_servers(deployment, request.localities, path)
+    for number, move in enumerate(() if path is None else path.steps, 1):
+        server = None if move.replica is None else by_replica[move.replica]
+        name = "" if server is None else server.name
+        words = {
+            "add-learner": f"make {name} a standby: pg_basebackup, primary_conninfo with "
+            f"application_name={name}",
+            "catch-up": f"wait until pg_stat_replication shows {name} as streaming",
+            "promote": f"{name} becomes synchronous",
+            "demote": f"{name} becomes asynchronous",
+            "set-quorums": f"commits wait for {move.commit - 1} standbys",
+            "move-leader": f"switch over: stop writes, wait for {name}, pg_promote() there, "
+            "let the old primary and the others follow it; go on there",
+            "remove": f"stop the standby {name}",
+        }[move.kind]
+        broken = "".join(f" [{text}]" for text in move.broken)
+        steps.append(comment(f"step {number}: {words}{broken}"))
+        if move.kind in ("promote", "demote", "set-quorums", "move-leader"):
+            voting = [by_replica[one].name for one in move.voting]
+            steps.append(later(_alter(voting, by_replica[move.leader].name, move.commit)))
     # the first voter of the leader's site, as the steps have it
     primary = next(s for s in servers if s.voter and s.site == deployment.leaders[0])
     document = {

@@ -29,18 +29,9 @@ def _read(texts: Texts, request: Request) -> Reading:
     spaces: dict[str, tuple[str, dict[str, str]]] = {}
     for source, text in texts:
         _take_spaces(text, source, spaces)
-    found = [request.name] if request.name in spaces else []
-    if not request.name:
-        found = list(spaces)
-    if len(found) != 1:
-        raise InputError(
-            "no such tablespace" if request.name else "several tablespaces, or none",
-            source=texts[0][0],
-            field="--database",
-            value=request.name,
-            expected="one of " + ", ".join(spaces) if spaces else "CREATE TABLESPACE …",
-        )
-    source, options = spaces[found[0]]
+    kinds = ("tablespace", "tablespaces")
+    name = request.choose(spaces, kinds, "CREATE TABLESPACE", texts[0][0])
+    source, options = spaces[name]
     if "replica_placement" not in options:
         raise InputError("not given", source=source, field="replica_placement")
     findings: list[Finding] = []
@@ -78,7 +69,7 @@ def _read(texts: Texts, request: Request) -> Reading:
             leaders=tuple(sorted(order, key=lambda site: order[site])),
             free_voters=free,
             free_non_voters=free_others,
-            name=found[0],
+            name=name,
         ),
         tuple(findings),
     )

@@ -13,13 +13,7 @@ from dataclasses import replace
 from placement.databases.deployment import Deployment, Member
 from placement.databases.findings import Finding
 from placement.databases.server_moves import MovePath
-from placement.databases.server_names import (
-    Server,
-    missing_servers,
-    servers_of,
-    servers_on_path,
-    servers_there,
-)
+from placement.databases.server_names import Server, missing_servers, written_servers
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
 from placement.errors import InputError
 from placement.method_options import Setting
@@ -189,28 +183,23 @@ def _write(deployment: Deployment, request: Request, path: MovePath | None) -> S
         own = server.facts.get("client_port", port)
         return f"server.{number}={server.name}:2888:3888:{role};{own}"
 
-    if path is None:
-        servers = servers_of(deployment, request.localities)
-        numbers = _numbered(servers)
-    else:
-        by_replica = servers_on_path(path, deployment, request.localities)
-        servers = servers_there(by_replica, deployment)
-        numbers = _numbered(tuple(by_replica.values()))
-        for move in path.steps:
-            server = None if move.replica is None else by_replica[move.replica]
-            if server is None or move.kind in ("move-leader", "set-quorums"):
-                continue
-            number = numbers[server.name]
-            words = {
-                "add-learner": f"start {server.name}, then: reconfig -add "
-                f"{spec(server, number, 'observer')}",
-                "catch-up": f"wait until {server.name} answers 'srvr' with Mode: observer",
-                "promote": f"reconfig -add {spec(server, number, 'participant')}",
-                "demote": f"reconfig -add {spec(server, number, 'observer')}",
-                "remove": f"reconfig -remove {number}",
-            }[move.kind]
-            broken = "".join(f" [{text}]" for text in move.broken)
-            steps.append(f"# step {len(steps) + 1}: {words}{broken}")
+    servers, by_replica = written_servers(deployment, request.localities, path)
+    numbers = _numbered(tuple(by_replica.values()) or servers)
+    for move in () if path is None else path.steps:
+        server = None if move.replica is None else by_replica[move.replica]
+        if server is None or move.kind in ("move-leader", "set-quorums"):
+            continue
+        number = numbers[server.name]
+        words = {
+            "add-learner": f"start {server.name}, then: reconfig -add "
+            f"{spec(server, number, 'observer')}",
+            "catch-up": f"wait until {server.name} answers 'srvr' with Mode: observer",
+            "promote": f"reconfig -add {spec(server, number, 'participant')}",
+            "demote": f"reconfig -add {spec(server, number, 'observer')}",
+            "remove": f"reconfig -remove {number}",
+        }[move.kind]
+        broken = "".join(f" [{text}]" for text in move.broken)
+        steps.append(f"# step {len(steps) + 1}: {words}{broken}")
     lines = ["# participants vote, observers do not; the file is the same on every server"]
     if steps:
         lines += [

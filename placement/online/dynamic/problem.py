@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import BoolArray, FloatArray, instance_of, numbers_of
+from placement.checks import BoolArray, FloatArray, instance_of, numbers_of, read_only
 from placement.errors import InputError
 from placement.online.dynamic.site_geography import Geography
 
@@ -120,8 +120,7 @@ class ReplicationProblem:
         for j in range(self.sites):
             here = np.where(self.static[j], 0.0, np.inf)
             np.minimum(result, self.geography.rtt[:, j, None] + here, out=result)
-        result.flags.writeable = False
-        return result
+        return read_only(result)
 
     @cached_property
     def write_rates(self) -> FloatArray:
@@ -133,9 +132,7 @@ class ReplicationProblem:
     def forward_cost(self) -> FloatArray:
         """writes[o] · forward[j, o], shape (sites, objects)."""
         assert self.forward is not None
-        result = self.write_rates * self.forward
-        result.flags.writeable = False
-        return result
+        return read_only(self.write_rates * self.forward)
 
     @cached_property
     def none(self) -> BoolArray:
@@ -158,8 +155,7 @@ def _rates(values: object, field: str, shape: tuple[int, ...]) -> FloatArray:
             expected="a finite number >= 0",
         )
     array += 0.0
-    array.flags.writeable = False
-    return array
+    return read_only(array)
 
 
 def _capacity(values: object, sites: int) -> npt.NDArray[np.int64]:
@@ -174,6 +170,4 @@ def _capacity(values: object, sites: int) -> npt.NDArray[np.int64]:
             value=float(array[array != np.floor(array)][0]),
             expected="whole numbers >= 0",
         )
-    whole = np.minimum(array, 2**62).astype(np.int64)
-    whole.flags.writeable = False
-    return whole
+    return read_only(np.minimum(array, 2**62).astype(np.int64))

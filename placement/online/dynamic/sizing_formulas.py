@@ -11,7 +11,6 @@ from placement.errors import InputError
 
 __all__ = [
     "bloom_bits",
-    "bloom_error",
     "hit_share",
     "replacement_ratio",
     "replicas_conservative",
@@ -30,17 +29,6 @@ def bloom_bits(keys: int, error: float) -> int:
     keys = whole(keys, "keys", minimum=1)
     number(error, "error", above=True, maximum=math.nextafter(1.0, 0.0))
     return math.ceil(keys * math.log(1 / error) / math.log(2) ** 2)
-
-
-def bloom_error(keys: int, bits: int, hashes: int) -> float:
-    """False-positive rate of a filter with `keys` keys in it: (1 − e^(−h·n/m))^h.
-
-    Examples
-    --------
-    >>> round(bloom_error(10_600, 143_776, 10), 4)
-    0.0015
-    """
-    return float((1 - math.exp(-hashes * keys / bits)) ** hashes)
 
 
 def replicas_conservative(k: float, turnover: float, grace: int) -> float:

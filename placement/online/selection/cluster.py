@@ -16,6 +16,7 @@ from placement.checks import (
     instance_of,
     nonnegative,
     number,
+    read_only,
     text,
     whole,
 )
@@ -252,13 +253,9 @@ class ServerCluster:
     def groups(self) -> IntArray:
         """Servers of every group, shape (groups, replication)."""
         if self.group_servers:
-            given = np.array(self.group_servers, dtype=np.intp)
-            given.flags.writeable = False
-            return given
+            return read_only(np.array(self.group_servers, dtype=np.intp))
         first = np.arange(self.servers, dtype=np.intp)[:, np.newaxis]
-        table = (first + np.arange(self.replication, dtype=np.intp)) % self.servers
-        table.flags.writeable = False
-        return table
+        return read_only((first + np.arange(self.replication, dtype=np.intp)) % self.servers)
 
     @cached_property
     def client_weights(self) -> FloatArray:
@@ -284,5 +281,4 @@ class ServerCluster:
             weights = np.empty(self.clients)
             weights[:heavy] = self.heavy_demand * self.clients / heavy
             weights[heavy:] = (1 - self.heavy_demand) * self.clients / (self.clients - heavy)
-        weights.flags.writeable = False
-        return weights
+        return read_only(weights)

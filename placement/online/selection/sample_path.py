@@ -6,19 +6,26 @@ import dataclasses
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Self, TypeVar
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import BoolArray, FloatArray, IntArray, instance_of, numbers_of, whole
+from placement.checks import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    instance_of,
+    numbers_of,
+    read_only,
+    whole,
+)
 from placement.errors import InputError
 from placement.online.random_streams import checked_seed, spawn_streams
 from placement.online.selection.cluster import ServerCluster
 
 __all__ = ["ServerSamplePath", "draw"]
 
-_Scalar = TypeVar("_Scalar", bound=np.generic)
 
 _SPARE = 4.0
 """Speeds are drawn for this many times the span of the arrivals; what drains later reuses them."""
@@ -182,7 +189,7 @@ class ServerSamplePath:
             client=self.client[:count],
             group=self.group[:count],
             work=self.work[:count],
-            shadowed=_read_only(shadowed),
+            shadowed=read_only(shadowed),
             shadow_work=self.shadow_work[:count],
             shuffle=self.shuffle[:count],
             uniform=self.uniform[:count],
@@ -230,7 +237,7 @@ class ServerSamplePath:
             )
 
         def rounded(work: FloatArray) -> FloatArray:
-            return _read_only(np.maximum(1, np.rint(work * unit * ticks)) / ticks)
+            return read_only(np.maximum(1, np.rint(work * unit * ticks)) / ticks)
 
         return dataclasses.replace(
             self,
@@ -240,10 +247,10 @@ class ServerSamplePath:
                 if cluster.rtt_ms
                 else (),
             ),
-            arrival=_read_only(np.floor(self.arrival * ticks) / ticks),
+            arrival=read_only(np.floor(self.arrival * ticks) / ticks),
             work=rounded(self.work),
             shadow_work=rounded(self.shadow_work),
-            means=_read_only(factors),
+            means=read_only(factors),
         )
 
 
@@ -278,16 +285,16 @@ def draw(cluster: ServerCluster, seed: int) -> ServerSamplePath:
     return ServerSamplePath(
         cluster,
         seed,
-        _read_only(arrival),
-        _read_only(client.astype(np.intp)),
-        _read_only(group.astype(np.intp)),
-        _read_only(work * size),
-        _read_only(shadow.random(n) < cluster.shadow),
-        _read_only(shadow.standard_exponential((n, others)) * size[:, np.newaxis]),
-        _read_only(np.argsort(policy.random((n, others + 1)), axis=1).astype(np.int8)),
-        _read_only(policy.random(n)),
-        _read_only(mix),
-        _read_only(_speeds(cluster, streams["speeds"], float(arrival[-1]) if n else 0.0)),
+        read_only(arrival),
+        read_only(client.astype(np.intp)),
+        read_only(group.astype(np.intp)),
+        read_only(work * size),
+        read_only(shadow.random(n) < cluster.shadow),
+        read_only(shadow.standard_exponential((n, others)) * size[:, np.newaxis]),
+        read_only(np.argsort(policy.random((n, others + 1)), axis=1).astype(np.int8)),
+        read_only(policy.random(n)),
+        read_only(mix),
+        read_only(_speeds(cluster, streams["speeds"], float(arrival[-1]) if n else 0.0)),
     )
 
 
@@ -321,7 +328,7 @@ def _typed(values: object, field: str, kind: type[np.generic]) -> npt.NDArray[np
     if kind is not np.float64 and (array != numbers).any():
         words = "True or False" if kind is np.bool_ else "whole numbers"
         raise InputError("of another type", field=field, expected=words)
-    return _read_only(array)
+    return read_only(array)
 
 
 def _within(values: npt.NDArray[np.integer], field: str, below: int) -> None:
@@ -350,8 +357,3 @@ def _speeds(cluster: ServerCluster, rng: np.random.Generator, last_ms: float) ->
     fast = rng.random((epochs, cluster.servers)) < 0.5
     means = np.where(fast, cluster.fast_ms, cluster.slow_ms)
     return means * np.array(cluster.slowness) if cluster.slowness else means
-
-
-def _read_only(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
-    array.flags.writeable = False
-    return array

@@ -11,9 +11,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LeaderMigration", "migrate"]
 
-_HOME = {
-    "LeaderMigration": "placement.overtime.migration.simulate",
-    "migrate": "placement.overtime.migration.simulate",
-}
-
-__getattr__, __dir__ = lazy_names(__name__, _HOME)
+__getattr__, __dir__ = lazy_names(
+    __name__, {"placement.overtime.migration.simulate": ("LeaderMigration", "migrate")}
+)

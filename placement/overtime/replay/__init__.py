@@ -10,6 +10,7 @@ See :mod:`placement.overtime.replay.run_replay` for the strategies.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from placement.lazy import lazy_names
@@ -34,43 +35,20 @@ if TYPE_CHECKING:
     from placement.overtime.replay.trace import Trace as Trace
 
 _HOME = {
-    "Decay": "placement.overtime.decayed_counts",
-    "DecayedCounts": "placement.overtime.decayed_counts",
-    "Deployments": "placement.overtime.replay.deployments",
-    "NOBODY": "placement.overtime.replay.deployments",
-    "StrategyCosts": "placement.overtime.replay.results",
-    "LeaderRanking": "placement.overtime.replay.leader_ranking",
-    "Replay": "placement.overtime.replay.results",
-    "ReplayProgress": "placement.overtime.replay.run_replay",
-    "STRATEGIES": "placement.overtime.replay.run_replay",
-    "Trace": "placement.overtime.replay.trace",
-    "decayed_counts": "placement.overtime.decayed_counts",
-    "gains": "placement.overtime.replay.summaries",
-    "interval_scores": "placement.overtime.replay.tier12",
-    "ranking_text": "placement.overtime.replay.leader_ranking",
-    "leader_rankings": "placement.overtime.replay.leader_ranking",
-    "replay": "placement.overtime.replay.run_replay",
-    "summary": "placement.overtime.replay.summaries",
+    "placement.overtime.decayed_counts": ("Decay", "DecayedCounts", "decayed_counts"),
+    "placement.overtime.replay.deployments": ("Deployments", "NOBODY"),
+    "placement.overtime.replay.leader_ranking": (
+        "LeaderRanking",
+        "leader_rankings",
+        "ranking_text",
+    ),
+    "placement.overtime.replay.results": ("Replay", "StrategyCosts"),
+    "placement.overtime.replay.run_replay": ("ReplayProgress", "STRATEGIES", "replay"),
+    "placement.overtime.replay.summaries": ("gains", "summary"),
+    "placement.overtime.replay.tier12": ("interval_scores",),
+    "placement.overtime.replay.trace": ("Trace",),
 }
 
-__all__ = [
-    "NOBODY",
-    "STRATEGIES",
-    "Decay",
-    "DecayedCounts",
-    "Deployments",
-    "LeaderRanking",
-    "Replay",
-    "ReplayProgress",
-    "StrategyCosts",
-    "Trace",
-    "decayed_counts",
-    "gains",
-    "interval_scores",
-    "leader_rankings",
-    "ranking_text",
-    "replay",
-    "summary",
-]
+__all__ = [*chain.from_iterable(_HOME.values())]
 
 __getattr__, __dir__ = lazy_names(__name__, _HOME)

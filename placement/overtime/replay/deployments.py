@@ -222,9 +222,9 @@ class Deployments:
         common = None
         for database, counts in enumerate(trace.counts[:, 0]):
             if counts.any():
-                plan = plan_of_all_intervals(problem, counts, 0, method)
+                plan = plan_of_all_intervals(problem, counts, method)
             else:
-                common = common or plan_of_all_intervals(problem, together, 0, method)
+                common = common or plan_of_all_intervals(problem, together, method)
                 plan = common
             held[database, list(plan.replicas)] = True
             votes[database, list(plan.voters)] = True

@@ -74,12 +74,8 @@ def plan_of_interval(method: Method, problem: Problem, before: Plan | None = Non
     return plan
 
 
-def plan_of_all_intervals(
-    problem: Problem, counts: FloatArray, interval: int, method: str
-) -> Configuration:
-    """Return the configuration that a method plans for the demand of one moment."""
-    plan = plan_of_interval(
-        load_method(method), interval_problem(problem, np.asarray(counts), interval)
-    )
+def plan_of_all_intervals(problem: Problem, counts: FloatArray, method: str) -> Configuration:
+    """Return the configuration that a method plans for the demand of one moment, `counts[0]`."""
+    plan = plan_of_interval(load_method(method), interval_problem(problem, np.asarray(counts), 0))
     assert plan.configuration is not None  # `plan_of_interval` saw to that
     return plan.configuration

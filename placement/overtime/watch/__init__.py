@@ -10,6 +10,7 @@ watch_loop.py       arrivals into recommendations, in order, with reports of unu
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from placement.lazy import lazy_names
@@ -27,29 +28,13 @@ if TYPE_CHECKING:
     from placement.overtime.watch.watch_settings import WatchSettings as WatchSettings
 
 _HOME = {
-    "FolderSource": "placement.overtime.watch.arrivals",
-    "Recommendation": "placement.overtime.watch.recommend",
-    "Rejection": "placement.overtime.watch.state_store",
-    "WatchSettings": "placement.overtime.watch.watch_settings",
-    "Store": "placement.overtime.watch.state_store",
-    "TableSource": "placement.overtime.watch.arrivals",
-    "Watch": "placement.overtime.watch.watch_loop",
-    "WatchState": "placement.overtime.watch.recommend",
-    "advise": "placement.overtime.watch.recommend",
-    "source_of": "placement.overtime.watch.arrivals",
+    "placement.overtime.watch.arrivals": ("FolderSource", "TableSource", "source_of"),
+    "placement.overtime.watch.recommend": ("Recommendation", "WatchState", "advise"),
+    "placement.overtime.watch.state_store": ("Rejection", "Store"),
+    "placement.overtime.watch.watch_loop": ("Watch",),
+    "placement.overtime.watch.watch_settings": ("WatchSettings",),
 }
 
-__all__ = [
-    "FolderSource",
-    "Recommendation",
-    "Rejection",
-    "Store",
-    "TableSource",
-    "Watch",
-    "WatchSettings",
-    "WatchState",
-    "advise",
-    "source_of",
-]
+__all__ = [*chain.from_iterable(_HOME.values())]
 
 __getattr__, __dir__ = lazy_names(__name__, _HOME)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from placement.errors import InputError
 from placement.online.dynamic.bloom_summaries import BloomSummary, ErrorCounter, spread
 from placement.online.dynamic.merge_summaries import merge, merge_two, top
-from placement.online.dynamic.sizing_formulas import bloom_bits, bloom_error
+from placement.online.dynamic.sizing_formulas import bloom_bits
 from placement.online.dynamic.space_saving import SpaceSaving, Summary, exact_summary
 
 streams = st.lists(st.integers(0, 9), max_size=60)
@@ -165,8 +165,6 @@ def test_a_hash_worked_elsewhere():
 def test_bloom_size_and_error():
     assert bloom_bits(10_000, 0.001) == 143_776
     assert bloom_bits(10_000, 0.001) / 8 / 1024 == pytest.approx(17.55, abs=0.005)
-    assert bloom_error(10_600, 143_776, 10) == pytest.approx(0.0015, abs=5e-5)
-    assert bloom_error(11_430, 143_776, 10) == pytest.approx(0.0025, abs=1e-4)
     pytest.importorskip("rbloom")
     filter_ = BloomSummary(range(10_000), 10_000, 0.001)
     assert filter_.bits == 143_776

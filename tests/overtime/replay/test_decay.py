@@ -75,12 +75,10 @@ def test_the_score_of_decayed_counts_is_equation_two(instance, factor):
 def test_forgetting_is_measured_in_intervals():
     assert Decay.of_half_life(1).factor == 2.0
     assert Decay.of_half_life(4).factor ** 4 == pytest.approx(2)
-    assert Decay.of_time_constant(3).factor ** 3 == pytest.approx(math.e)
-    assert Decay.of_time_constant(7).time_constant == pytest.approx(7)
     assert Decay.of_half_life(7).half_life == pytest.approx(7)
-    assert Decay.of_half_life(math.inf) == Decay.of_time_constant(math.inf) == Decay(1.0)
-    assert Decay(math.inf).half_life == Decay(math.inf).time_constant == 0
-    assert Decay(1).time_constant == math.inf
+    assert Decay.of_half_life(math.inf) == Decay(1.0)
+    assert Decay(math.inf).half_life == 0
+    assert Decay(1).half_life == math.inf
     assert Decay.of_half_life(1e-6) == Decay(math.inf)
 
 
@@ -117,7 +115,7 @@ def test_the_axis_of_time_may_be_any():
         lambda: Decay(math.nan),
         lambda: Decay.of_half_life(0),
         lambda: Decay.of_half_life(-1),
-        lambda: Decay.of_time_constant(math.nan),
+        lambda: Decay.of_half_life(math.nan),
         lambda: DecayedCounts.empty((2,), Decay(2.0)).after([1.0]),
         lambda: DecayedCounts.empty((1,), Decay(2.0)).after([-1.0]),
         lambda: DecayedCounts.empty((1,), Decay(2.0)).after([math.nan]),
