@@ -232,6 +232,16 @@ class Problem:
         return tuple(votes_as_coefficients(one, rules.voters, rules.quorum) for one in given)
 
     @cached_property
+    def slow_demand(self) -> Demand | None:
+        """Demand where a loss leaves no fast quorum; None: the protocol has no fast quorum."""
+        rules, protocol = self.rules, self.protocol
+        if not isinstance(protocol, Protocol) or protocol.fast_quorum(rules.voters) is None:
+            return None
+        given = self.instance.operations
+        slow = protocol.rewritten(given, voters=rules.voters, quorum=rules.quorum, slow=True)
+        return aggregate(self.instance, self.decay, slow)
+
+    @cached_property
     def rules(self) -> Rules:
         """Return the constraints on site indices."""
         return compile_rules(self, self._allowed)

@@ -14,7 +14,8 @@ import numpy as np
 from placement.checks import LARGEST_WHOLE, BoolArray
 from placement.errors import InputError
 from placement.model.constraints import Diversity, GroupRule, Rules, group_rule, majority, mask
-from placement.model.protocols import Protocol
+from placement.model.operations import Operation
+from placement.model.protocols import Protocol, asks_for_quorum, votes_as_coefficients
 
 if TYPE_CHECKING:
     from placement.problem import Problem
@@ -456,9 +457,12 @@ def _count(chosen: BoolArray) -> int:
 def _groups(
     problem: Problem, voters: int, quorum: int, may_hold: np.ndarray, may_vote: np.ndarray
 ) -> tuple[GroupRule, ...]:
+    implied = problem.objective.diversity(voters, quorum)
+    if implied and not asks_for_quorum(_operations(problem, voters, quorum)):
+        implied = ()  # fewer voters than m may serve on
     groups = [
         group_rule(problem.instance, rule, may_vote if rule.role == "voters" else may_hold)
-        for rule in (*problem.diversity, *problem.objective.diversity(voters, quorum))
+        for rule in (*problem.diversity, *implied)
     ]
     if problem.survive is not None:
         needed = max(quorum, voters - quorum + 1)
@@ -480,6 +484,14 @@ def _groups(
             )
         )
     return tuple(groups)
+
+
+def _operations(problem: Problem, voters: int, quorum: int) -> tuple[Operation, ...]:
+    """Return the operations of a question whose numbers of voters are known, and no more yet."""
+    given = problem.instance.operations
+    if isinstance(problem.protocol, Protocol):
+        return problem.protocol.rewritten(given, voters=voters, quorum=quorum)
+    return tuple(votes_as_coefficients(one, voters, quorum) for one in given)
 
 
 def _within(
