@@ -181,6 +181,7 @@ METHOD = Method(
         "mean",
         "contingency",
         "contingency-percentile",
+        "contingency-waits",
         "percentile",
         "waits",
         "witnesses",

@@ -347,6 +347,7 @@ METHOD = Method(
         "mean",
         "contingency",
         "contingency-percentile",
+        "contingency-waits",
         "percentile",
         "waits",
         "witnesses",

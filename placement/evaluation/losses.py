@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from placement.problem import Problem
 
 __all__ = [
+    "STOPS_FIRST",
     "Failure",
     "Failures",
     "Loss",
@@ -91,6 +92,13 @@ __all__ = [
     "survivors",
     "unnoticed",
 ]
+
+
+STOPS_FIRST = (
+    "Stopped: operations that wait for all of a role stop until the lost members are taken out of "
+    "it. The mean latency is the one afterwards."
+)
+"""What a reader of :attr:`Failures.stop_first` should know."""
 
 
 @dataclass(frozen=True, slots=True)
