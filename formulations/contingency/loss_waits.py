@@ -80,9 +80,11 @@ class _Looked:
                 if math.isinf(value):
                     continue
                 one: Found = (value, float(normal[row]), found[row])
-                if best is None or is_better(one, best):
-                    best = one
-                elif not is_better(best, one) and in_order(found[row]) < in_order(best[2]):
+                if (
+                    best is None
+                    or is_better(one, best)
+                    or (not is_better(best, one) and in_order(found[row]) < in_order(best[2]))
+                ):
                     best = one
                 self.value = min(self.value, value)
         return None if best is None else (*best[:2], with_order(self.problem, best[2]))

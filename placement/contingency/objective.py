@@ -455,9 +455,13 @@ class Contingency:
         if needs_roles(problem):
             reason = "it minimises over losses with waits, witnesses or a vote layout"
             count = sets()
-            many = f"{reason}, and {count:,} replica sets are too many to evaluate"
-            few = count <= _ENUMERATED_IN_TIME
-            return ProofMethod("exhaustive", reason, "" if few else many)
+            if count <= _ENUMERATED_IN_TIME:
+                return ProofMethod("exhaustive", reason)
+            rules, way_out = problem.rules, "use 'local-search', or 'exhaustive' for an hour or so"
+            if rules.witnesses or rules.lease_holders:
+                way_out = "leave out candidate sites (forbidden)"
+            many = f"{reason}, and {count:,} replica sets are many to evaluate: {way_out}"
+            return ProofMethod("exhaustive", reason, many)
         few = sets() <= (_ENUMERATED_SETS if time_limit is None else _ENUMERATED_IN_TIME)
         return ProofMethod("exhaustive" if few else "cp-sat", "it minimises over losses")
 

@@ -370,9 +370,7 @@ def unnoticed(
     return not (clients_move and moving_clients(problem, lost))
 
 
-def demand_after(
-    problem: Problem, gone: frozenset[int], demand: Demand | None = None
-) -> Demand:
+def demand_after(problem: Problem, gone: frozenset[int], demand: Demand | None = None) -> Demand:
     """Return the demand with the clients of lost sites served from the closest surviving site.
 
     E[f, j] = d[f, c(f)] + d[c(f), j], see the module; ties of c(f) go to the first site. Clients

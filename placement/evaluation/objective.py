@@ -374,9 +374,7 @@ def score_of(problem: Problem, configuration: Configuration) -> float:
     )
 
 
-def scores_of(
-    problem: Problem, configurations: Sequence[Configuration]
-) -> npt.NDArray[np.float64]:
+def scores_of(problem: Problem, configurations: Sequence[Configuration]) -> npt.NDArray[np.float64]:
     """Eq. 1 of many configurations, those of one size at once, shape (n,)."""
     values = np.zeros(len(configurations))
     rows: dict[tuple[int, int, int, int], list[int]] = {}

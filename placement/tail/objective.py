@@ -18,6 +18,7 @@ from placement.errors import InputError
 from placement.evaluation.losses import Failures, failures
 from placement.evaluation.objective import ProofMethod, score_of, values_one_by_one
 from placement.evaluation.value_tables import ValueTable
+from placement.evaluation.waits.wait_checks import refuse_roles
 from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity
 from placement.model.demand import decay_weights
@@ -244,6 +245,7 @@ class Percentile:
 
     def check(self, problem: Problem) -> None:
         """Check that the distributions are the instance's, and that no money counts."""
+        refuse_roles(problem, "a percentile", "the mean latency")
         for one in (self.distributions, *self.by_interval):
             one.check(problem.instance)
         periods = len(problem.instance.intervals) if problem.instance.varying_rtt else 0

@@ -208,7 +208,6 @@ LATE = "a percentile"
         ({"protocol": "leases", "budget": 5}, "budget"),
         ({"protocol": "leases", "cost_weight": 5}, "cost_weight"),
         ({"protocol": 3}, "protocol"),
-        ({"protocol": "leases", "objective": placement.Contingency("site")}, "objective"),
         ({"protocol": "leases", "objective": LATE}, "objective"),
         ({"protocol": "pqr", "objective": LATE}, "objective"),
         ({"protocol": "pqr:interference=-0.1"}, "interference"),
@@ -271,8 +270,6 @@ def test_analyses_that_do_not_know_waits_refuse_them() -> None:
     ):
         with pytest.raises(UnsupportedError, match="a protocol whose commits"):
             ask()
-    with pytest.raises(InputError, match="losses are not computed"):
-        _ = plan.failures
 
 
 def test_what_happens_over_time_refuses_waits() -> None:

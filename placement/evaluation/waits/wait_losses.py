@@ -127,7 +127,7 @@ def _waits_for_lost(
         if clause.role == "voters":
             members = configuration.voters
         elif clause.role == "lease holders":
-            members = holders_under(configuration, leader) or members
+            members = configuration.lease_holders or members
         lost = gone.intersection(members)
         if not lost or labels is None:
             if lost:
