@@ -183,6 +183,7 @@ METHOD = Method(
         "contingency-percentile",
         "contingency-waits",
         "percentile",
+        "percentile-waits",
         "waits",
         "witnesses",
         "lease holders",

@@ -349,6 +349,7 @@ METHOD = Method(
         "contingency-percentile",
         "contingency-waits",
         "percentile",
+        "percentile-waits",
         "waits",
         "witnesses",
         "lease holders",

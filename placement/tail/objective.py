@@ -18,7 +18,6 @@ from placement.errors import InputError
 from placement.evaluation.losses import Failures, failures
 from placement.evaluation.objective import ProofMethod, score_of, values_one_by_one
 from placement.evaluation.value_tables import ValueTable
-from placement.evaluation.waits.wait_checks import refuse_roles
 from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity
 from placement.model.demand import decay_weights
@@ -116,12 +115,16 @@ class Percentile:
     ) -> float:
         """p-th percentile in ms; infinite when it lies beyond the horizon of the distributions.
 
-        `quorum` as in :meth:`latency`.
+        Infinite too where a wait of some operation has too few members. `quorum` as in
+        :meth:`latency`.
         """
         key = (problem, configuration, quorum)
         value = self._known.get(key)
         if value is None:
-            value = self._of_latency(self.latency(problem, configuration, quorum))
+            never = problem.demand.waits and math.isinf(score_of(problem, configuration))
+            value = math.inf
+            if not never:
+                value = self._of_latency(self.latency(problem, configuration, quorum))
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
             self._known[key] = value
@@ -225,6 +228,8 @@ class Percentile:
         """Say so when the percentile lies beyond the horizon."""
         if math.isfinite(self.value(problem, configuration)):
             return ()
+        if problem.demand.waits and math.isinf(score_of(problem, configuration)):
+            return ("a wait needs more answers than there are members",)
         horizon = self.distributions.bins * self.distributions.width
         return (f"its {self.describe()} lies beyond the horizon of {horizon:g} ms",)
 
@@ -245,7 +250,6 @@ class Percentile:
 
     def check(self, problem: Problem) -> None:
         """Check that the distributions are the instance's, and that no money counts."""
-        refuse_roles(problem, "a percentile", "the mean latency")
         for one in (self.distributions, *self.by_interval):
             one.check(problem.instance)
         periods = len(problem.instance.intervals) if problem.instance.varying_rtt else 0

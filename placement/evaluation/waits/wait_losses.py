@@ -32,7 +32,14 @@ from placement.model.wait_terms import WaitTerm
 if TYPE_CHECKING:
     from placement.problem import Problem
 
-__all__ = ["demand_without", "holders_under", "paths_after", "stops_first", "votes_after"]
+__all__ = [
+    "demand_without",
+    "holders_under",
+    "paths_after",
+    "stops_first",
+    "votes_after",
+    "votes_of",
+]
 
 
 def paths_after(problem: Problem, configuration: Configuration, gone: frozenset[int]) -> Demand:
@@ -66,19 +73,26 @@ def votes_after(
     if problem.vote_layout is None:
         m = quorum_size(problem, configuration)
         return m if len(voters) >= m else None
-
-    def in_turn(first: int, sites: Iterable[int]) -> tuple[int, ...]:
-        others = [site for site in sites if site != first]
-        return (first, *by_answer_time(problem.demand, first, others))
-
-    placed = in_turn(configuration.leader, configuration.voters)
-    votes = dict(zip(placed, problem.vote_layout, strict=True))
+    votes = votes_of(problem, configuration)
     needed, found = layout_votes(problem)[0], 0
-    for count, voter in enumerate(in_turn(leader, voters), 1):
+    for count, voter in enumerate(_in_turn(problem.demand, leader, voters), 1):
         found += votes[voter]
         if found >= needed:
             return count
     return None
+
+
+def votes_of(problem: Problem, configuration: Configuration) -> dict[int, int]:
+    """Return the votes of each voter under a vote layout: the leader has the most, then by RTT."""
+    assert problem.vote_layout is not None
+    placed = _in_turn(problem.demand, configuration.leader, configuration.voters)
+    return dict(zip(placed, problem.vote_layout, strict=True))
+
+
+def _in_turn(demand: Demand, leader: int, voters: Iterable[int]) -> tuple[int, ...]:
+    """Return voters in the order in which they answer a leader, itself first."""
+    others = [site for site in voters if site != leader]
+    return (leader, *by_answer_time(demand, leader, others))
 
 
 def holders_under(configuration: Configuration, leader: int) -> tuple[int, ...] | None:
