@@ -25,7 +25,7 @@ from placement.tail.objective import Percentile
 __all__ = ["solve"]
 
 
-class _PercentileSearch(NeighbourDescent):
+class _EvaluatedDescent(NeighbourDescent):
     """Keys: (0, percentile, share that is late one bin earlier, mean)."""
 
     def __init__(self, problem: Problem, options: Options) -> None:
@@ -65,7 +65,7 @@ def solve(problem: Problem, options: Options) -> Plan:
             "the local search cannot take a percentile of RTTs that vary by interval; use "
             "'exact', or 'leader' or 'tier2' with given replicas"
         )
-    search = _PercentileSearch(problem, options)
+    search = _EvaluatedDescent(problem, options)
     search.run()
     finished = search.termination is Termination.FINISHED
     nothing = search.best is None and finished

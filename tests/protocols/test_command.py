@@ -81,7 +81,10 @@ def test_a_wait_by_hand(folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
         (("--wait", "nobody=leader: 1 of voters"), "unknown operation"),
         (("--wait", "leader: 1 of voters"), "--wait"),
         (("--wait", "single_group=leader: some of voters"), "need"),
-        (("--protocol", "leases", "--spread", "0.2", "--percentile", "99"), "objective"),
+        (
+            ("--protocol", "leases", "--spread", "0.2", "--percentile", "99", "--method", "milp"),
+            "use 'exhaustive'",
+        ),
     ],
 )
 def test_the_command_line_refuses(

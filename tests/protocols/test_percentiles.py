@@ -66,7 +66,7 @@ def sampled(
     counts = demand.counts[0]
     cells = rng.choice(counts.size, size=n, p=(counts / counts.sum()).ravel())
     region = problem.instance.domains["region"]
-    votes = {site: 1 for site in plan.voters}
+    votes = dict.fromkeys(plan.voters, 1)
     needed = problem.rules.quorum
     if problem.vote_layout is not None:
         rtt = demand.site_rtt[0, plan.leader]
@@ -142,9 +142,7 @@ def sampled(
                     (one.times, lambda k, c=c, h=holder: draw(spread.client_site[c, h], k))
                 )
             else:
-                parts.append(
-                    (one.times, lambda k, c=c, g=origin, w=one: wait(g, c, w.clauses, k))
-                )
+                parts.append((one.times, lambda k, c=c, g=origin, w=one: wait(g, c, w.clauses, k)))
         luck = rng.random(len(rows))  # the same operations take the slow path in all of its parts
         for times, source in parts:
             sure, rest = divmod(times, 1)
