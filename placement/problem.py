@@ -21,7 +21,7 @@ from placement.model.constraints import Diversity, Rules, majority
 from placement.model.demand import Demand, aggregate, decay_weights
 from placement.model.instance import Instance
 from placement.model.operations import Operation
-from placement.model.protocols import Protocol, votes_as_coefficients
+from placement.model.protocols import Protocol, operations_under
 from placement.model.rules import (
     AllowedSites,
     allowed_sites,
@@ -225,11 +225,7 @@ class Problem:
     def operations(self) -> tuple[Operation, ...]:
         """Operations with the paths and waits of this question, under the names of the instance."""
         given, rules = self.instance.operations, self.rules
-        if isinstance(self.protocol, Protocol):
-            return self.protocol.rewritten(given, voters=rules.voters, quorum=rules.quorum)
-        if not any(operation.waits for operation in given):
-            return given
-        return tuple(votes_as_coefficients(one, rules.voters, rules.quorum) for one in given)
+        return operations_under(self.protocol, given, rules.voters, rules.quorum)
 
     @cached_property
     def slow_demand(self) -> Demand | None:

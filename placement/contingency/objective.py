@@ -24,6 +24,7 @@ import numpy as np
 
 from placement.checks import flag, instance_of, number, text, whole
 from placement.contingency.document import contingency_document, contingency_from
+from placement.contingency.enumerated_proof import enumerated_with_waits
 from placement.contingency.near_best import solve_within
 from placement.contingency.percentile_losses import (
     mixed_percentiles,
@@ -292,7 +293,14 @@ class Contingency:
         weights = self.probabilities(problem)
         worst, mean = normal.copy(), (1 - sum(weights)) * normal
         for loss, p in zip(self.losses(problem), weights, strict=True):
-            after = self._many_after(problem, configurations, loss, normal)
+            after = scores_after_many(
+                problem,
+                configurations,
+                loss.sites,
+                normal,
+                leader_may_move=self.leader_may_move,
+                clients_move=self.clients_move,
+            )
             worst = np.maximum(worst, after)
             mean = mean + (p * after if p else 0.0)
         if self.goal == "worst":
@@ -300,30 +308,6 @@ class Contingency:
         if self.goal == "bounded":
             return np.where(worst <= self.ceiling(problem), normal, math.inf)
         return np.where(np.isfinite(worst), mean, math.inf)
-
-    def _many_after(
-        self,
-        problem: Problem,
-        configurations: Sequence[Configuration],
-        loss: Loss,
-        normal: npt.NDArray[np.float64],
-    ) -> npt.NDArray[np.float64]:
-        """Return score_F of many configurations: the normal score where F is not noticed."""
-        noticed = [
-            row
-            for row, one in enumerate(configurations)
-            if not unnoticed(problem, one, loss.sites, clients_move=self.clients_move)
-        ]
-        after = normal.copy()
-        if noticed:
-            after[noticed] = scores_after_many(
-                problem,
-                [configurations[row] for row in noticed],
-                loss.sites,
-                leader_may_move=self.leader_may_move,
-                clients_move=self.clients_move,
-            )
-        return after
 
     @property
     def beyond(self) -> str:
@@ -453,15 +437,7 @@ class Contingency:
         if self.percentile is not None:
             return self.percentile.proof_method(problem, sets, time_limit)
         if needs_roles(problem):
-            reason = "it minimises over losses with waits, witnesses or a vote layout"
-            count = sets()
-            if count <= _ENUMERATED_IN_TIME:
-                return ProofMethod("exhaustive", reason)
-            rules, way_out = problem.rules, "use 'local-search', or 'exhaustive' for an hour or so"
-            if rules.witnesses or rules.lease_holders:
-                way_out = "leave out candidate sites (forbidden)"
-            many = f"{reason}, and {count:,} replica sets are many to evaluate: {way_out}"
-            return ProofMethod("exhaustive", reason, many)
+            return enumerated_with_waits(problem, sets())
         few = sets() <= (_ENUMERATED_SETS if time_limit is None else _ENUMERATED_IN_TIME)
         return ProofMethod("exhaustive" if few else "cp-sat", "it minimises over losses")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.checks import BoolArray, FloatArray, IntArray
-from placement.evaluation.losses import demand_after, score_after
+from placement.evaluation.losses import demand_after, score_after, unnoticed
 from placement.evaluation.score import score_many
 from placement.evaluation.waits.wait_losses import demand_without
 from placement.model.configuration import Configuration
@@ -30,6 +30,7 @@ def scores_after_many(
     problem: Problem,
     configurations: Sequence[Configuration],
     lost: Iterable[int],
+    normal: FloatArray,
     *,
     leader_may_move: bool = False,
     clients_move: bool = False,
@@ -44,6 +45,8 @@ def scores_after_many(
         Any number of them, with the problem's number of voters.
     lost
         Site indices F.
+    normal
+        Normal scores, shape (n,): those of configurations that do not notice the loss.
     leader_may_move, clients_move
         As in :func:`placement.evaluation.losses.score_after`.
 
@@ -58,18 +61,19 @@ def scores_after_many(
     layout one configuration after another.
     """
     gone = frozenset(lost)
-    found = np.full(len(configurations), math.inf)
-    if problem.vote_layout is not None:
-        for row, one in enumerate(configurations):
-            moves = {"leader_may_move": leader_may_move, "clients_move": clients_move}
-            found[row] = min(score_after(problem, one, gone, **moves).values(), default=math.inf)
-        return found
+    found = normal.copy()
+    moves = {"leader_may_move": leader_may_move, "clients_move": clients_move}
     alike: dict[tuple[int, int], list[int]] = {}
     for row, one in enumerate(configurations):
+        if unnoticed(problem, one, gone, clients_move=clients_move):
+            continue
+        if problem.vote_layout is not None:
+            found[row] = min(score_after(problem, one, gone, **moves).values(), default=math.inf)
+            continue
         alike.setdefault((len(one.replicas), len(one.lease_holders)), []).append(row)
     for rows in alike.values():
         some = _Alike(problem, [configurations[row] for row in rows], gone)
-        found[rows] = some.scores(leader_may_move=leader_may_move, clients_move=clients_move)
+        found[rows] = some.scores(**moves)
     return found
 
 

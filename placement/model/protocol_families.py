@@ -93,9 +93,8 @@ class ProtocolFamily:
     one_group_only
         Whether a transaction over several groups has no path of its own: no leader commits it.
     fast
-        (parameters with defaults, voters) -> votes of the fast quorum, and the path of each kind
-        of operation where fewer voters are left: the first round ends with a majority, which shows
-        that the fast quorum is out of reach, and the slow path follows. None: no fast quorum.
+        (parameters, voters) -> votes of the fast quorum, and the paths where fewer voters are left:
+        the first round ends with a majority, and the slow path follows. None: no fast quorum.
     """
 
     name: str
@@ -258,12 +257,7 @@ def _three_quarters(voters: int) -> int:
     return -(-3 * voters // 4)
 
 
-def _epaxos(p: Values, voters: int) -> dict[str, Path]:
-    return _near(float(p["slow"]), _epaxos_votes(voters), "majority")
-
-
 def _epaxos_votes(voters: int) -> int:
-    """Return f + ⌊(f + 1)/2⌋ for f = ⌊v/2⌋."""
     losses = voters // 2
     return max(1, losses + (losses + 1) // 2)
 
@@ -278,13 +272,8 @@ def _atlas_without_fast(p: Values, voters: int) -> tuple[int, dict[str, Path]]:
     return voters // 2 + losses, _near(1.0, "majority", str(losses + 1))
 
 
-def _fast_paxos(p: Values, voters: int) -> dict[str, Path]:
-    return _asked_by_client(float(p["slow"]), str(_three_quarters(voters)))
-
-
 def _asked_by_client(slow: float, first: str) -> dict[str, Path]:
-    waits = (f"client: {first} of voters", *_share(slow, _QUORUM))
-    return _alike(Path((0.0, 0.0, slow), waits))
+    return _alike(Path((0, 0, slow), (f"client: {first} of voters", *_share(slow, _QUORUM))))
 
 
 def _global_tables(p: Values, voters: int) -> dict[str, Path]:
@@ -414,7 +403,9 @@ _ALL = (
     ),
     ProtocolFamily(
         "epaxos", "no leader: the nearest replica waits for a fast quorum",
-        "Moraru, Andersen and Kaminsky, SOSP 2013", _epaxos, _SLOW, one_group_only=True,
+        "Moraru, Andersen and Kaminsky, SOSP 2013",
+        lambda p, v: _near(float(p["slow"]), _epaxos_votes(v), "majority"), _SLOW,
+        one_group_only=True,
         fast=lambda p, v: (_epaxos_votes(v), _near(1.0, "majority", "majority")),
     ),
     ProtocolFamily(
@@ -446,7 +437,9 @@ _ALL = (
     ),
     ProtocolFamily(
         "fast-paxos", "clients ask a fast quorum themselves; a leader settles the slow path",
-        "Lamport, MSR-TR-2005-112", _fast_paxos, _SLOW, one_group_only=True,
+        "Lamport, MSR-TR-2005-112",
+        lambda p, v: _asked_by_client(float(p["slow"]), str(_three_quarters(v))), _SLOW,
+        one_group_only=True,
         fast=lambda p, v: (_three_quarters(v), _asked_by_client(1.0, "majority")),
     ),
     ProtocolFamily(

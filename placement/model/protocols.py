@@ -26,7 +26,7 @@ from placement.model.waits import Wait
 if TYPE_CHECKING:
     from placement.model.protocol_families import ProtocolFamily
 
-__all__ = ["Protocol", "asks_for_quorum", "operation_path", "votes_as_coefficients"]
+__all__ = ["Protocol", "asks_for_quorum", "operation_path", "operations_under"]
 
 
 _PATH_OF: dict[tuple[float, float, float, float], str] = {
@@ -197,7 +197,7 @@ class Protocol:
                     constant=path.constant,
                 )
             )
-        return tuple(votes_as_coefficients(one, voters, quorum) for one in found)
+        return tuple(_votes_as_coefficients(one, voters, quorum) for one in found)
 
     def needs_groups(self, operations: Sequence[Operation]) -> tuple[str, ...]:
         """Name the transactions over several groups that have no path: nobody leads the groups."""
@@ -216,7 +216,7 @@ class Protocol:
         return tuple(said)
 
 
-def votes_as_coefficients(operation: Operation, voters: int, quorum: int) -> Operation:
+def _votes_as_coefficients(operation: Operation, voters: int, quorum: int) -> Operation:
     """Return the operation with waits of the leader for m votes as its coefficient δ.
 
     The score is the same, and methods that know the four coefficients alone can take it.
@@ -236,6 +236,27 @@ def votes_as_coefficients(operation: Operation, voters: int, quorum: int) -> Ope
     if len(rest) == len(operation.waits):
         return operation
     return dataclasses.replace(operation, quorum=rounds, waits=tuple(rest))
+
+
+def operations_under(
+    protocol: Protocol | str | None, given: tuple[Operation, ...], voters: int, quorum: int
+) -> tuple[Operation, ...]:
+    """Return operations with the paths and waits of a question, names unchanged.
+
+    Parameters
+    ----------
+    protocol
+        Of the question; anything but a :class:`Protocol` is none.
+    given
+        Of the instance.
+    voters, quorum
+        |V| and m of the question.
+    """
+    if isinstance(protocol, Protocol):
+        return protocol.rewritten(given, voters=voters, quorum=quorum)
+    if not any(operation.waits for operation in given):
+        return given
+    return tuple(_votes_as_coefficients(one, voters, quorum) for one in given)
 
 
 def asks_for_quorum(operations: Sequence[Operation]) -> bool:

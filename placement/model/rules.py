@@ -14,8 +14,7 @@ import numpy as np
 from placement.checks import LARGEST_WHOLE, BoolArray
 from placement.errors import InputError
 from placement.model.constraints import Diversity, GroupRule, Rules, group_rule, majority, mask
-from placement.model.operations import Operation
-from placement.model.protocols import Protocol, asks_for_quorum, votes_as_coefficients
+from placement.model.protocols import Protocol, asks_for_quorum, operations_under
 
 if TYPE_CHECKING:
     from placement.problem import Problem
@@ -458,7 +457,8 @@ def _groups(
     problem: Problem, voters: int, quorum: int, may_hold: np.ndarray, may_vote: np.ndarray
 ) -> tuple[GroupRule, ...]:
     implied = problem.objective.diversity(voters, quorum)
-    if implied and not asks_for_quorum(_operations(problem, voters, quorum)):
+    given, protocol = problem.instance.operations, problem.protocol
+    if implied and not asks_for_quorum(operations_under(protocol, given, voters, quorum)):
         implied = ()  # fewer voters than m may serve on
     groups = [
         group_rule(problem.instance, rule, may_vote if rule.role == "voters" else may_hold)
@@ -484,14 +484,6 @@ def _groups(
             )
         )
     return tuple(groups)
-
-
-def _operations(problem: Problem, voters: int, quorum: int) -> tuple[Operation, ...]:
-    """Return the operations of a question whose numbers of voters are known, and no more yet."""
-    given = problem.instance.operations
-    if isinstance(problem.protocol, Protocol):
-        return problem.protocol.rewritten(given, voters=voters, quorum=quorum)
-    return tuple(votes_as_coefficients(one, voters, quorum) for one in given)
 
 
 def _within(

@@ -440,6 +440,10 @@ def test_what_remains_refused_says_so_with_its_field_and_a_way_out() -> None:
         if name in ("exact", "exhaustive", "local-search"):
             assert placement.solve(problem, name).found
             continue
+        if name == "leader":
+            given = problem.replace(replicas=one.sites[:3], voters=one.sites[:3])
+            assert placement.solve(given, name).status is Status.OPTIMAL
+            continue
         with pytest.raises(UnsupportedError, match="exhaustive"):
             placement.solve(problem, name)
     layout = Problem(one, **asked, vote_layout=(2, 2, 1), objective=goal)
