@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from placement.evaluation.losses import STOPS_FIRST
 from placement.text.characters import escape, number_text, wrap
 from placement.text.page_width import page_width
 from placement.text.text_tables import facts, section, sentences, table
@@ -383,6 +382,8 @@ def failures_table(report: Failures, most: int | None = None) -> str:
 def _failures(report: Failures) -> str:
     text = failures_table(report, MOST_FAILURES)
     if report.stop_first:
+        from placement.evaluation.losses import STOPS_FIRST
+
         text += "\n  " + wrap(escape(STOPS_FIRST), page_width() - 2, indent="    ")
     if report.failover:
         order = ", then ".join(f"{name} ({latency:.1f} ms)" for name, latency in report.failover)
