@@ -49,7 +49,14 @@ METHOD = Method(
     summary="tier 1: best leader for given replicas and voters",
     exact=True,
     refuses=up_to_tier(1),
-    objectives=("mean", "contingency", "contingency-percentile", "percentile"),
+    objectives=(
+        "mean",
+        "contingency",
+        "contingency-percentile",
+        "contingency-waits",
+        "percentile",
+        "percentile-waits",
+    ),
     complexity="O(|V|·C·|R|)",
     reference="Sharov et al. 2015, section 3",
 )

@@ -70,7 +70,7 @@ METHOD = Method(
     summary="tier 2: best voters and leader among given replicas (Algorithm 2)",
     exact=True,
     refuses=up_to_tier(2),
-    objectives=("mean", "percentile"),
+    objectives=("mean", "percentile", "percentile-waits"),
     complexity="O(C·|R|²)",
     reference="Sharov et al. 2015, Algorithm 2",
 )

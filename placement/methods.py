@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from placement.checks import instance_of, text, whole
 from placement.entry_points import Group
 from placement.errors import SolverError, UnsupportedError
-from placement.evaluation.waits.wait_checks import wait_notes
+from placement.evaluation.waits.wait_checks import needs_roles, wait_notes
 from placement.feasibility.feasible_plans import reasons_infeasible, repaired, violations
 from placement.method_options import Options, Progress, Setting, all_settings
 from placement.model.configuration import Configuration
@@ -110,7 +110,8 @@ class Method:
     objectives
         Kinds of objective it can minimise; see :mod:`placement.evaluation.objective`. "waits": the
         mean latency of operations with waits or constants. "witnesses": voters without a replica.
-        "lease holders": a part of the replicas with leases, chosen beside the voters.
+        "lease holders": a part of the replicas with leases, chosen beside the voters. KIND and
+        "-waits": that objective with waits, constants, witnesses or a vote layout.
     cost_parts
         Parts of the cost beside prices of sites that it can take, of :attr:`Problem.cost_parts`.
     settings
@@ -158,10 +159,16 @@ def available() -> tuple[str, ...]:
 
 
 def _kind(problem: Problem) -> str:
-    """Return the kind of the objective, or "waits" for operations with waits."""
+    """Return the kind of a problem: that of the objective, or "waits" of operations with waits.
+
+    Another objective than the mean has a kind of its own with waits, witnesses or a vote layout.
+    """
+    objective = problem.objective.kind
+    if objective != "mean":
+        return f"{objective}-waits" if needs_roles(problem) else objective
     if problem.demand.has_waits:
         return "waits"
-    return "witnesses" if problem.rules.witnesses else problem.objective.kind
+    return "witnesses" if problem.rules.witnesses else objective
 
 
 def _call_for(method: Method, problem: Problem) -> Callable[[Problem, Options], Plan]:
@@ -199,6 +206,12 @@ def refusal(method: Method, problem: Problem) -> str | None:
         return (
             "it supports only voters with a replica, and the problem has witnesses; use 'exact', "
             "or leave them out"
+        )
+    if kind not in method.objectives and kind.endswith("-waits"):
+        return (
+            f"it does not minimise {problem.objective.describe()} for operations with waits, "
+            "witnesses or a vote layout (protocol, witnesses, vote_layout); use 'exhaustive', or "
+            "a protocol whose commits wait for one quorum of votes, such as raft"
         )
     if kind == "waits" and kind not in method.objectives:
         return (

@@ -402,15 +402,6 @@ class Plan:
         """Return the trips, waits and constant that each operation's latency is the sum of."""
         return () if self.configuration is None else by_part(self.problem, self.configuration)
 
-    @property
-    def has_failures(self) -> bool:
-        """Return whether :attr:`failures` can be computed.
-
-        Not with waits, a vote layout or witnesses.
-        """
-        plain = not self.problem.demand.has_waits and self.problem.vote_layout is None
-        return self.found and plain and not self.problem.rules.witnesses
-
     @cached_property
     def failures(self) -> Failures:
         """Latency under each loss, and the order in which voters take over.

@@ -21,7 +21,7 @@ from placement.model.constraints import Diversity, Rules, majority
 from placement.model.demand import Demand, aggregate, decay_weights
 from placement.model.instance import Instance
 from placement.model.operations import Operation
-from placement.model.protocols import Protocol, votes_as_coefficients
+from placement.model.protocols import Protocol, operations_under
 from placement.model.rules import (
     AllowedSites,
     allowed_sites,
@@ -231,11 +231,17 @@ class Problem:
     def operations(self) -> tuple[Operation, ...]:
         """Operations with the paths and waits of this question, under the names of the instance."""
         given, rules = self.instance.operations, self.rules
-        if isinstance(self.protocol, Protocol):
-            return self.protocol.rewritten(given, voters=rules.voters, quorum=rules.quorum)
-        if not any(operation.waits for operation in given):
-            return given
-        return tuple(votes_as_coefficients(one, rules.voters, rules.quorum) for one in given)
+        return operations_under(self.protocol, given, rules.voters, rules.quorum)
+
+    @cached_property
+    def slow_demand(self) -> Demand | None:
+        """Demand where a loss leaves no fast quorum; None: the protocol has no fast quorum."""
+        rules, protocol = self.rules, self.protocol
+        if not isinstance(protocol, Protocol) or protocol.fast_quorum(rules.voters) is None:
+            return None
+        given = self.instance.operations
+        slow = protocol.rewritten(given, voters=rules.voters, quorum=rules.quorum, slow=True)
+        return aggregate(self.instance, self.decay, slow)
 
     @cached_property
     def rules(self) -> Rules:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from placement.model.constraints import Rules
 from placement.plan import Plan
 from placement.problem import Problem
 
-__all__ = ["solve"]
+__all__ = ["configurations", "enumerate_configurations", "in_order", "solve", "with_order"]
 
 _BLOCK = 200
 
@@ -42,6 +42,26 @@ def solve(problem: Problem, options: Options) -> Plan:
     LimitError
         When there are more replica sets than the setting ``limit``.
     """
+    return enumerate_configurations(problem, options, lambda sets: _best_of(problem, sets), _BLOCK)
+
+
+def enumerate_configurations(
+    problem: Problem, options: Options, look: Callable[[IntArray], Found | None], block: int
+) -> Plan:
+    """Return the best configuration over all replica sets, as :func:`.enumerate_sets` does.
+
+    Parameters
+    ----------
+    problem, options, look
+        As there.
+    block
+        Replica sets at a time where there are no other choices beside them.
+
+    Raises
+    ------
+    LimitError
+        When there are more choices than the setting ``limit``.
+    """
     choices = _witness_choices(problem.rules) * _holder_choices(problem.rules)
     if choices > 1:
         total, limit = count_sets(problem) * choices, int(str(options.settings["limit"]))
@@ -53,14 +73,23 @@ def solve(problem: Problem, options: Options) -> Plan:
     return enumerate_sets(
         problem,
         options,
-        lambda sets: _best_of(problem, sets),
-        block=max(1, _BLOCK // choices),
-        instead="'milp'" if choices > 1 or problem.rules.lease_holders else "'sets'",
+        look,
+        block=max(1, block // choices),
+        instead=_other_method(problem, choices),
     )
+
+
+def _other_method(problem: Problem, choices: int) -> str:
+    """Return what takes more replica sets, in words."""
+    if problem.objective.kind != "mean":
+        return "fewer candidate sites (forbidden)"
+    return "'milp'" if choices > 1 or problem.rules.lease_holders else "'sets'"
 
 
 def _instead(problem: Problem) -> str:
     """Return what to do about too many sets of replicas and witnesses, in words."""
+    if problem.objective.kind != "mean":
+        return "use fewer candidate sites (forbidden)"
     if "witnesses" in problem.cost_parts:
         return "leave out the price of witnesses (prices.witness_share) and use 'milp'"
     return "use 'milp'"
@@ -87,12 +116,18 @@ def _sets_of(rules: Rules) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
-def _best_of(problem: Problem, sets: IntArray) -> Found | None:
-    """Return the best configuration of a block of replica sets; ties go to the first leader."""
+def configurations(problem: Problem, sets: IntArray) -> list[Configuration]:
+    """Return every configuration on some replica sets that obeys the rules.
+
+    Parameters
+    ----------
+    problem
+        The question.
+    sets
+        Replica sets of one size, shape (sets, size), rows ascending.
+    """
     rules = problem.rules
     sets = sets[rules.obeyed("replicas", sets)]
-    if not len(sets):
-        return None
     found: list[Configuration] = []
     for places in itertools.combinations(range(sets.shape[1]), rules.data_voters):
         holding = sets[:, places]
@@ -110,6 +145,12 @@ def _best_of(problem: Problem, sets: IntArray) -> Found | None:
                 )
     if problem.limits:  # of money, which questions with witnesses may have
         found = [one for one in found if not any(limit.broken(one) for limit in problem.limits)]
+    return found
+
+
+def _best_of(problem: Problem, sets: IntArray) -> Found | None:
+    """Return the best configuration of a block of replica sets; ties go to the first leader."""
+    found = configurations(problem, sets)
     if not found:
         return None
     values = objective_values(problem, found)
@@ -117,15 +158,18 @@ def _best_of(problem: Problem, sets: IntArray) -> Found | None:
     if not np.isfinite(best):
         return None
     tied = np.nonzero(values <= best * (1 + TIE))[0].tolist()
-    first = min(tied, key=lambda row: _order(found[row]))
-    one = found[first]
-    if not problem.demand.leaderless:
-        order = by_answer_time(problem.demand, one.leader, one.voters)
-        one = dataclasses.replace(one, voters=order)
-    return float(values[first]), 0.0, one
+    first = min(tied, key=lambda row: in_order(found[row]))
+    return float(values[first]), 0.0, with_order(problem, found[first])
 
 
-def _order(one: Configuration) -> tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+def with_order(problem: Problem, one: Configuration) -> Configuration:
+    """Return a configuration with its voters in the order in which they answer the leader."""
+    if problem.demand.leaderless:
+        return one
+    return dataclasses.replace(one, voters=by_answer_time(problem.demand, one.leader, one.voters))
+
+
+def in_order(one: Configuration) -> tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
     """Return what decides among configurations of equal value."""
     return one.leader, one.replicas, one.voters, one.lease_holders
 

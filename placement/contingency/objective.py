@@ -24,6 +24,7 @@ import numpy as np
 
 from placement.checks import flag, instance_of, number, text, whole
 from placement.contingency.document import contingency_document, contingency_from
+from placement.contingency.enumerated_proof import enumerated_with_waits
 from placement.contingency.near_best import solve_within
 from placement.contingency.percentile_losses import (
     mixed_percentiles,
@@ -42,10 +43,18 @@ from placement.evaluation.losses import (
     survivors,
     unnoticed,
 )
-from placement.evaluation.objective import ProofMethod, score_of, values_one_by_one
+from placement.evaluation.many_losses import scores_after_many
+from placement.evaluation.objective import (
+    ProofMethod,
+    score_of,
+    scores_of,
+    values_one_by_one,
+)
 from placement.evaluation.value_tables import ValueTable
+from placement.evaluation.waits.wait_checks import needs_roles, refuse_roles
 from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity
+from placement.model.protocols import asks_for_quorum
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -182,6 +191,7 @@ class Contingency:
                 expected="0, or a budget",
             )
         if self.percentile is not None:
+            refuse_roles(problem, "a percentile after losses", "Contingency without a percentile")
             self.percentile.check(problem)
         self.probabilities(problem)
 
@@ -276,7 +286,28 @@ class Contingency:
         self, problem: Problem, configurations: Sequence[Configuration]
     ) -> npt.NDArray[np.float64]:
         """Values of many configurations, each as :meth:`value` gives it, shape (n,)."""
-        return values_one_by_one(self, problem, configurations)
+        usual = all(len(one.voters) == problem.rules.voters for one in configurations)
+        if self.percentile is not None or not usual:
+            return values_one_by_one(self, problem, configurations)
+        normal = scores_of(problem, configurations)
+        weights = self.probabilities(problem)
+        worst, mean = normal.copy(), (1 - sum(weights)) * normal
+        for loss, p in zip(self.losses(problem), weights, strict=True):
+            after = scores_after_many(
+                problem,
+                configurations,
+                loss.sites,
+                normal,
+                leader_may_move=self.leader_may_move,
+                clients_move=self.clients_move,
+            )
+            worst = np.maximum(worst, after)
+            mean = mean + (p * after if p else 0.0)
+        if self.goal == "worst":
+            return worst
+        if self.goal == "bounded":
+            return np.where(worst <= self.ceiling(problem), normal, math.inf)
+        return np.where(np.isfinite(worst), mean, math.inf)
 
     @property
     def beyond(self) -> str:
@@ -357,7 +388,11 @@ class Contingency:
             if survivors(problem, configuration, loss.sites) is None:
                 broken.append(
                     f"the loss of {loss.name} leaves fewer than {problem.rules.quorum} voters"
+                    if problem.vote_layout is None
+                    else f"the loss of {loss.name} leaves too few votes"
                 )
+            elif math.isinf(score) and self.percentile is None:
+                broken.append(f"the loss of {loss.name} leaves too few members for a wait")
             elif math.isinf(score):
                 broken.append(f"the loss of {loss.name} gives {word}more than the horizon")
             elif score > self.ceiling(problem):
@@ -379,7 +414,7 @@ class Contingency:
     def reasons_infeasible(self, problem: Problem) -> tuple[str, ...]:
         """Say so when the quorum can't spare a voter: every loss of a voter's site stops it."""
         voters, quorum = problem.rules.voters, problem.rules.quorum
-        if voters - quorum >= self.together:
+        if voters - quorum >= self.together or not asks_for_quorum(problem.operations):
             return ()
         return (
             f"{voters} voters with quorum {quorum} can spare {voters - quorum}, and "
@@ -393,7 +428,7 @@ class Contingency:
     def proof_method(
         self, problem: Problem, sets: Callable[[], int], time_limit: float | None
     ) -> ProofMethod | None:
-        """Return ``exhaustive`` for few replica sets, else ``cp-sat``.
+        """Return ``exhaustive`` for few replica sets or with waits, else ``cp-sat``.
 
         Enumeration is vectorised and proves nothing before its end; branching bounds from the
         start, and of the two methods that can, CP-SAT is the faster by far. Percentiles as without
@@ -401,6 +436,8 @@ class Contingency:
         """
         if self.percentile is not None:
             return self.percentile.proof_method(problem, sets, time_limit)
+        if needs_roles(problem):
+            return enumerated_with_waits(problem, sets())
         few = sets() <= (_ENUMERATED_SETS if time_limit is None else _ENUMERATED_IN_TIME)
         return ProofMethod("exhaustive" if few else "cp-sat", "it minimises over losses")
 

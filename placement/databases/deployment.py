@@ -275,6 +275,13 @@ def deployment_of_plan(plan: Plan) -> Deployment:
             value=plan.problem.vote_layout,
             expected="a plan without a vote layout",
         )
+    if plan.problem.demand.has_waits:
+        raise InputError(
+            "a deployment does not say what operations wait for",
+            field="protocol",
+            value=str(plan.problem.protocol or "operations with waits"),
+            expected="a plan for operations of the four coefficients, such as protocol raft",
+        )
     follow = tuple(name for name, _ in plan.failures.failover)
     voters = set(plan.voters)
     return Deployment.of(

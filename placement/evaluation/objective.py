@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from placement.errors import InputError
 from placement.evaluation.cost_model import configuration_cost
 from placement.evaluation.score import score, score_many
 from placement.evaluation.value_tables import ValueTable
@@ -37,6 +36,7 @@ __all__ = [
     "ProofMethod",
     "quorum_size",
     "score_of",
+    "scores_of",
     "values_one_by_one",
 ]
 
@@ -236,22 +236,8 @@ class MeanLatency:
     def values(
         self, problem: Problem, configurations: Sequence[Configuration]
     ) -> npt.NDArray[np.float64]:
-        """Values of many configurations, all of one size at once; O(n·C·|R|), but few calls."""
-        values = np.zeros(len(configurations))
-        rows: dict[tuple[int, int, int, int], list[int]] = {}
-        for row, one in enumerate(configurations):
-            sizes = (len(one.replicas), len(one.voters), len(one.lease_holders))
-            rows.setdefault((quorum_size(problem, one), *sizes), []).append(row)
-        for (quorum, _, _, leases), some in rows.items():
-            alike = [configurations[row] for row in some]
-            values[some] = score_many(
-                problem.demand,
-                [one.leader for one in alike],
-                [one.voters for one in alike],
-                [one.replicas for one in alike],
-                quorum,
-                [one.lease_holders for one in alike] if leases else None,
-            )
+        """Values of many configurations: those of one size at once; O(n·C·|R|), but few calls."""
+        values = scores_of(problem, configurations)
         if problem.rules.cost_weight:
             costs = [configuration_cost(problem.instance, one) for one in configurations]
             values += problem.rules.cost_weight * np.array(costs)
@@ -283,29 +269,6 @@ class MeanLatency:
     def failures(self, problem: Problem, configuration: Configuration) -> Failures:
         """Latency under the loss of each single site, clients staying where they are."""
         from placement.evaluation.losses import failures
-
-        if problem.rules.witnesses:
-            raise InputError(
-                "losses are not computed with witnesses, which cannot lead",
-                field="failures",
-                value=problem.rules.witnesses,
-                expected="no witnesses",
-            )
-        if problem.vote_layout is not None:
-            raise InputError(
-                "losses are not computed with a vote layout, which does not say which votes are "
-                "lost",
-                field="failures",
-                value=problem.vote_layout,
-                expected="one vote for each voter",
-            )
-        if problem.demand.has_waits:
-            raise InputError(
-                "losses are not computed for operations with waits or constants",
-                field="failures",
-                value=str(problem.protocol or "operations with waits"),
-                expected="operations of the four coefficients alone, such as protocol raft",
-            )
 
         return failures(problem, configuration)
 
@@ -427,3 +390,23 @@ def score_of(problem: Problem, configuration: Configuration) -> float:
         quorum_size(problem, configuration),
         configuration.lease_holders or None,
     )
+
+
+def scores_of(problem: Problem, configurations: Sequence[Configuration]) -> npt.NDArray[np.float64]:
+    """Eq. 1 of many configurations, those of one size at once, shape (n,)."""
+    values = np.zeros(len(configurations))
+    rows: dict[tuple[int, int, int, int], list[int]] = {}
+    for row, one in enumerate(configurations):
+        sizes = (len(one.replicas), len(one.voters), len(one.lease_holders))
+        rows.setdefault((quorum_size(problem, one), *sizes), []).append(row)
+    for (quorum, _, _, leases), some in rows.items():
+        alike = [configurations[row] for row in some]
+        values[some] = score_many(
+            problem.demand,
+            [one.leader for one in alike],
+            [one.voters for one in alike],
+            [one.replicas for one in alike],
+            quorum,
+            [one.lease_holders for one in alike] if leases else None,
+        )
+    return values

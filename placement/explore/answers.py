@@ -93,6 +93,13 @@ def after_loss(plan: Plan, lost: tuple[str, ...]) -> Plan | None:
             value=", ".join(lost),
             expected="no lost site, or no witnesses",
         )
+    if problem.demand.has_waits or problem.vote_layout is not None:
+        raise InputError(
+            "the parts of a plan after a loss are shown for the four coefficients alone",
+            field="lost",
+            value=", ".join(lost),
+            expected="no lost site; the table of losses has the mean latency after each",
+        )
     gone = set(problem.instance.site_indices(lost, "lost").tolist())
     scores = score_after(problem, configuration, gone)
     if not scores:

@@ -109,10 +109,11 @@ def _beside(plan: Plan, site: str | None) -> list[Child]:
 
 def _losses(plan: Plan) -> Markup | None:
     """Return the table of the losses of single sites with the leader that takes over."""
-    if not plan.has_failures:
+    if not plan.found:
         return None
     rows: list[list[str | float | None]] = [
-        [row.lost, row.leader or "service stops", row.mean_latency] for row in plan.failures.each
+        [row.lost, row.leader or ("–" if row.survives else "service stops"), row.mean_latency]
+        for row in plan.failures.each
     ]
     columns = [Column("Lost"), Column("Leader then"), Column("Mean latency, ms", True)]
     return data_table(f"Loss of {plan.failures.what}", columns, rows, sortable=False)

@@ -153,7 +153,7 @@ def breakdown_document(plan: Plan) -> dict[str, object]:
             "quorum": _rows(plan.quorum_members),
             **({"parts": _rows(plan.parts), "waits": _rows(plan.waits)} if has_waits else {}),
         },
-        "failures": failures_document(plan.failures) if plan.has_failures else None,
+        "failures": failures_document(plan.failures) if plan.found else None,
         "tail": _objective_rows(plan),
         "bill": None if plan.bill is None else bill_document(plan.bill),
     }
@@ -182,7 +182,9 @@ def _objective_rows(plan: Plan) -> dict[str, object] | None:
 
 def failures_document(failures: Failures) -> dict[str, object]:
     """Return what each loss does to a plan, JSON-ready: recomputed from the plan when read."""
-    worst = failures.worst
+    worst, each = failures.worst, _rows(failures.each)
+    if not failures.stop_first:  # plans without such waits say nothing about them
+        each = [{key: row[key] for key in row if key != "stops_first"} for row in each]
     return {
         "level": failures.level,
         "together": failures.together,
@@ -195,7 +197,7 @@ def failures_document(failures: Failures) -> dict[str, object]:
             {"leader": name, "mean_latency_ms": finite(latency)}
             for name, latency in failures.failover
         ],
-        "each": _rows(failures.each),
+        "each": each,
     }
 
 

@@ -92,6 +92,9 @@ class ProtocolFamily:
         Sentences beside those common to all.
     one_group_only
         Whether a transaction over several groups has no path: no leader commits it.
+    fast
+        (parameters, voters) -> votes of the fast quorum, and the paths where fewer voters are left:
+        the first round ends with a majority, and the slow path follows. None: no fast quorum.
     """
 
     name: str
@@ -101,6 +104,7 @@ class ProtocolFamily:
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     assumptions: tuple[str, ...] = ()
     one_group_only: bool = False
+    fast: Callable[[Values, int], tuple[int, Mapping[str, Path]]] | None = None
 
     @property
     def all_parameters(self) -> Mapping[str, Parameter]:
@@ -132,10 +136,25 @@ class ProtocolFamily:
 
     def paths(self, given: Values, voters: int) -> Mapping[str, Path]:
         """Return the path of each kind of operation for a number of voters."""
-        values = {
-            key: one.default for key, one in self.all_parameters.items() if one.default is not None
-        }
-        found = dict(self.make({**values, **given}, voters))
+        return self._with_groups(given, self.make(self._values(given), voters))
+
+    def fast_quorum(self, given: Values, voters: int) -> int | None:
+        """Return the votes of the fast quorum; None: the protocol has none."""
+        return None if self.fast is None else self.fast(self._values(given), voters)[0]
+
+    def slow_paths(self, given: Values, voters: int) -> Mapping[str, Path]:
+        """Return the path of each kind of operation where no fast quorum is left."""
+        assert self.fast is not None
+        return self._with_groups(given, self.fast(self._values(given), voters)[1])
+
+    def _values(self, given: Values) -> Values:
+        """Return the parameters with their defaults."""
+        known = self.all_parameters.items()
+        return {**{key: one.default for key, one in known if one.default is not None}, **given}
+
+    def _with_groups(self, given: Values, paths: Mapping[str, Path]) -> Mapping[str, Path]:
+        """Return paths with that of transactions over several groups."""
+        found = dict(paths)
         if "multi_write" not in found:
             times = float(given.get("multi", 1.0 if self.one_group_only else 2.0))
             found["multi_write"] = _repeated(found["write"], times, whole=self.one_group_only)
@@ -211,7 +230,7 @@ def _share(times: float, wait: str) -> tuple[str, ...]:
     return (wait,) if times == 1 else (f"{repr(times).removesuffix('.0')} × {wait}",)
 
 
-def _near(slow: float, fast: int, slow_wait: str) -> dict[str, Path]:
+def _near(slow: float, fast: int | str, slow_wait: str) -> dict[str, Path]:
     waits = (f"near: {fast} of voters", *_share(slow, f"near: {slow_wait} of voters"))
     return _alike(Path(_NEAR, waits))
 
@@ -238,9 +257,9 @@ def _three_quarters(voters: int) -> int:
     return -(-3 * voters // 4)
 
 
-def _epaxos(p: Values, voters: int) -> dict[str, Path]:
+def _epaxos_votes(voters: int) -> int:
     losses = voters // 2
-    return _near(float(p["slow"]), max(1, losses + (losses + 1) // 2), "majority")
+    return max(1, losses + (losses + 1) // 2)
 
 
 def _atlas(p: Values, voters: int) -> dict[str, Path]:
@@ -248,10 +267,13 @@ def _atlas(p: Values, voters: int) -> dict[str, Path]:
     return _near(float(p["slow"]), voters // 2 + losses, str(losses + 1))
 
 
-def _fast_paxos(p: Values, voters: int) -> dict[str, Path]:
-    slow = float(p["slow"])
-    waits = (f"client: {_three_quarters(voters)} of voters", *_share(slow, _QUORUM))
-    return _alike(Path((0.0, 0.0, slow), waits))
+def _atlas_without_fast(p: Values, voters: int) -> tuple[int, dict[str, Path]]:
+    losses = _tolerated(p, voters)
+    return voters // 2 + losses, _near(1.0, "majority", str(losses + 1))
+
+
+def _asked_by_client(slow: float, first: str) -> dict[str, Path]:
+    return _alike(Path((0, 0, slow), (f"client: {first} of voters", *_share(slow, _QUORUM))))
 
 
 def _global_tables(p: Values, voters: int) -> dict[str, Path]:
@@ -381,20 +403,25 @@ _ALL = (
     ),
     ProtocolFamily(
         "epaxos", "no leader: the nearest replica waits for a fast quorum",
-        "Moraru, Andersen and Kaminsky, SOSP 2013", _epaxos, _SLOW, one_group_only=True,
+        "Moraru, Andersen and Kaminsky, SOSP 2013",
+        lambda p, v: _near(float(p["slow"]), _epaxos_votes(v), "majority"), _SLOW,
+        one_group_only=True,
+        fast=lambda p, v: (_epaxos_votes(v), _near(1.0, "majority", "majority")),
     ),
     ProtocolFamily(
         "atlas", "as epaxos, with a smaller fast quorum for few losses",
         "Enes et al., EuroSys 2020", _atlas, {"f": _F, **_SLOW}, one_group_only=True,
+        fast=_atlas_without_fast,
     ),
     ProtocolFamily(
         "tempo", "quorums of atlas, order by time stamps", "Enes et al., EuroSys 2021", _atlas,
-        {"f": _F, **_SLOW}, one_group_only=True,
+        {"f": _F, **_SLOW}, one_group_only=True, fast=_atlas_without_fast,
     ),
     ProtocolFamily(
         "caesar", "no leader: a fast quorum of three quarters", "Arun et al., DSN 2017",
         lambda p, v: _near(float(p["slow"]), _three_quarters(v), "majority"), _SLOW,
         one_group_only=True,
+        fast=lambda p, v: (_three_quarters(v), _near(1.0, "majority", "majority")),
     ),
     ProtocolFamily(
         "mencius", "the voters lead in turn: a commit hears from all of them",
@@ -410,7 +437,10 @@ _ALL = (
     ),
     ProtocolFamily(
         "fast-paxos", "clients ask a fast quorum themselves; a leader settles the slow path",
-        "Lamport, MSR-TR-2005-112", _fast_paxos, _SLOW, one_group_only=True,
+        "Lamport, MSR-TR-2005-112",
+        lambda p, v: _asked_by_client(float(p["slow"]), str(_three_quarters(v))), _SLOW,
+        one_group_only=True,
+        fast=lambda p, v: (_three_quarters(v), _asked_by_client(1.0, "majority")),
     ),
     ProtocolFamily(
         "pqr", "as raft, but a client reads from a majority itself",

@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING
 from placement.checks import text
 from placement.errors import InputError
 from placement.model.operations import Operation
+from placement.model.waits import Wait
 
 if TYPE_CHECKING:
     from placement.model.protocol_families import ProtocolFamily
 
-__all__ = ["Protocol", "operation_path"]
+__all__ = ["Protocol", "asks_for_quorum", "operation_path", "operations_under"]
 
 
 _PATH_OF: dict[tuple[float, float, float, float], str] = {
@@ -153,8 +154,12 @@ class Protocol:
         """Return whether the lease holders are the voters, and not chosen apart from them."""
         return self.parameters.get("holders") == "voters"
 
+    def fast_quorum(self, voters: int) -> int | None:
+        """Return the votes of the fast quorum; None: the protocol has none."""
+        return self.family.fast_quorum(self.parameters, voters)
+
     def rewritten(
-        self, operations: Sequence[Operation], *, voters: int, quorum: int
+        self, operations: Sequence[Operation], *, voters: int, quorum: int, slow: bool = False
     ) -> tuple[Operation, ...]:
         """Return the operations under this protocol, names and kinds unchanged.
 
@@ -164,13 +169,16 @@ class Protocol:
             Of an instance.
         voters, quorum
             |V| and m of the question.
+        slow
+            Whether no fast quorum is left, in a protocol that has one.
 
         Raises
         ------
         InputError
             For a parameter that these numbers do not allow.
         """
-        paths = self.family.paths(self.parameters, voters)
+        family = self.family
+        paths = (family.slow_paths if slow else family.paths)(self.parameters, voters)
         found = []
         for operation in operations:
             path = paths.get(operation_path(operation))
@@ -189,7 +197,7 @@ class Protocol:
                     constant=path.constant,
                 )
             )
-        return tuple(votes_as_coefficients(one, voters, quorum) for one in found)
+        return tuple(_votes_as_coefficients(one, voters, quorum) for one in found)
 
     def needs_groups(self, operations: Sequence[Operation]) -> tuple[str, ...]:
         """Name the multi-group transactions that have no path: the groups have no leader."""
@@ -208,7 +216,7 @@ class Protocol:
         return tuple(said)
 
 
-def votes_as_coefficients(operation: Operation, voters: int, quorum: int) -> Operation:
+def _votes_as_coefficients(operation: Operation, voters: int, quorum: int) -> Operation:
     """Return the operation with waits of the leader for m votes as its coefficient δ.
 
     The score is the same, and methods that know the four coefficients alone can take it.
@@ -228,3 +236,35 @@ def votes_as_coefficients(operation: Operation, voters: int, quorum: int) -> Ope
     if len(rest) == len(operation.waits):
         return operation
     return dataclasses.replace(operation, quorum=rounds, waits=tuple(rest))
+
+
+def operations_under(
+    protocol: Protocol | str | None, given: tuple[Operation, ...], voters: int, quorum: int
+) -> tuple[Operation, ...]:
+    """Return operations with the paths and waits of a question, names unchanged.
+
+    Parameters
+    ----------
+    protocol
+        Of the question; anything but a :class:`Protocol` is none.
+    given
+        Of the instance.
+    voters, quorum
+        |V| and m of the question.
+    """
+    if isinstance(protocol, Protocol):
+        return protocol.rewritten(given, voters=voters, quorum=quorum)
+    if not any(operation.waits for operation in given):
+        return given
+    return tuple(_votes_as_coefficients(one, voters, quorum) for one in given)
+
+
+def asks_for_quorum(operations: Sequence[Operation]) -> bool:
+    """Return whether a service with these operations stops when fewer than m voters are left.
+
+    That is so where an operation waits for a quorum, where one waits for all members of a role
+    (without a quorum nobody takes lost members out of it), and where nothing is waited for.
+    """
+    waits = [wait for one in operations for wait in one.waits if isinstance(wait, Wait)]
+    needs = {clause.need for wait in waits for clause in wait.clauses}
+    return not waits or bool(needs & {"quorum", "all"}) or any(one.quorum for one in operations)

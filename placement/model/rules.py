@@ -14,7 +14,7 @@ import numpy as np
 from placement.checks import LARGEST_WHOLE, BoolArray
 from placement.errors import InputError
 from placement.model.constraints import Diversity, GroupRule, Rules, group_rule, majority, mask
-from placement.model.protocols import Protocol
+from placement.model.protocols import Protocol, asks_for_quorum, operations_under
 
 if TYPE_CHECKING:
     from placement.problem import Problem
@@ -457,9 +457,13 @@ def _count(chosen: BoolArray) -> int:
 def _groups(
     problem: Problem, voters: int, quorum: int, may_hold: np.ndarray, may_vote: np.ndarray
 ) -> tuple[GroupRule, ...]:
+    implied = problem.objective.diversity(voters, quorum)
+    given, protocol = problem.instance.operations, problem.protocol
+    if implied and not asks_for_quorum(operations_under(protocol, given, voters, quorum)):
+        implied = ()  # fewer voters than m may serve on
     groups = [
         group_rule(problem.instance, rule, may_vote if rule.role == "voters" else may_hold)
-        for rule in (*problem.diversity, *problem.objective.diversity(voters, quorum))
+        for rule in (*problem.diversity, *implied)
     ]
     if problem.survive is not None:
         needed = max(quorum, voters - quorum + 1)

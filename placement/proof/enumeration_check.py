@@ -8,7 +8,6 @@ A configuration that is below the claim must break a constraint.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from placement.errors import CertificateError
 from placement.evaluation.objective import score_of
 from placement.evaluation.score import TIE
 from placement.feasibility.feasible_plans import violations
-from placement.feasibility.holder_choice import holder_choices
+from placement.feasibility.role_choices import role_choices
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
@@ -55,21 +54,11 @@ def _configurations(problem: Problem) -> Iterator[Configuration]:
     """Yield every configuration of sites that may play their part; not all obey the rules."""
     rules = problem.rules
     able = [int(s) for s in np.nonzero(rules.may_hold)[0]]
-    held, votes = ({int(s) for s in np.nonzero(x)[0]} for x in (rules.must_hold, rules.must_vote))
+    held = {int(s) for s in np.nonzero(rules.must_hold)[0]}
     for size in range(rules.replicas_min, rules.replicas_max + 1):
         for replicas in itertools.combinations(able, size):
-            if not held <= set(replicas):
-                continue
-            voting = [s for s in replicas if rules.may_vote[s]]
-            free = rules.witness_sites(replicas).tolist()
-            for voters in itertools.combinations(voting, rules.data_voters):
-                if votes <= set(voters):
-                    leaders = [site for site in voters if rules.may_lead[site]]
-                    for witnesses in itertools.combinations(free, rules.witnesses):
-                        for leader in leaders[:1] if problem.demand.leaderless else leaders:
-                            one = Configuration(leader, (*voters, *witnesses), replicas)
-                            for holders in holder_choices(problem, one):
-                                yield dataclasses.replace(one, lease_holders=holders)
+            if held <= set(replicas):
+                yield from role_choices(problem, replicas)
 
 
 def check_enumeration(plan: Plan, bound: float, work: Work) -> tuple[int, int, float | None]:

@@ -124,7 +124,7 @@ def plan_figures(plan: Plan) -> Mapping[str, Callable[[], Figure]]:
         }
         if plan.leaders:
             found["leaders"] = lambda: _leaders(plan)
-        if plan.has_failures:
+        if plan.found:
             found["failures"] = lambda: _failures(plan)
     return found
 

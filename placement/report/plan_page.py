@@ -46,7 +46,7 @@ def plan_sections(plan: Plan, today: Configuration | None = None) -> list[Markup
         sections += [_clients(plan), *_values(plan), *_bill_section(plan, today), *_moves(plan)]
         if plan.leaders:
             sections.append(_leaders(plan))
-        if plan.has_failures:
+        if plan.found:
             sections.append(_failures(plan))
         sections.append(_operations(plan))
     sections.append(_background(plan))
@@ -80,7 +80,7 @@ def _summary(plan: Plan) -> Markup:
                f"{plan.termination.value}.")  # fmt: skip
     if not plan.found:
         return section("answer", "Answer", badge, question, made, reasons("Why", plan.reasons))
-    worst = plan.failures.worst if plan.has_failures else None
+    worst = plan.failures.worst if plan.found else None
     pairs = [
         *_headline(plan),
         ("Mean latency", milliseconds(plan.mean_latency), "over all operations"),
@@ -248,7 +248,7 @@ def _leaders(plan: Plan) -> Markup:
 
 
 def _failures(plan: Plan) -> Markup:
-    from placement.evaluation.losses import failures
+    from placement.evaluation.losses import STOPS_FIRST, failures
 
     configuration = plan.configuration
     if configuration is None:
@@ -298,6 +298,7 @@ def _failures(plan: Plan) -> Markup:
                 row.overhead,
                 row.worst_leader or "–",
                 row.worst_latency,
+                *([("stopped" if row.stops_first else "–")] if found.stop_first else []),
             ]
             for row in found.each
         ]
@@ -312,10 +313,13 @@ def _failures(plan: Plan) -> Markup:
                     Column("Over normal, %", True),
                     Column("Worst leader"),
                     Column("Mean latency then, ms", True),
+                    *([Column("Until reconfigured")] if found.stop_first else []),
                 ],
                 rows,
             )
         )
+        if found.stop_first:
+            parts.append(tag("p", None, STOPS_FIRST))
         if single and found.failover:
             order = ", then ".join(f"{name} ({ms:.1f} ms)" for name, ms in found.failover)
             parts.append(

@@ -18,6 +18,7 @@ import numpy as np
 from placement.checks import number
 from placement.errors import InputError
 from placement.model.instance import Instance
+from placement.model.waits import Wait
 from placement.tail.histograms import Family
 
 __all__ = ["EXCEEDED", "MOST", "bins_for", "bins_within", "reach_of_family", "reach_of_percentiles"]
@@ -77,7 +78,11 @@ def bins_for(
         Whether RTTs go on beyond the reach. If not, the farthest reach is far enough: without
         overflow sums are known beyond the horizon too.
     """
-    hops = max(sum(map(math.ceil, operation.coefficients)) for operation in instance.operations)
+    hops = max(
+        sum(map(math.ceil, operation.coefficients))
+        + sum(math.ceil(wait.times) for wait in operation.waits if isinstance(wait, Wait))
+        for operation in instance.operations
+    )
     longest = max(float(instance.client_rtt.max()), float(instance.site_rtt.max()))
     horizon = max(hops * float(np.quantile(np.asarray(reaches), _LONG)), 2 * longest)
     farthest = max(reaches)

@@ -13,13 +13,19 @@ of client c and near(c) = r,
 
 which takes a transform per replica instead of one per client (Sharov et al., section 3.1, compute
 the distribution of each operation of each client).
+
+Waits come on top: one of the leader is the same for all, one of the nearest replica r goes with the
+relay from r, and one of a client is a distribution per client that nothing is convolved with unless
+the operation has other parts (:mod:`placement.tail.wait_distributions`). Waits one after another
+are independent copies. Fractions of an operation with waits are one share of the operations: those
+that take the slow path take all of its parts. A constant shifts by the nearest number of bins.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,8 +36,11 @@ from placement.checks import FloatArray
 from placement.evaluation.objective import quorum_size
 from placement.evaluation.score import nearest
 from placement.model.configuration import Configuration
+from placement.model.wait_terms import WaitTerm
+from placement.model.waits import Wait
 from placement.tail.distribution_arithmetic import clean, fft_length, product, quorum_distribution
 from placement.tail.rtt_distributions import Distributions
+from placement.tail.wait_distributions import client_wait, site_wait
 
 if TYPE_CHECKING:
     from placement.problem import Problem
@@ -39,6 +48,8 @@ if TYPE_CHECKING:
 __all__ = ["Flow", "flows", "mixture", "weighted_sum"]
 
 ComplexArray = npt.NDArray[np.complex128]
+
+_QUORUM = Wait("leader: quorum of voters")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +62,10 @@ class Flow:
         α, β, γ, δ, whole.
     weight
         Operations of each client that go this way, shape (clients,).
+    waits
+        Rounds of each wait of the demand, whole; empty where it has none.
+    constant
+        ms.
     """
 
     near: int
@@ -58,11 +73,13 @@ class Flow:
     direct: int
     quorum: int
     weight: FloatArray
+    waits: tuple[int, ...] = ()
+    constant: float = 0.0
 
     @property
     def hops(self) -> int:
-        """Round trips in all."""
-        return self.near + self.relay + self.direct + self.quorum
+        """Round trips in all, a round of a wait being one."""
+        return self.near + self.relay + self.direct + self.quorum + sum(self.waits)
 
 
 def _round_trips(coefficient: float) -> list[tuple[float, int]]:
@@ -76,18 +93,36 @@ def _round_trips(coefficient: float) -> list[tuple[float, int]]:
 
 def flows(problem: Problem, scenario: int = 0) -> tuple[Flow, ...]:
     """Every way that some operation goes, ways of equal round trips taken together."""
-    counts = problem.demand.counts[scenario]
-    found: dict[tuple[int, int, int, int], FloatArray] = {}
-    for index, row in enumerate(problem.demand.coefficients.tolist()):
+    demand = problem.demand
+    counts = demand.counts[scenario]
+    found: dict[tuple[tuple[int, ...], float], FloatArray] = {}
+    for index, row in enumerate(demand.coefficients.tolist()):
         if not counts[:, index].any():
             continue
-        for ways in itertools.product(*map(_round_trips, row)):
-            chance = math.prod(p for p, _ in ways)
-            if chance > 0:
-                near, relay, direct, quorum = (n for _, n in ways)
-                hops = (near, relay, direct, quorum)
-                found[hops] = found.get(hops, 0.0) + chance * counts[:, index]
-    return tuple(Flow(*hops, weight) for hops, weight in found.items())
+        times = demand.times[index].tolist() if demand.waits else []
+        constant = float(demand.constants[index]) if demand.has_waits else 0.0
+        for chance, trips in _ways_together(row + times) if any(times) else _ways(row + times):
+            way = (trips, constant)
+            found[way] = found.get(way, 0.0) + chance * counts[:, index]
+    return tuple(
+        Flow(trips[0], trips[1], trips[2], trips[3], weight, trips[4:], constant)
+        for (trips, constant), weight in found.items()
+    )
+
+
+def _ways(row: Sequence[float]) -> Iterator[tuple[float, tuple[int, ...]]]:
+    """Yield (probability, whole numbers of round trips) of coefficients whose fractions differ."""
+    for ways in itertools.product(*map(_round_trips, row)):
+        chance = math.prod(p for p, _ in ways)
+        if chance > 0:
+            yield chance, tuple(n for _, n in ways)
+
+
+def _ways_together(row: Sequence[float]) -> Iterator[tuple[float, tuple[int, ...]]]:
+    """Yield them where fractions are of the same operations: a share of 0.1 is in one of 0.2."""
+    ends = sorted({value - math.floor(value) for value in row} - {0.0})
+    for low, high in itertools.pairwise([0.0, *ends, 1.0]):
+        yield high - low, tuple(math.floor(v) + (v - math.floor(v) > low) for v in row)
 
 
 def mixture(
@@ -128,13 +163,13 @@ def mixture(
     homes, home = np.unique(near, return_inverse=True)
     taken = flows(problem, scenario)
     bins = distributions.bins
-    length = fft_length(bins, max((flow.hops for flow in taken), default=1))
+    shifts = {flow.constant: round(flow.constant / distributions.width) for flow in taken}
+    longest = max((max(f.hops, 1) * (bins - 1) + shifts[f.constant] for f in taken), default=bins)
+    length = fft_length(longest + 1, 1)
     leader = configuration.leader
-    others = [v for v in configuration.voters if v != leader]
-    wait = quorum_distribution(
-        distributions.site_site[leader, others].reshape(len(others), bins),
-        quorum_size(problem, configuration) if quorum is None else quorum,
-    )
+    m = quorum_size(problem, configuration) if quorum is None else quorum
+    wait = _votes(problem, configuration, distributions, m)
+    waits = _Waits(problem, configuration, distributions, scenario, m)
     tables = (
         distributions.client_site[np.arange(len(near)), near],
         distributions.client_site[:, leader],
@@ -144,16 +179,17 @@ def mixture(
     total = np.zeros(length // 2 + 1, dtype=np.complex128)
     mass = 0.0
     # Flows that share relays and quorums are added up in front of them.
-    for hops in dict.fromkeys((flow.relay, flow.quorum) for flow in taken):
-        relays, quorums = hops
+    for behind in dict.fromkeys(waits.behind(flow) for flow in taken):
+        relays, quorums, rounds, constant = behind
         # Without a relay it does not matter where a client's nearest replica is.
-        group = home if relays else np.zeros_like(home)
-        count = len(homes) if relays else 1
+        at_home = relays > 0 or any(waits.origin(j) == "near" for j, _ in rounds)
+        group = home if at_home else np.zeros_like(home)
+        count = len(homes) if at_home else 1
         spectrum: ComplexArray = np.zeros((count, length // 2 + 1), dtype=np.complex128)
         known = np.zeros(count)
         alike: FloatArray = np.zeros((count, bins))
-        for flow in (flow for flow in taken if (flow.relay, flow.quorum) == hops):
-            parts = [tables[0]] * flow.near + [tables[1]] * flow.direct
+        for flow in (flow for flow in taken if waits.behind(flow) == behind):
+            parts = [tables[0]] * flow.near + [tables[1]] * flow.direct + waits.of_clients(flow)
             for g in range(count):
                 rows = np.nonzero((group == g) & (flow.weight > 0))[0]
                 weight = flow.weight[rows]
@@ -173,10 +209,80 @@ def mixture(
         if relays:
             spectrum = spectrum * np.fft.rfft(relay, length) ** relays
             known = known * relay.sum(axis=-1) ** relays
-        total += spectrum.sum(axis=0) * np.fft.rfft(wait, length) ** quorums
-        mass += float(known.sum()) * float(wait.sum()) ** quorums
+        for j, times in rounds:
+            if waits.origin(j) == "near":
+                from_home = waits.at_sites(j, homes.tolist())
+                spectrum = spectrum * np.fft.rfft(from_home, length) ** times
+                known = known * from_home.sum(axis=-1) ** times
+        after = np.fft.rfft(wait, length) ** quorums
+        kept = float(wait.sum()) ** quorums
+        for j, times in rounds:
+            if waits.origin(j) == "leader":
+                (from_leader,) = waits.at_sites(j, [leader])
+                after = after * np.fft.rfft(from_leader, length) ** times
+                kept *= float(from_leader.sum()) ** times
+        if shifts[constant]:
+            after = after * np.fft.rfft(np.eye(1, length, shifts[constant])[0])
+        total += spectrum.sum(axis=0) * after
+        mass += float(known.sum()) * kept
     share_of_one = 1 / sum(float(flow.weight.sum()) for flow in taken)
     return clean(np.fft.irfft(total * share_of_one, length), mass * share_of_one)
+
+
+def _votes(
+    problem: Problem, configuration: Configuration, distributions: Distributions, quorum: int
+) -> FloatArray:
+    """Distribution of the wait of the leader for m votes, or for those of a vote layout."""
+    leader = configuration.leader
+    if problem.vote_layout is not None:
+        votes = WaitTerm(_QUORUM, (None,), np.ones((1, 1)))
+        return site_wait(problem, configuration, distributions, votes, leader, quorum)
+    others = [v for v in configuration.voters if v != leader]
+    answers = distributions.site_site[leader, others].reshape(len(others), distributions.bins)
+    return quorum_distribution(answers, quorum)
+
+
+class _Waits:
+    """Distributions of the waits of a demand, made when they are first asked for."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        configuration: Configuration,
+        distributions: Distributions,
+        scenario: int,
+        quorum: int,
+    ) -> None:
+        self.terms = problem.demand.waits
+        self._plan = (problem, configuration, distributions)
+        self._scenario, self._quorum = scenario, quorum
+        self._clients: dict[int, FloatArray] = {}
+
+    def origin(self, j: int) -> str:
+        """Return who waits."""
+        return self.terms[j].origin
+
+    def behind(self, flow: Flow) -> tuple[int, int, tuple[tuple[int, int], ...], float]:
+        """Return what a flow takes beyond the client: relays, quorums, waits of sites, constant."""
+        rounds = [(j, times) for j, times in enumerate(flow.waits) if times]
+        at_sites = tuple((j, times) for j, times in rounds if self.origin(j) != "client")
+        return flow.relay, flow.quorum, at_sites, flow.constant
+
+    def of_clients(self, flow: Flow) -> list[FloatArray]:
+        """Return the waits of clients of a flow, each of shape (clients, bins)."""
+        found = []
+        for j, times in enumerate(flow.waits):
+            if times and self.origin(j) == "client":
+                if j not in self._clients:
+                    self._clients[j] = client_wait(
+                        *self._plan, self.terms[j], self._scenario, self._quorum
+                    )
+                found += [self._clients[j]] * times
+        return found
+
+    def at_sites(self, j: int, sites: Sequence[int]) -> FloatArray:
+        """Return a wait at some sites, shape (sites, bins)."""
+        return np.array([site_wait(*self._plan, self.terms[j], s, self._quorum) for s in sites])
 
 
 def weighted_sum(parts: Sequence[tuple[float, FloatArray]]) -> FloatArray:

@@ -115,12 +115,16 @@ class Percentile:
     ) -> float:
         """p-th percentile in ms; infinite when it lies beyond the horizon of the distributions.
 
-        `quorum` as in :meth:`latency`.
+        Infinite too where a wait of some operation has too few members. `quorum` as in
+        :meth:`latency`.
         """
         key = (problem, configuration, quorum)
         value = self._known.get(key)
         if value is None:
-            value = self._of_latency(self.latency(problem, configuration, quorum))
+            never = problem.demand.waits and math.isinf(score_of(problem, configuration))
+            value = math.inf
+            if not never:
+                value = self._of_latency(self.latency(problem, configuration, quorum))
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
             self._known[key] = value
@@ -224,6 +228,8 @@ class Percentile:
         """Say so when the percentile lies beyond the horizon."""
         if math.isfinite(self.value(problem, configuration)):
             return ()
+        if problem.demand.waits and math.isinf(score_of(problem, configuration)):
+            return ("a wait needs more answers than there are members",)
         horizon = self.distributions.bins * self.distributions.width
         return (f"its {self.describe()} lies beyond the horizon of {horizon:g} ms",)
 

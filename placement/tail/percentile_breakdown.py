@@ -72,7 +72,11 @@ def by_leader(problem: Problem, configuration: Configuration) -> tuple[TailAlter
     """Every voter that may lead, as leader, best percentile first; ties by mean latency."""
     goal = percentile_of(problem)
     assert goal is not None
-    candidates = {s for s in configuration.voters if problem.rules.may_lead[s]}
+    if problem.demand.leaderless:
+        return ()
+    # a witness cannot lead, nor a replica without a lease
+    held = set(configuration.lease_holders or configuration.replicas)
+    candidates = {s for s in configuration.voters if problem.rules.may_lead[s] and s in held}
     rows = []
     for site in sorted(candidates | {configuration.leader}):
         other = dataclasses.replace(configuration, leader=site)
@@ -93,7 +97,7 @@ def value_tables(problem: Problem, configuration: Configuration) -> tuple[ValueT
     word, beyond, decimals = f"p{goal.percent:g}", "beyond the horizon", goal.decimals
     leaders = by_leader(problem, configuration)
     chosen = problem.instance.sites[configuration.leader]
-    return (
+    percentiles = (
         ValueTable(
             "Latency of all operations",
             (ValueColumn("percentile"), ValueColumn("ms", decimals, beyond)),
@@ -102,6 +106,11 @@ def value_tables(problem: Problem, configuration: Configuration) -> tuple[ValueT
                 for percent, value in percentile_curve(problem, configuration)
             ),
         ),
+    )
+    if not leaders:  # no operation needs one
+        return percentiles
+    return (
+        *percentiles,
         ValueTable(
             f"Leaders by {word}, replicas and voters unchanged",
             (

@@ -39,6 +39,7 @@ def plan_text(plan: Plan, today: MonthlyBill | None = None) -> str:
         sections.extend(
             [
                 section("Replicas", _replicas(plan)),
+                *(section(one.title, values_text(one)) for one in _tables(plan)),
                 section("Operations, ms", _parts(plan)),
                 *([section("Waits, one round each", _waits(plan))] if plan.waits else []),
                 section("Clients", _clients(plan)),
@@ -58,9 +59,9 @@ def plan_text(plan: Plan, today: MonthlyBill | None = None) -> str:
                 section("The same replicas with a leader chosen by rule of thumb", _naive(plan)),
             ]
         )
-        if plan.has_failures:
-            lost = section(f"When {plan.failures.describe()}", _failures(plan.failures))
-            sections.append(lost)
+    if plan.found:
+        lost = section(f"When {plan.failures.describe()}", _failures(plan.failures))
+        sections.append(lost)
     sections.extend(sentences("Notes", plan.notes))
     sections.extend(sentences("Where the numbers come from", instance.provenance))
     return "\n\n".join(sections)
@@ -366,17 +367,24 @@ def failures_table(report: Failures, most: int | None = None) -> str:
     rows = [
         [
             row.lost,
-            row.leader or "no quorum: the service stops",
+            row.leader or ("none" if row.survives else "no quorum: the service stops"),
             number_text(row.mean_latency, 3),
             "–" if math.isinf(row.overhead) else f"{row.overhead:+.2f} %",
+            *([("stopped" if row.stops_first else "–")] if report.stop_first else []),
         ]
         for row in sorted(report.each, key=lambda row: -row.mean_latency)[:most]
     ]
-    return table(["lost", "leads then", "mean ms", "overhead"], rows, right=(2, 3), indent="  ")
+    heads = ["lost", "leads then", "mean ms", "overhead"]
+    heads += ["until reconfigured"] * report.stop_first
+    return table(heads, rows, right=(2, 3), indent="  ")
 
 
 def _failures(report: Failures) -> str:
     text = failures_table(report, MOST_FAILURES)
+    if report.stop_first:
+        from placement.evaluation.losses import STOPS_FIRST
+
+        text += "\n  " + wrap(escape(STOPS_FIRST), page_width() - 2, indent="    ")
     if report.failover:
         order = ", then ".join(f"{name} ({latency:.1f} ms)" for name, latency in report.failover)
         sentence = escape(f"If the leader is lost: {order}.")

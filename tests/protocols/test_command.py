@@ -40,7 +40,8 @@ def test_a_plan_without_a_leader_goes_through_every_verb_that_shows_it(
     assert document["leader"] is None
     assert document["version"] == 2
     assert document["problem"]["protocol"] == "epaxos:slow=0.1,multi=2"
-    assert document["failures"] is None
+    assert [row["leader"] for row in document["failures"]["each"]] == [None] * 3
+    assert document["failures"]["failover"] == []
     assert "proved" in run(capsys, "check", "plan.json")
     assert run(capsys, "report", "plan.json", "-o", "page.html") is not None
     page = (folder / "page.html").read_text()
@@ -80,7 +81,10 @@ def test_a_wait_by_hand(folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
         (("--wait", "nobody=leader: 1 of voters"), "unknown operation"),
         (("--wait", "leader: 1 of voters"), "--wait"),
         (("--wait", "single_group=leader: some of voters"), "need"),
-        (("--protocol", "leases", "--spread", "0.2", "--percentile", "99"), "objective"),
+        (
+            ("--protocol", "leases", "--spread", "0.2", "--percentile", "99", "--method", "milp"),
+            "use 'exhaustive'",
+        ),
     ],
 )
 def test_the_command_line_refuses(

@@ -19,13 +19,10 @@ from placement.model.configuration import Configuration
 from placement.model.protocol_families import FAMILIES
 from placement.overtime.moves.move_prices import MovePrices
 from placement.overtime.moves.move_search import best_move
-from placement.overtime.replay import replay
 from placement.proof.certificate_check import check_certificate
 from placement.status import Status
-from placement.tail import Distributions, Percentile
 from placement.testing.small_worlds import every_configuration
 from placement.workloads import MIXES
-from tests.overtime.replay.cases import two_towns
 from tests.overtime.watch.worlds import settings
 from tests.protocols.worlds import world
 
@@ -178,7 +175,6 @@ def test_epaxos_of_three_needs_a_majority_and_permuted_sites_give_the_same_score
 # --- refusals ---------------------------------------------------------------------------------
 
 
-LATE = "a percentile"
 """Stands for an objective that needs the world."""
 
 
@@ -208,18 +204,12 @@ LATE = "a percentile"
         ({"protocol": "leases", "budget": 5}, "budget"),
         ({"protocol": "leases", "cost_weight": 5}, "cost_weight"),
         ({"protocol": 3}, "protocol"),
-        ({"protocol": "leases", "objective": placement.Contingency("site")}, "objective"),
-        ({"protocol": "leases", "objective": LATE}, "objective"),
-        ({"protocol": "pqr", "objective": LATE}, "objective"),
         ({"protocol": "pqr:interference=-0.1"}, "interference"),
         ({"protocol": "fast-paxos:multi=2", "replicas": 2, "voters": 2}, "voters"),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused_with_its_field(asked: dict, field: str) -> None:
     one = world(1).replace(prices=placement.Prices(np.ones(7)))
-    if asked.get("objective") == LATE:
-        spread = Distributions.parametric(one, variation=0.2)
-        asked = {**asked, "objective": Percentile(99, spread)}
     with pytest.raises(InputError) as caught:
         Problem(one, **{"replicas": 3, "voters": 3, **asked})
     assert caught.value.field == field
@@ -271,8 +261,6 @@ def test_analyses_that_do_not_know_waits_refuse_them() -> None:
     ):
         with pytest.raises(UnsupportedError, match="a protocol whose commits"):
             ask()
-    with pytest.raises(InputError, match="losses are not computed"):
-        _ = plan.failures
 
 
 def test_what_happens_over_time_refuses_waits() -> None:
@@ -284,9 +272,6 @@ def test_what_happens_over_time_refuses_waits() -> None:
         settings(problem=problem)
     with pytest.raises(UnsupportedError, match=r"a move with a price supports .* such as raft"):
         best_move(problem, here, MovePrices(leader=1.0), 5.0, placement.solve)
-    asked, trace, both = two_towns(np.ones((3, 2, 2)))
-    with pytest.raises(UnsupportedError, match=r"a replay supports only .* such as raft"):
-        replay(asked.replace(protocol="crdb-global"), trace, both, tiers=(1,))
 
 
 def test_a_protocol_says_what_is_unusual() -> None:

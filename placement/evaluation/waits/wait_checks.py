@@ -15,7 +15,50 @@ from placement.model.waits import Clause, Wait
 if TYPE_CHECKING:
     from placement.problem import Problem
 
-__all__ = ["check_waits", "refuse_waits", "wait_notes"]
+__all__ = ["check_waits", "needs_roles", "refuse_roles", "refuse_waits", "wait_notes"]
+
+
+def needs_roles(problem: Problem) -> bool:
+    """Return whether a question has waits, constants, witnesses or a vote layout.
+
+    What is known of questions of the four coefficients alone, whose voters hold a replica and have
+    one vote each, then does not hold.
+    """
+    layout = problem.vote_layout is not None
+    return problem.demand.has_waits or problem.rules.witnesses > 0 or layout
+
+
+def refuse_roles(problem: Problem, what: str, expected: str) -> None:
+    """Refuse waits, constants, witnesses and vote layouts for an objective.
+
+    Parameters
+    ----------
+    problem
+        The question.
+    what
+        What is minimised, in words.
+    expected
+        The way out.
+
+    Raises
+    ------
+    InputError
+        For a question that has one of them.
+    """
+    if not needs_roles(problem):
+        return
+    if problem.demand.has_waits:
+        value, other = _who(problem), "operations of the four coefficients alone"
+    elif problem.rules.witnesses:
+        value, other = f"{problem.rules.witnesses} witnesses", "no witnesses"
+    else:
+        value, other = f"votes {problem.vote_layout}", "one vote each"
+    raise InputError(
+        f"{what} is not computed for such a question",
+        field="objective",
+        value=value,
+        expected=f"{expected}, or {other}",
+    )
 
 
 def refuse_waits(problem: Problem, what: str) -> None:
@@ -59,7 +102,7 @@ def check_waits(problem: Problem) -> None:
     InputError
         For more answers than members, for voters that are not all replicas where the nearest
         replica or the client waits, for a leader where there is none, for transactions without a
-        path under the protocol, and for money, losses or percentiles.
+        path under the protocol, and for money. Objectives refuse what they cannot take.
     """
     demand, rules = problem.demand, problem.rules
     if isinstance(problem.protocol, Protocol):
@@ -85,14 +128,6 @@ def check_waits(problem: Problem) -> None:
             field="moves",
             value=problem.moves.given,
             expected="operations of the four coefficients alone, or no moves",
-        )
-    if not problem.objective.minimises_mean:
-        raise InputError(
-            f"the objective {problem.objective.kind!r} is not computed for operations with waits "
-            "or constants",
-            field="objective",
-            value=_who(problem),
-            expected="the mean latency, or operations of the four coefficients alone",
         )
     for term in demand.waits:
         for clause in term.clauses:
@@ -122,18 +157,14 @@ def _asks_all(term: WaitTerm) -> bool:
 
 
 def _check_witnesses(problem: Problem) -> None:
-    """Refuse witnesses where every voter holds a replica, or where losses or moves are weighed."""
-    for field, odd, expected in (
-        ("objective", not problem.objective.minimises_mean, "the mean latency, or no witnesses"),
-        ("current", problem.current is not None, "no present configuration, or no witnesses"),
-    ):
-        if odd:
-            value = (
-                problem.objective.describe() if field == "objective" else getattr(problem, field)
-            )
-            raise InputError(
-                "witnesses are not supported here", field=field, value=value, expected=expected
-            )
+    """Refuse witnesses where every voter holds a replica, or where moves are weighed."""
+    if problem.current is not None:
+        raise InputError(
+            "witnesses are not supported here",
+            field="current",
+            value=problem.current,
+            expected="no present configuration, or no witnesses",
+        )
     for term in problem.demand.waits:
         if not _asks_all(term):
             raise InputError(
@@ -148,7 +179,6 @@ def _check_witnesses(problem: Problem) -> None:
 def _check_layout(problem: Problem) -> None:
     """Refuse a vote layout where votes are counted otherwise than in quorums of the leader."""
     for field, odd, expected in (
-        ("objective", not problem.objective.minimises_mean, "the mean latency, or one vote each"),
         ("current", problem.current is not None, "no present configuration, or one vote each"),
         (
             "instance",

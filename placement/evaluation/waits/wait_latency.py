@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray
+from placement.checks import BoolArray, FloatArray, IntArray
 from placement.model.constraints import majority
 from placement.model.demand import Demand
 from placement.model.wait_terms import WaitTerm
@@ -87,7 +87,7 @@ def wait_latency(
     """
     latest = np.zeros((len(leaders), 1))
     for clause, labels in zip(term.clauses, term.labels, strict=True):
-        members = voters if clause.role == "voters" else replicas
+        members, asked = voters if clause.role == "voters" else replicas, None
         if clause.role == "lease holders" and holders is not None:
             members = holders
         if term.origin == "client":
@@ -99,12 +99,18 @@ def wait_latency(
                 same = labels[origins][..., np.newaxis] == labels[members][:, np.newaxis, :]
                 asked = same if clause.scope == "inside" else ~same
                 answers = np.where(asked, answers, np.inf)
-        latest = np.maximum(latest, _until(clause, answers, members.shape[1], quorum))
+        latest = np.maximum(latest, _until(clause, answers, asked, members.shape[1], quorum))
     return latest
 
 
-def _until(clause: Clause, answers: FloatArray, size: int, quorum: int) -> FloatArray:
-    """Return when a clause has its answers of a role of some size, along the last axis."""
+def _until(
+    clause: Clause, answers: FloatArray, asked: BoolArray | None, size: int, quorum: int
+) -> FloatArray:
+    """Return when a clause has its answers of a role of some size, along the last axis.
+
+    `asked` are the members inside or outside the domain of the origin; None: all of them. A member
+    that is lost never answers: it counts for a number or a majority, and "all" leaves it out.
+    """
     if clause.need == "all":
         return np.asarray(np.where(np.isfinite(answers), answers, 0.0).max(axis=-1))
     if clause.need != "majority" or clause.scope != "inside":
@@ -114,7 +120,8 @@ def _until(clause: Clause, answers: FloatArray, size: int, quorum: int) -> Float
         if need > size:
             return np.full(answers.shape[:-1], np.inf)
         return np.asarray(np.partition(answers, need - 1, axis=-1)[..., need - 1])
-    count = np.isfinite(answers).sum(axis=-1)
+    assert asked is not None  # those inside
+    count = asked.sum(axis=-1)
     place = needed(clause, size, quorum, count) - 1  # the majority of no members is one
     found = np.take_along_axis(
         np.sort(answers, axis=-1), np.minimum(place, size - 1)[..., np.newaxis], axis=-1

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from placement.checks import BoolArray, FloatArray, IntArray
-from placement.errors import InputError
-from placement.evaluation.waits.wait_checks import refuse_waits
+from placement.errors import InputError, UnsupportedError
 from placement.model.configuration import Configuration
 from placement.model.instance import Instance
 from placement.overtime.replay.interval_plans import plan_of_all_intervals
 from placement.overtime.replay.trace import Trace
 from placement.problem import Problem
 
-__all__ = ["NOBODY", "Deployments"]
+__all__ = ["NOBODY", "Deployments", "refuse_roles_of_replays"]
 
 NOBODY = -1
 """Instead of a site index: no leader is preferred, or none can be named."""
@@ -205,9 +204,9 @@ class Deployments:
         InputError
             When no database issued anything in the first interval, or the question is infeasible.
         UnsupportedError
-            For a question with waits, constants, a vote layout or witnesses.
+            For a question with a vote layout, witnesses or chosen lease holders.
         """
-        refuse_waits(problem, "a replay")
+        refuse_roles_of_replays(problem)
         trace.check_fits(problem.instance)
         together = trace.counts[:, 0].sum(axis=0)
         if not together.any():
@@ -231,3 +230,23 @@ class Deployments:
             if progress is not None:
                 progress(database + 1, len(trace))
         return cls(held, votes, np.full(len(trace), NOBODY, dtype=np.intp))
+
+
+def refuse_roles_of_replays(problem: Problem) -> None:
+    """Refuse roles that a deployment does not hold.
+
+    Raises
+    ------
+    UnsupportedError
+        For a question with a vote layout, witnesses or chosen lease holders.
+    """
+    for odd, what, way_out in (
+        (problem.rules.witnesses, "witnesses", "without witnesses"),
+        (problem.vote_layout is not None, "a vote layout", "without a vote layout"),
+        (problem.rules.lease_holders, "chosen lease holders", "with holders=replicas"),
+    ):
+        if odd:
+            raise UnsupportedError(
+                f"a replay knows replicas and voters with one vote each, and the question has "
+                f"{what}; ask it {way_out}"
+            )

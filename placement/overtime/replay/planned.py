@@ -103,7 +103,7 @@ def replay_planned(
                 elif strategy == "given":
                     scores[place] = one.given(interval)
                 else:
-                    leader[place] = plan.leader
+                    leader[place] = NOBODY if problem.demand.leaderless else plan.leader
                     scores[place] = one.paid(interval, plan)
     outcomes = [
         StrategyCosts(

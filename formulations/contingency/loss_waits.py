@@ -1,0 +1,90 @@
+"""Losses with waits, witnesses or a vote layout by enumeration: part of the method ``exhaustive``.
+
+Every configuration has its normal score from the one evaluator, many at a time. The goals "worst"
+and "bounded" are at least the normal score, and "weighted" is at least (1 − Σ_F p_F) times as much.
+So the losses of a configuration are evaluated in ascending order of this floor, and not at all once
+it exceeds the best value so far.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from formulations.enumeration.enumerate_sets import Found, is_better
+from formulations.enumeration.waits import (
+    configurations,
+    enumerate_configurations,
+    in_order,
+    with_order,
+)
+from placement.checks import IntArray
+from placement.contingency.objective import Contingency
+from placement.evaluation.objective import scores_of
+from placement.evaluation.score import TIE
+from placement.methods import Options
+from placement.plan import Plan
+from placement.problem import Problem
+
+__all__ = ["solve"]
+
+_BLOCK = 2_000
+
+_AT_ONCE = 500
+"""Configurations whose losses are evaluated together."""
+
+
+def solve(problem: Problem, options: Options) -> Plan:
+    """Evaluate every configuration, under losses where its floor does not exclude it.
+
+    Raises
+    ------
+    LimitError
+        When there are more replica sets than the setting ``limit``.
+    """
+    goal = problem.objective
+    assert isinstance(goal, Contingency)
+    looked = _Looked(problem, goal)
+    plan = enumerate_configurations(problem, options, looked.best_of, _BLOCK)
+    return plan.replace(stats={**plan.stats, "under losses": looked.evaluated})
+
+
+class _Looked:
+    """The best value so far, of all blocks."""
+
+    def __init__(self, problem: Problem, goal: Contingency) -> None:
+        self.problem, self.goal = problem, goal
+        self.share = 1.0
+        if goal.goal == "weighted":
+            self.share = max(0.0, 1 - sum(goal.probabilities(problem)))
+        self.value = math.inf
+        self.evaluated = 0
+
+    def best_of(self, sets: IntArray) -> Found | None:
+        """Return the best configuration of a block that is no worse than the best so far."""
+        found = configurations(self.problem, sets)
+        if not found:
+            return None
+        normal = scores_of(self.problem, found)
+        best: Found | None = None
+        order = np.argsort(normal, kind="stable")
+        for first in range(0, len(order), _AT_ONCE):
+            rows = order[first : first + _AT_ONCE]
+            rows = rows[self.share * normal[rows] <= self.value * (1 + TIE)]
+            if not len(rows):
+                break
+            self.evaluated += len(rows)
+            values = self.goal.values(self.problem, [found[row] for row in rows.tolist()])
+            for row, value in zip(rows.tolist(), values.tolist(), strict=True):
+                if math.isinf(value):
+                    continue
+                one: Found = (value, float(normal[row]), found[row])
+                if (
+                    best is None
+                    or is_better(one, best)
+                    or (not is_better(best, one) and in_order(found[row]) < in_order(best[2]))
+                ):
+                    best = one
+                self.value = min(self.value, value)
+        return None if best is None else (*best[:2], with_order(self.problem, best[2]))

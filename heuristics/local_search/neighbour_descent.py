@@ -1,0 +1,181 @@
+"""Steepest descent over configurations one change apart, from several starts and with restarts.
+
+Starts: the proven optimum of the mean latency, and the optima under one more rule, at most one
+replica (or one voter) per domain of each level. From each of them steepest descent over the moves
+of :func:`placement.feasibility.neighbours.neighbours`, then seeded restarts from the best plan with
+a few random moves, until `patience` of them in a row bring nothing. What a move is worth is a tuple
+of numbers, compared one after another, which a subclass evaluates.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Literal
+
+import numpy as np
+
+from placement.errors import InputError, PlacementError
+from placement.evaluation.objective import MEAN_LATENCY
+from placement.evaluation.score import TIE
+from placement.feasibility.feasible_plans import find_feasible, violations
+from placement.feasibility.neighbours import neighbours
+from placement.methods import Options, Progress, available, load_method
+from placement.methods import run as run_method
+from placement.model.configuration import Configuration
+from placement.model.constraints import Diversity
+from placement.plan import Plan
+from placement.problem import Problem
+from placement.status import Termination, end_early
+
+__all__ = ["Key", "NeighbourDescent"]
+
+Key = tuple[float, ...]
+"""What a configuration is worth: the least is best, and the second number is shown."""
+
+_WORST: Key = (math.inf, math.inf, math.inf)
+
+_SHAKES = 3
+_NORMAL = "exact"
+_SHARE = 0.3  # of a time limit that the plan for normal times may use
+
+
+class NeighbourDescent(ABC):
+    """State of a search: the best configuration and its key."""
+
+    def __init__(self, problem: Problem, options: Options) -> None:
+        self.problem, self.options = problem, options
+        self.patience = int(str(options.settings["patience"]))
+        self.started = time.perf_counter()
+        self.key: Key = (math.inf, math.inf, math.inf)
+        self.best: Configuration | None = None
+        self.bound = -math.inf
+        self.evaluations = 0
+        self.restarts = 0
+        self.termination = Termination.FINISHED
+        self.seen: dict[Configuration, Key] = {}
+        # The rules without what the objective asks for, which `value` measures instead.
+        self.relaxed = problem.replace(objective=MEAN_LATENCY)
+
+    @abstractmethod
+    def value(self, configuration: Configuration, limit: Key) -> Key:
+        """Return the key of a configuration; any worse one where it is no better than `limit`."""
+
+    def take_bound(self, bound: float) -> None:
+        """Hear of a finite bound on the normal score."""
+        del bound
+
+    def run(self) -> None:
+        """Descend from every start, then restart until nothing improves."""
+        with end_early(self):
+            for start in self._starts():
+                self._descend(start)
+            rng = np.random.default_rng(self.options.seed)
+            idle = 0
+            while idle < self.patience and self.best is not None:
+                before = self.key
+                self.restarts += 1
+                self._descend(self._shaken(self.best, rng))
+                idle = 0 if self.key < before else idle + 1
+
+    def know(self, configuration: Configuration, key: Key) -> Key:
+        """Remember a key and return it."""
+        self.seen[configuration] = key
+        return key
+
+    def _starts(self) -> Iterator[Configuration]:
+        if self.options.start is not None:
+            yield self.options.start
+        problem = self.problem
+        normal = self._normal(self.relaxed)
+        if normal is not None:
+            if math.isfinite(normal.bound):
+                self.take_bound(normal.bound)
+            if normal.configuration is not None:
+                yield normal.configuration
+        roles: tuple[Literal["voters", "replicas"], ...] = ("voters", "replicas")
+        for level in problem.instance.domains:
+            for role in roles:
+                rule = Diversity(level, role, cap=1)
+                try:
+                    spread = self.relaxed.replace(diversity=(*problem.diversity, rule))
+                except InputError:
+                    continue  # sites without a label on this level
+                plan = self._normal(spread)
+                if plan is not None and plan.configuration is not None:
+                    yield plan.configuration
+        if self.best is None:
+            found = find_feasible(problem)
+            if found is not None:
+                yield found
+
+    def _normal(self, problem: Problem) -> Plan | None:
+        """Plan for normal times, by the exact method where it is installed."""
+        if _NORMAL not in available():
+            return None
+        limit = self.options.time_limit
+        if limit is not None:
+            limit = _SHARE * max(0.0, limit - (time.perf_counter() - self.started))
+        try:
+            plan = run_method(load_method(_NORMAL), problem, Options(time_limit=limit))
+        except PlacementError:
+            return None
+        if plan.termination is Termination.INTERRUPTED:
+            raise KeyboardInterrupt
+        return plan
+
+    def _descend(self, configuration: Configuration) -> None:
+        """Take the best move until none improves."""
+        here, key = configuration, self.value(configuration, _WORST)
+        self._offer(here, key)
+        while True:
+            found, least = None, key
+            for move in neighbours(self.problem, here):
+                if self._late():
+                    raise TimeoutError
+                if move not in self.seen and violations(self.relaxed, move):
+                    continue
+                other = self.value(move, least)
+                if _less(other, least):
+                    found, least = move, other
+            if found is None:
+                return
+            here, key = found, least
+            self._offer(here, key)
+
+    def _offer(self, configuration: Configuration, key: Key) -> None:
+        if key < self.key:
+            if violations(self.problem, configuration):
+                return
+            self.key, self.best = key, configuration
+            seconds = time.perf_counter() - self.started
+            self.options.report(Progress(seconds, key[1], self.bound))
+
+    def _shaken(self, configuration: Configuration, rng: np.random.Generator) -> Configuration:
+        for _ in range(_SHAKES):
+            moves = [
+                move
+                for move in neighbours(self.problem, configuration)
+                if not violations(self.relaxed, move)
+            ]
+            if moves:
+                configuration = moves[int(rng.integers(len(moves)))]
+        return configuration
+
+    def _late(self) -> bool:
+        limit = self.options.time_limit
+        return limit is not None and time.perf_counter() - self.started > limit
+
+
+def _less(one: Key, other: Key) -> bool:
+    """Lexicographic, with the ties of the score."""
+    for a, b in zip(one, other, strict=True):
+        if math.isinf(a) and math.isinf(b):
+            continue
+        if a < b - TIE * abs(b):
+            return True
+        if a > b + TIE * abs(b):
+            return False
+    return False

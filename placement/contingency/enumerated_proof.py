@@ -1,0 +1,39 @@
+"""Proof of the best plan under losses with waits: everything is evaluated while that is quick."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from placement.evaluation.objective import ProofMethod
+
+if TYPE_CHECKING:
+    from placement.problem import Problem
+
+__all__ = ["enumerated_with_waits"]
+
+_MOST = 3_000_000
+"""Choices of replicas, voters and leader that are evaluated: about half a minute."""
+
+
+def enumerated_with_waits(problem: Problem, sets: int) -> ProofMethod:
+    """Return ``exhaustive``, with a refusal where there is too much to evaluate.
+
+    Parameters
+    ----------
+    problem
+        The question.
+    sets
+        Replica sets.
+    """
+    reason = "it minimises over losses with waits, witnesses or a vote layout"
+    rules = problem.rules
+    count = sets * math.comb(rules.replicas_max, rules.data_voters)
+    count *= 1 if problem.demand.leaderless else rules.data_voters
+    if count <= _MOST:
+        return ProofMethod("exhaustive", reason)
+    way_out = "use 'local-search', or 'exhaustive', which may take hours"
+    if rules.witnesses or rules.lease_holders:
+        way_out = "leave out candidate sites (forbidden)"
+    many = f"{reason}, and {count:,} configurations are many to evaluate: {way_out}"
+    return ProofMethod("exhaustive", reason, many)
