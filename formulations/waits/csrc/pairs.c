@@ -1,0 +1,206 @@
+/* Bounds on the waits of two at once, for the k nearest of all sites: of two clients, or of a client and the leader.
+
+   If one waits until t and the other until u, the sites that come must answer both. Let the chosen sites leave `need`
+   answers open to the one and `other` to the other, and `both` sites that may come lie within reach of both. Then at least
+   need + other - min(both, need, other) sites come. The least t + u with no more than may come is above the sum of both
+   waits alone where the two are far apart: any two majorities have a site in common. A wait is a part of several pairs, by
+   weights that add up to its own; any weights give a bound. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "sets.h"
+
+static int bits(uint64_t v) { return __builtin_popcountll(v); }
+
+/* The waits of the tree that begins, and their pairs; what is known of the clients serves all leaders. */
+void begin_waits(sets *x)
+{
+    x->waits = 0;
+    for (int j = 0; j < x->terms; j++) {
+        const term *t = x->term + j;
+        int need = 0, count = t->origin == CLIENT ? x->clients : 1;
+        x->paired[j] = x->sites <= MOST_PAIRED_SITES &&
+                       (t->origin == CLIENT || (t->origin == LEADER && x->leader >= 0 && t->leader > 0));
+        for (int k = 0; k < t->clauses && x->paired[j]; k++) {
+            const clause *c = t->clause + k;
+            int of = c->need == ALL ? (c->role == VOTERS ? x->voters : x->size) : c->need;
+            x->paired[j] = c->scope == EVERYWHERE && of >= 1;
+            need = of > need ? of : need;
+        }
+        for (int c = 0; c < count && x->paired[j]; c++) {
+            int who = t->origin == CLIENT ? c : x->clients + x->leader;
+            double weight = t->origin == CLIENT ? t->weight[c] : t->leader;
+            if (weight > 0)
+                x->one[x->waits++] = (one_wait){weight, who, need, 0, 0};
+        }
+    }
+}
+
+void begin_reach(sets *x)
+{
+    if (x->sites > MOST_PAIRED_SITES)
+        return;
+    for (int w = 0; w < x->clients + x->sites; w++) {
+        uint64_t within = 0;
+        for (int i = 0; i < x->sites; i++) {
+            int client = w < x->clients, o = w - x->clients;
+            int s = client ? x->client_order[(long)w * x->sites + i] : x->near_order[(long)o * x->sites + i];
+            within |= (uint64_t)1 << s;
+            x->reach[(long)w * x->sites + i] = within;
+            x->reached[(long)w * x->sites + i] =
+                client ? x->by_site[(long)s * x->clients + w] : x->site_rtt[(long)o * x->sites + s];
+        }
+    }
+}
+
+/* Each wait alone, and the sum of all; INFINITY where the sites that may come are too few. */
+static double alone(sets *x, uint64_t held, uint64_t coming, int more)
+{
+    double sum = 0;
+    for (int i = 0; i < x->waits; i++) {
+        one_wait *w = x->one + i;
+        const uint64_t *reach = x->reach + (long)w->who * x->sites;
+        for (w->first = 0; w->first < x->sites; w->first++) {
+            int open = w->need - bits(reach[w->first] & held);
+            if (open <= more && open <= bits(reach[w->first] & coming))
+                break;
+        }
+        if (w->first == x->sites)
+            return INFINITY;
+        w->least = x->reached[(long)w->who * x->sites + w->first];
+        sum += w->weight * w->least;
+    }
+    return sum;
+}
+
+/* How much two waits last in all, beyond the sum of both alone. */
+static double together(const sets *x, const one_wait *a, const one_wait *b, uint64_t held, uint64_t coming, int more)
+{
+    const int S = x->sites;
+    const uint64_t *f = x->reach + (long)a->who * S, *g = x->reach + (long)b->who * S;
+    const double *d = x->reached + (long)a->who * S, *e = x->reached + (long)b->who * S;
+    int t = a->first, u = b->first;
+    double best = INFINITY;
+    int n = a->need - bits(f[t] & held), o;
+    n = n < 0 ? 0 : n;
+    for (; u < S; u++) { /* the least u beside the least t */
+        o = b->need - bits(g[u] & held);
+        o = o < 0 ? 0 : o;
+        int less = n < o ? n : o, both = bits(f[t] & g[u] & coming);
+        if (n + o - (both < less ? both : less) <= more)
+            break;
+    }
+    if (u == S)
+        u = S - 1; /* only a larger t may do */
+    else
+        best = d[t] + e[u];
+    for (t++; u > b->first && t < S && d[t] + e[b->first] < best; t++) {
+        n = a->need - bits(f[t] & held);
+        n = n < 0 ? 0 : n;
+        for (;;) {
+            int next = isinf(best) ? u : u - 1;
+            o = b->need - bits(g[next] & held);
+            o = o < 0 ? 0 : o;
+            int less = n < o ? n : o, both = bits(f[t] & g[next] & coming);
+            if (n + o - (both < less ? both : less) > more)
+                break;
+            u = next;
+            best = d[t] + e[u] < best ? d[t] + e[u] : best;
+            if (u == b->first)
+                break;
+        }
+    }
+    return best - a->least - b->least;
+}
+
+/* Weights of pairs under the present leader: the largest gains first, then exchanges of partners. */
+static void match(sets *x, int leader, uint64_t held, uint64_t coming, int more)
+{
+    const int n = x->waits;
+    pairing *p = x->pairing + leader + 1;
+    double *gain = malloc(((size_t)n * (size_t)n + (size_t)n) * sizeof *gain), *left = gain + (size_t)n * (size_t)n;
+    wait_pair *pair = malloc((2 * (size_t)n + 1) * sizeof *pair);
+    int count = 0;
+    p->known = 1;
+    if (!gain || !pair) {
+        free(gain);
+        free(pair);
+        return;
+    }
+    for (int i = 0; i < n; i++) {
+        left[i] = x->one[i].weight;
+        gain[(size_t)i * n + i] = 0;
+        for (int j = 0; j < i; j++)
+            gain[(size_t)i * n + j] = gain[(size_t)j * n + i] = together(x, x->one + i, x->one + j, held, coming, more);
+    }
+    for (;;) { /* each round exhausts one wait at least */
+        int a = -1, b = -1;
+        double most = 0;
+        for (int i = 0; i < n; i++)
+            for (int j = 0; left[i] > 0 && j < i; j++)
+                if (left[j] > 0 && gain[(size_t)i * n + j] > most) {
+                    most = gain[(size_t)i * n + j];
+                    a = i;
+                    b = j;
+                }
+        if (a < 0 || count == 2 * n)
+            break;
+        double weight = left[a] < left[b] ? left[a] : left[b];
+        left[a] -= weight;
+        left[b] -= weight;
+        pair[count++] = (wait_pair){a, b, weight};
+    }
+    int better = count;
+    for (int round = 0; better && round < 50; round++) {
+        better = 0;
+        for (int i = 0; i < count; i++)
+            for (int j = 0; j < count; j++) {
+                wait_pair *q = pair + i, *r = pair + j;
+                if (i == j || q->weight <= 0 || r->weight <= 0 || count == 2 * n)
+                    continue;
+                int a = q->a, b = q->b, c = r->a, d = r->b;
+                if (a == c || a == d || b == c || b == d)
+                    continue;
+                double now = gain[(size_t)a * n + b] + gain[(size_t)c * n + d];
+                double first = gain[(size_t)a * n + c] + gain[(size_t)b * n + d];
+                double second = gain[(size_t)a * n + d] + gain[(size_t)b * n + c];
+                if (!(first > now * (1 + 1e-9) || second > now * (1 + 1e-9)))
+                    continue;
+                double weight = q->weight < r->weight ? q->weight : r->weight;
+                wait_pair rest = q->weight < r->weight ? *r : *q;
+                rest.weight -= weight;
+                *q = first >= second ? (wait_pair){a, c, weight} : (wait_pair){a, d, weight};
+                *r = first >= second ? (wait_pair){b, d, weight} : (wait_pair){b, c, weight};
+                if (rest.weight > 0)
+                    pair[count++] = rest;
+                better = 1;
+            }
+    }
+    for (int k = 0; k < count; k++) /* their sums are below the weights of the waits, however they are rounded */
+        pair[k].weight *= 1 - 1e-12;
+    p->pair = pair;
+    p->count = count;
+    free(gain);
+}
+
+double paired_waits(sets *x, int from, int more, double enough)
+{
+    uint64_t held = 0, coming = 0;
+    for (int s = 0; s < x->sites; s++)
+        if (x->member[s])
+            held |= (uint64_t)1 << s;
+        else if (s >= from && !x->out[s])
+            coming |= (uint64_t)1 << s;
+    double sum = alone(x, held, coming, more);
+    if (isinf(sum) || sum > enough || x->waits < 2 || x->waits > MOST_PAIRED_WAITS)
+        return sum;
+    pairing *p = x->pairing + x->leader + 1;
+    if (!p->known)
+        match(x, x->leader, held, coming, more);
+    for (int k = 0; k < p->count && sum <= enough; k++) {
+        const wait_pair *q = p->pair + k;
+        if (q->weight > 0)
+            sum += q->weight * together(x, x->one + q->a, x->one + q->b, held, coming, more);
+    }
+    return sum;
+}
