@@ -50,7 +50,7 @@ from placement.proof.loss_check import check_losses
 from placement.proof.no_plan_check import FORMAT as NO_PLAN
 from placement.proof.no_plan_check import check_no_plan
 from placement.proof.sets.set_check import FORMAT as SETS
-from placement.proof.sets.set_check import check_sets
+from placement.proof.sets.set_check import WITHOUT_PAIRS, check_sets
 from placement.status import Status, status_of
 
 __all__ = [
@@ -71,7 +71,7 @@ WORK = 1_000_000_000
 LEASES = "replica-placement/leases/1"
 """A certificate about the question that stands for one with lease holders, in `copies`."""
 
-_FORMATS = (FORMAT, LOSSES, PERCENTILE, LIMITS, SETS, LEASES, ENUMERATION)
+_FORMATS = (FORMAT, LOSSES, PERCENTILE, LIMITS, SETS, WITHOUT_PAIRS, LEASES, ENUMERATION)
 _FEW_STEPS = 100_000_000  # of an enumeration that runs without being asked for
 _SCORE_TOLERANCE = 1e-9
 MALFORMED = (
@@ -196,7 +196,7 @@ def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: W
     if problem.limits and not problem.objective.minimises_mean:
         raise CertificateError("certificates prove limits only where the mean is minimised")
     score, bound = _claimed(plan, problem, certificate)
-    if kind == SETS:
+    if kind in (SETS, WITHOUT_PAIRS):
         return CheckResult(bound, score, *check_sets(problem, bound, certificate, work))
     if kind == LEASES:
         return CheckResult(bound, score, *_check_copies(problem, bound, certificate, work))

@@ -341,11 +341,29 @@ static PyObject *limit(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+PyDoc_STRVAR(pairs_doc, "pairs(sets) -> (wait, wait, weight) of the present leader, as far as bounds have asked for them");
+
+static PyObject *pairs(PyObject *self, PyObject *capsule)
+{
+    (void)self;
+    sets *x = PyCapsule_GetPointer(capsule, CAPSULE);
+    PyObject *list = x ? PyList_New(0) : NULL;
+    for (int k = 0; list && k < x->pairing[x->leader + 1].count; k++) {
+        const wait_pair *p = x->pairing[x->leader + 1].pair + k;
+        PyObject *one = p->weight > 0 ? Py_BuildValue("iid", p->a, p->b, p->weight) : NULL;
+        if (p->weight > 0 && (!one || PyList_Append(list, one)))
+            Py_CLEAR(list);
+        Py_XDECREF(one);
+    }
+    return list;
+}
+
 static PyMethodDef methods[] = {
     {"create", create, METH_VARARGS, create_doc}, {"lead", lead, METH_VARARGS, lead_doc},
     {"bound", bound, METH_VARARGS, bound_doc},    {"run", run, METH_VARARGS, run_doc},
     {"improve", improve, METH_VARARGS, improve_doc}, {"best", best, METH_O, best_doc},
-    {"limit", limit, METH_VARARGS, limit_doc},    {NULL, NULL, 0, NULL},
+    {"limit", limit, METH_VARARGS, limit_doc},    {"pairs", pairs, METH_O, pairs_doc},
+    {NULL, NULL, 0, NULL},
 };
 
 static struct PyModuleDef module = {
