@@ -17,7 +17,7 @@ static void release(sets *x)
                     x->relays, x->weights, x->labels, x->may_vote, x->must_vote, x->must_hold, x->term,
                     x->rule, x->near_cost, x->distance, x->nearest, x->member, x->wait, x->cost,
                     x->fixed, x->price, x->slope, x->held, x->stay, x->low, x->high, x->one,
-                    x->pairing, x->reach, x->reached, x->base, x->change, x->later, x->trial, x->out};
+                    x->pairing, x->client_gain, x->reach, x->reached, x->base, x->change, x->later, x->trial, x->out};
     for (int s = 0; x->pairing && s <= x->sites; s++)
         free(x->pairing[s].pair);
     for (size_t i = 0; i < sizeof held / sizeof *held; i++)

@@ -113,43 +113,71 @@ static double together(const sets *x, const one_wait *a, const one_wait *b, uint
     return best - a->least - b->least;
 }
 
-/* Weights of pairs under the present leader: the largest gains first, then exchanges of partners. */
+typedef struct {
+    double gain;
+    int a, b;
+} candidate;
+
+static int more_gained(const void *one, const void *other)
+{
+    const candidate *p = one, *q = other;
+    if (p->gain != q->gain)
+        return p->gain > q->gain ? -1 : 1;
+    return p->a != q->a ? p->a - q->a : p->b - q->b;
+}
+
+/* Weights of pairs under the present leader: the largest gains first, then exchanges of partners. Gains of pairs of clients
+   are those below the first prefix that was asked about: they only guide the choice. */
 static void match(sets *x, int leader, uint64_t held, uint64_t coming, int more)
 {
     const int n = x->waits;
     pairing *p = x->pairing + leader + 1;
-    double *gain = malloc(((size_t)n * (size_t)n + (size_t)n) * sizeof *gain), *left = gain + (size_t)n * (size_t)n;
-    wait_pair *pair = malloc((2 * (size_t)n + 1) * sizeof *pair);
-    int count = 0;
+    int count = 0, found = 0, clients = 0;
     p->known = 1;
-    if (!gain || !pair) {
+    for (int i = 0; i < n; i++)
+        clients += x->one[i].who < x->clients;
+    size_t cells = (size_t)n * (size_t)n, kept = (size_t)clients * (size_t)clients;
+    double *gain = malloc((cells + (size_t)n) * sizeof *gain), *left = gain + cells;
+    wait_pair *pair = malloc((2 * (size_t)n + 1) * sizeof *pair);
+    candidate *of = malloc((cells / 2 + 1) * sizeof *of);
+    int first = x->client_gain == NULL;
+    if (first)
+        x->client_gain = malloc((kept + 1) * sizeof *gain);
+    if (!gain || !pair || !of || !x->client_gain) {
         free(gain);
         free(pair);
+        free(of);
         return;
     }
-    for (int i = 0; i < n; i++) {
+    for (int i = 0, a = 0; i < n; i++) {
+        int client = x->one[i].who < x->clients;
         left[i] = x->one[i].weight;
         gain[(size_t)i * n + i] = 0;
-        for (int j = 0; j < i; j++)
-            gain[(size_t)i * n + j] = gain[(size_t)j * n + i] = together(x, x->one + i, x->one + j, held, coming, more);
+        for (int j = 0, b = 0; j < i; j++) {
+            int both = client && x->one[j].who < x->clients;
+            double *known = x->client_gain + (size_t)a * clients + b;
+            double value = both && !first ? *known
+                                          : together(x, x->one + i, x->one + j, held, coming, more);
+            if (both)
+                *known = value;
+            gain[(size_t)i * n + j] = gain[(size_t)j * n + i] = value;
+            if (value > 0)
+                of[found++] = (candidate){value, i, j};
+            b += x->one[j].who < x->clients;
+        }
+        a += client;
     }
-    for (;;) { /* each round exhausts one wait at least */
-        int a = -1, b = -1;
-        double most = 0;
-        for (int i = 0; i < n; i++)
-            for (int j = 0; left[i] > 0 && j < i; j++)
-                if (left[j] > 0 && gain[(size_t)i * n + j] > most) {
-                    most = gain[(size_t)i * n + j];
-                    a = i;
-                    b = j;
-                }
-        if (a < 0 || count == 2 * n)
-            break;
+    qsort(of, (size_t)found, sizeof *of, more_gained);
+    for (int k = 0; k < found && count < 2 * n; k++) {
+        int a = of[k].a, b = of[k].b;
         double weight = left[a] < left[b] ? left[a] : left[b];
+        if (!(weight > 0))
+            continue;
         left[a] -= weight;
         left[b] -= weight;
         pair[count++] = (wait_pair){a, b, weight};
     }
+    free(of);
     int better = count;
     for (int round = 0; better && round < 50; round++) {
         better = 0;

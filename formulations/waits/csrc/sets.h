@@ -78,6 +78,7 @@ typedef struct {
     uint8_t paired[1000];
     one_wait *one;
     pairing *pairing;          /* by leader, first of none */
+    double *client_gain;       /* of pairs of clients, once they were asked for */
     uint64_t *reach;           /* clients and sites x sites: the nearest ones, as bits */
     double *reached;           /* how far the last of them is */
     /* of the best bound at each depth: without the sites that come, and what each of them changes */
