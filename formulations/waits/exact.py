@@ -24,6 +24,7 @@ from formulations.exact.enumeration_claim import certified_or_named
 from formulations.exact.kernel import compiled_available
 from formulations.exact.method import Session
 from formulations.exact.reduced_problem import ReducedProblem
+from formulations.waits.witness_questions import prove_places
 from placement.evaluation.objective import score_of
 from placement.feasibility.lease_copies import lease_copies
 from placement.methods import Options, load_method, refusal, run
@@ -56,6 +57,10 @@ def solve(problem: Problem, options: Options) -> Plan:
     able = not problem.limits and not priced if witnesses else compiled
     if able and ReducedProblem.refuses(problem.demand, problem.rules) is None:
         return Session()(problem, options)
+    if witnesses and not priced:
+        proven = prove_places(problem, options)
+        if proven is not None:
+            return proven
     sets = load_method("sets")
     method = sets if refusal(sets, problem) is None else load_method("exhaustive")
     chosen = (witnesses and not priced) or problem.rules.lease_holders > 0
