@@ -47,7 +47,7 @@ def solve(problem: Problem, options: Options) -> Plan:
     again takes seconds, a plan of another method gets the certificate that asks for this, or it
     says that it has none.
     """
-    if problem.rules.lease_holders:
+    if problem.rules.lease_holders and not problem.rules.witnesses:
         found = _by_copies(problem, options)
         if found is not None:
             return found

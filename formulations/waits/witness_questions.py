@@ -23,9 +23,8 @@ from placement.evaluation.voter_choice import best_voters, by_answer_time
 from placement.feasibility.witness_places import (
     MOST_PLACES,
     count_places,
-    of_places,
+    named_question,
     witness_places,
-    without_witnesses,
 )
 from placement.methods import Options
 from placement.model.configuration import Configuration
@@ -61,8 +60,8 @@ def prove_places(problem: Problem, options: Options) -> Plan | None:
         value = score_of(problem, best)
     termination = Termination.FINISHED
     for places in witness_places(problem):
-        named = without_witnesses(problem, places)
-        if named is None or ReducedProblem.refuses(named.demand, named.rules) is not None:
+        named = named_question(problem, places)
+        if named is None or _refused(named.problem):
             return None
         left = options.time_limit
         if left is not None:
@@ -70,11 +69,11 @@ def prove_places(problem: Problem, options: Options) -> Plan | None:
         asked = dataclasses.replace(
             options, start=None, warm_start=None, progress=None, time_limit=left
         )
-        plan = session(named, asked)
+        plan = session(named.problem, asked)
         parts.append(plan)
         bound = min(bound, plan.bound)
         if plan.configuration is not None:
-            found = of_places(plan.configuration, places)
+            found = named.original(plan.configuration)
             score = score_of(problem, found)
             if best is None or score < value * (1 - TIE) or (
                 score <= value * (1 + TIE) and _key(found) < _key(best)
@@ -87,6 +86,10 @@ def prove_places(problem: Problem, options: Options) -> Plan | None:
                 bound = -math.inf  # of the choices that were not looked at
                 break
     return _plan(problem, options, parts, best, bound, termination)
+
+
+def _refused(problem: Problem) -> bool:
+    return ReducedProblem.refuses(problem.demand, problem.rules) is not None
 
 
 def _key(found: Configuration) -> tuple[int, tuple[int, ...]]:
@@ -128,12 +131,14 @@ def _plan(
 def _closest_voters(problem: Problem, best: Configuration) -> Configuration:
     """Return the configuration with the best voters that lie closest to the leader."""
     try:
-        voters = best_voters(problem.demand, problem.rules, best.leader, best.replicas)
+        voters = None
+        if not problem.rules.lease_holders:  # they hold leases that the voters wait for as well
+            voters = best_voters(problem.demand, problem.rules, best.leader, best.replicas)
     except LimitError:
         voters = None
     if voters is None:
         voters = by_answer_time(problem.demand, best.leader, best.voters)
-    return Configuration(best.leader, tuple(voters), best.replicas)
+    return dataclasses.replace(best, voters=tuple(voters))
 
 
 def _document(plan: Plan, parts: list[Plan]) -> Mapping[str, object]:
@@ -146,5 +151,6 @@ def _document(plan: Plan, parts: list[Plan]) -> Mapping[str, object]:
         "leader": best.leader,
         "voters": list(best.voters),
         "replicas": list(best.replicas),
+        "lease_holders": list(best.lease_holders),
         "parts": [part.certificate for part in parts],
     }

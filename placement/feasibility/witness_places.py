@@ -19,21 +19,24 @@ import itertools
 import math
 import warnings
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.checks import BoolArray
 from placement.errors import InputError, UnitsWarning
+from placement.feasibility.lease_copies import LeaseCopies, lease_copies
 from placement.model.configuration import Configuration
 
 from placement.model.operations import Operation
+from placement.model.wait_terms import TO_LEASE_HOLDER
 from placement.model.waits import Clause, Wait
 
 if TYPE_CHECKING:
     from placement.problem import Problem
 
-__all__ = ["MOST_PLACES", "count_places", "of_places", "without_witnesses", "witness_places"]
+__all__ = ["MOST_PLACES", "NamedQuestion", "count_places", "named_question", "witness_places"]
 
 
 MOST_PLACES = 2_000
@@ -75,14 +78,32 @@ def witness_places(problem: Problem) -> Iterator[tuple[int, ...]]:
             yield tuple(places)
 
 
-def of_places(found: Configuration, places: tuple[int, ...]) -> Configuration:
-    """Return a configuration of the question without witnesses as one with them."""
-    return Configuration.of(
-        found.leader, found.voters, [site for site in found.replicas if site not in places]
-    )
+@dataclass(frozen=True, eq=False)
+class NamedQuestion:
+    """A question with witnesses at given sites as one without witnesses and lease holders.
+
+    Attributes
+    ----------
+    places
+        Sites of the witnesses.
+    problem
+        Without witnesses; with lease holders the question on two copies of every site.
+    copies
+        The copies, where there are lease holders.
+    """
+
+    places: tuple[int, ...]
+    problem: Problem
+    copies: LeaseCopies | None
+
+    def original(self, found: Configuration) -> Configuration:
+        """Return a configuration of this question as one with witnesses."""
+        one = found if self.copies is None else self.copies.original(found)
+        data = [site for site in one.replicas if site not in self.places]
+        return Configuration.of(one.leader, one.voters, data, one.lease_holders)
 
 
-def without_witnesses(problem: Problem, places: tuple[int, ...]) -> Problem | None:
+def named_question(problem: Problem, places: tuple[int, ...]) -> NamedQuestion | None:
     """Return the question without witnesses that stands for one with them at given sites.
 
     Parameters
@@ -94,18 +115,30 @@ def without_witnesses(problem: Problem, places: tuple[int, ...]) -> Problem | No
 
     Returns
     -------
-    Problem or None
-        None where there are lease holders, prices, a present configuration or another objective
-        than the mean, or where waits are for replicas outside a domain.
+    NamedQuestion or None
+        None where there are prices, a present configuration or another objective than the mean,
+        where waits are for replicas outside a domain, and with lease holders also where some
+        replicas do not vote, or :func:`~placement.feasibility.lease_copies.lease_copies` does not
+        take the question.
 
     Notes
     -----
     O(C·S + S²).
     """
+    named = _without_witnesses(problem, places)
+    if named is None or not problem.rules.lease_holders:
+        return None if named is None else NamedQuestion(places, named, None)
+    if problem.rules.voters_hold_leases:
+        return None
+    copies = lease_copies(named, places)
+    return None if copies is None else NamedQuestion(places, copies.problem, copies)
+
+
+def _without_witnesses(problem: Problem, places: tuple[int, ...]) -> Problem | None:
     from placement.problem import Problem
 
     rules, given = problem.rules, problem.instance
-    if rules.lease_holders or rules.cost_weight or rules.budget is not None:
+    if rules.cost_weight or rules.budget is not None:
         return None
     if problem.current is not None or problem.moves is not None or not problem.minimises_mean:
         return None
@@ -142,12 +175,12 @@ def without_witnesses(problem: Problem, places: tuple[int, ...]) -> Problem | No
             clauses = []
             for clause in wait.clauses:
                 if clause.role == "replicas":
-                    if clause.scope == "outside":
+                    if clause.scope == "outside" or rules.lease_holders:
                         return None
                     level = level_of_data(clause.level)
                     clause = Clause(clause.need, "replicas", "inside", level)
                 clauses.append(clause)
-            if wait.origin != "leader":
+            if wait.origin != "leader" and Wait(wait.origin, wait.clauses) != TO_LEASE_HOLDER:
                 return None
             waits.append(Wait(wait.origin, tuple(clauses), wait.times))
         operations.append(dataclasses.replace(operation, waits=tuple(waits)))
@@ -165,7 +198,8 @@ def without_witnesses(problem: Problem, places: tuple[int, ...]) -> Problem | No
         with warnings.catch_warnings():  # of the units, which the instance was warned of
             warnings.simplefilter("ignore", UnitsWarning)
             instance = given.replace(
-                client_rtt=rtt, operations=tuple(operations), domains=domains, prices=None
+                client_rtt=rtt, operations=given.operations if rules.lease_holders else tuple(operations),
+                domains=domains, prices=None
             )
         return Problem(
             instance,
@@ -180,6 +214,7 @@ def without_witnesses(problem: Problem, places: tuple[int, ...]) -> Problem | No
             diversity=spread,
             survive=problem.survive,
             decay=problem.decay,
+            protocol=problem.protocol if rules.lease_holders else None,
         )
     except InputError:  # an RTT that is as large as numbers may be
         return None

@@ -36,8 +36,8 @@ from placement.feasibility.lease_copies import lease_copies
 from placement.feasibility.witness_places import (
     MOST_PLACES,
     count_places,
+    named_question,
     witness_places,
-    without_witnesses,
 )
 from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
@@ -255,13 +255,14 @@ def _check_places(
     if len(places) != len(parts):
         raise CertificateError("not exactly one part for every choice of sites for the witnesses")
     for chosen, part in zip(places, parts, strict=True):
-        named = without_witnesses(problem, chosen)
+        named = named_question(problem, chosen)
         if named is None or part["format"] not in (FORMAT, NO_PLAN):
             raise CertificateError("certificates of this format do not prove this question")
+        other = named.problem
         if part["format"] == NO_PLAN:
-            counts[:2] += check_no_plan(named.rules, named.instance.sites, part)
+            counts[:2] += check_no_plan(other.rules, other.instance.sites, part)
         else:
-            counts += check_mean(named, bound, part, work)
+            counts += check_mean(other, bound, part, work)
     leaders, events, bounds = counts.tolist()
     return leaders, events, bounds
 
