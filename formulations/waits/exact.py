@@ -3,14 +3,16 @@
 Waits of a leader go into the engine by their cases
 (:mod:`placement.evaluation.waits.wait_cases`), a constant with the direct demand, witnesses as
 floors of the waits (:mod:`placement.evaluation.waits.wait_floors`), and lease holders as a second
-copy of every site (:mod:`placement.feasibility.lease_copies`). Another method proves what the
-engine cannot take:
+copy of every site (:mod:`placement.feasibility.lease_copies`). Witnesses that are not such floors,
+beside rules for voters, pins, leases and RTTs that vary, are proven for every choice of their sites
+(:mod:`formulations.waits.witness_questions`). Another method proves what the engine cannot take:
 
 - waits of the nearest replica and of clients, and rules for voters where not all replicas vote;
 - lease holders where two copies of every site do not stand for the question: ``exhaustive`` where
   that is quick, else ``milp``;
-- witnesses beside rules for voters, pinned voters, a budget or other waits: ``exhaustive`` where
-  that is quick, else ``milp``;
+- witnesses beside a budget, where the voters hold leases, with thousands of choices of their
+  sites, or where the question of a choice is of one of these kinds: ``exhaustive`` where that is
+  quick, else ``milp``;
 - witnesses with a price: ``exhaustive`` alone.
 """
 

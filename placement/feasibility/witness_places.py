@@ -2,10 +2,10 @@
 
 Let W be the sites of the witnesses. In the new question every site of W must hold a replica and
 vote, may not lead, and is farther from every client than any other site. So a configuration
-(ℓ, V, R) with the witnesses W becomes (ℓ, V, R ∪ W): no operation goes to W, as the leader is nearer
-to each client, and V waits as before. |R| grows by |W|, and rules for replicas bind R alone, by
-levels in which every site of W is a domain of its own. A clause about replicas asks those inside
-"the data", a domain of all other sites.
+(ℓ, V, R) with the witnesses W becomes (ℓ, V, R ∪ W): no operation goes to W, as the leader is
+nearer to each client, and V waits as before. |R| grows by |W|, and rules for replicas bind R alone,
+by levels in which every site of W is a domain of its own. A clause about replicas asks those inside
+a domain of all other sites. With lease holders the sites of W hold no lease.
 
 Configurations of the two questions are one to one, with equal scores and the same rules for voters.
 Where the sites of the witnesses are not given, each choice of them is such a question, and the best
@@ -28,7 +28,6 @@ from placement.checks import BoolArray
 from placement.errors import InputError, UnitsWarning
 from placement.feasibility.lease_copies import LeaseCopies, lease_copies
 from placement.model.configuration import Configuration
-
 from placement.model.operations import Operation
 from placement.model.wait_terms import TO_LEASE_HOLDER
 from placement.model.waits import Clause, Wait
@@ -198,8 +197,10 @@ def _without_witnesses(problem: Problem, places: tuple[int, ...]) -> Problem | N
         with warnings.catch_warnings():  # of the units, which the instance was warned of
             warnings.simplefilter("ignore", UnitsWarning)
             instance = given.replace(
-                client_rtt=rtt, operations=given.operations if rules.lease_holders else tuple(operations),
-                domains=domains, prices=None
+                client_rtt=rtt,
+                operations=given.operations if rules.lease_holders else tuple(operations),
+                domains=domains,
+                prices=None,
             )
         return Problem(
             instance,

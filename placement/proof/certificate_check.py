@@ -62,8 +62,8 @@ from placement.status import Status, status_of
 __all__ = [
     "FORMAT",
     "LEASES",
-    "PLACES",
     "MALFORMED",
+    "PLACES",
     "WORK",
     "CheckResult",
     "check_certificate",

@@ -107,8 +107,8 @@ def test_pairs_prove_what_waits_alone_do_not() -> None:
     assert proof["pairs"]
     assert check_certificate(plan).bound == plan.bound
     for pairs in ([], [[a, b, 2 * weight] for a, b, weight in proof["pairs"]]):
+        alone = {**certificate, "proofs": [{**proof, "pairs": pairs}]}
         with pytest.raises(CertificateError):
-            alone = {**certificate, "proofs": [{**proof, "pairs": pairs}]}
             check_certificate(plan.replace(certificate=alone))
 
 

@@ -29,13 +29,12 @@ LEASES = ("leases:holders=1", "leases:holders=2", "leases:holders=2,interference
 
 
 def varied(rng: np.random.Generator, one: Instance) -> Instance:
-    """Return the instance with several intervals, each with RTTs of its own, some without demand."""
+    """Return the instance with intervals that have RTTs of their own, some without demand."""
     number = int(rng.integers(2, 4))
     sites = np.eye(len(one.sites), dtype=bool)
     rtt = [one.client_rtt * rng.uniform(0.5, 1.5, one.client_rtt.shape) for _ in range(number)]
-    between = [
-        np.where(sites, 0.0, one.site_rtt * rng.uniform(0.5, 1.5, sites.shape)) for _ in range(number)
-    ]
+    factors = rng.uniform(0.5, 1.5, (number, *sites.shape))
+    between = [np.where(sites, 0.0, one.site_rtt * factor) for factor in factors]
     counts = one.counts if one.counts.ndim == 3 else one.counts[np.newaxis]
     shares = [1, *rng.integers(0, 3, number - 1).tolist()]
     return one.replace(
@@ -198,7 +197,7 @@ def test_exact_proves_witnesses_of_a_world(asked: dict[str, object]) -> None:
 
 def test_a_time_limit_leaves_a_true_plan() -> None:
     problem = Problem(
-        placement.load("azure", mix="ycsb-a"), replicas=4, voters=6, witnesses=2, survive="continent"
+        placement.load("azure"), replicas=4, voters=6, witnesses=2, survive="continent"
     )
     plan = placement.solve(problem, time_limit=1e-3)
     assert plan.status is not Status.OPTIMAL

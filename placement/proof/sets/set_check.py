@@ -2,8 +2,8 @@
 
 The certificate says of each beginning of a replica set, in the order of the walk, whether it stays
 open (o), or by which bound all its sets are ruled out: independent clients (i), or Lagrangean with
-the prices that are stored (l). Both rest on waits alone and, by weights that are stored, on pairs of
-waits (:mod:`placement.proof.sets.wait_pairs`). The checker computes each of these bounds itself
+the prices that are stored (l). Both rest on waits alone and, by weights that are stored, on pairs
+of waits (:mod:`placement.proof.sets.wait_pairs`). The checker computes each of these bounds itself
 (:mod:`placement.proof.sets.prefix_bounds`), and evaluates every set that is left with the one
 evaluator of this package, in doubles.
 """
@@ -27,7 +27,15 @@ from placement.proof.event_tree import Work
 from placement.proof.sets.prefix_bounds import PrefixBounds
 from placement.proof.sets.set_walk import SetWalk, walk_refusal
 
-__all__ = ["DIGITS", "FORMAT", "PRICE_STEPS", "WITHOUT_PAIRS", "SetLeaves", "check_sets", "prices_of"]
+__all__ = [
+    "DIGITS",
+    "FORMAT",
+    "PRICE_STEPS",
+    "WITHOUT_PAIRS",
+    "SetLeaves",
+    "check_sets",
+    "prices_of",
+]
 
 FORMAT = "replica-placement/sets/2"
 

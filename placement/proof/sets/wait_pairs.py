@@ -11,8 +11,8 @@ answers one of the two, or is one of these. The least t + u with at most so many
 bound on the sum of both waits. Far from each other it is more than the two bounds alone: any two
 majorities have a site in common.
 
-Let y be weights of pairs of waits, those with wait i of at most D_i in all. With the waits alone a_i
-and the pairs g_ij = min(t + u) − a_i − a_j >= 0,
+Let y be weights of pairs of waits, those with wait i of at most D_i in all. With the waits alone,
+a_i, and the pairs g_ij = min(t + u) − a_i − a_j >= 0,
 
     Σ_i D_i · t_i  >=  Σ_i D_i · a_i + Σ_ij y_ij · g_ij.
 """
@@ -98,11 +98,12 @@ class WaitPairs:
         total = 0.0
         for first, second, weight in self._pairs:
             one, other = sides[first], sides[second]
-            assert one is not None and other is not None
+            assert one is not None
+            assert other is not None
             total += weight * _least_together(one, other, free)
         return total
 
-    def _side(self, place: int, chosen: int, more: int, free: int) -> _Side | None:
+    def _side(self, place: int, chosen: int, more: int, free: int) -> _WaitReach | None:
         """Return a wait from its bound alone on; None where it cannot be met."""
         open_answers, reach, within = [], [], 0
         far: list[float] = []
@@ -113,10 +114,10 @@ class WaitPairs:
                 open_answers.append(max(0, left))
                 reach.append(within & more)
                 far.append(rtt)
-        return _Side(far, open_answers, reach) if far else None
+        return _WaitReach(far, open_answers, reach) if far else None
 
 
-class _Side(NamedTuple):
+class _WaitReach(NamedTuple):
     """One of two waits, by the number of sites within reach.
 
     Attributes
@@ -139,7 +140,7 @@ def _bits(sites: Sequence[int]) -> int:
     return found
 
 
-def _least_together(one: _Side, other: _Side, free: int) -> float:
+def _least_together(one: _WaitReach, other: _WaitReach, free: int) -> float:
     """Return the least t + u of two waits beyond the sum of both alone."""
     best = math.inf
     last = len(other.far) - 1
