@@ -144,8 +144,8 @@ double prefix_bound(sets *x, int depth, int from)
             if (t->weight[c] > 0)
                 sum += t->weight[c] * least_client_wait(x, t, c, from, free);
     }
-    if (x->waits && sum <= most)
-        sum += paired_waits(x, from, free, (most - sum) * (1 + 2 * ROUNDING));
+    if (x->waits)
+        sum += waits_alone(x, from, free);
     if (isinf(sum))
         return sum;
     sum -= ROUNDING * sum;
@@ -155,7 +155,7 @@ double prefix_bound(sets *x, int depth, int from)
     if (isinf(near))
         return near;
     near -= ROUNDING * near;
-    if (depth && sum + near <= most) {
+    if (depth && near > 0 && sum + near <= most) {
         double fixed = 0;
         for (int c = 0; c < x->clients; c++)
             fixed += x->fixed[c];
@@ -163,6 +163,13 @@ double prefix_bound(sets *x, int depth, int from)
             double other = lagrangean(x, depth, from, free, sum, most - sum, x->found ? x->value - sum : fixed);
             near = other > near ? other : near;
         }
+    }
+    if (x->waits && sum + near <= most) {
+        double gains = pair_gains(x, free, most - sum - near + 3 * ROUNDING * (most < INFINITY ? most : 0));
+        gains -= ROUNDING * (sum + gains); /* they are differences of waits */
+        sum += gains > 0 ? gains : 0;
+        x->base[2 * depth] += gains > 0 ? gains : 0;
+        x->base[2 * depth + 1] += gains > 0 ? gains : 0;
     }
     return sum + near;
 }

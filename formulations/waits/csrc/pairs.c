@@ -10,7 +10,14 @@
 #include <string.h>
 #include "sets.h"
 
-static int bits(uint64_t v) { return __builtin_popcountll(v); }
+/* How many bits are set, without a call to the library of the compiler. */
+static inline int bits(uint64_t v)
+{
+    v -= v >> 1 & 0x5555555555555555u;
+    v = (v & 0x3333333333333333u) + (v >> 2 & 0x3333333333333333u);
+    v = (v + (v >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+    return (int)(v * 0x0101010101010101u >> 56);
+}
 
 /* The waits of the tree that begins, and their pairs; what is known of the clients serves all leaders. */
 void begin_waits(sets *x)
@@ -204,6 +211,14 @@ static void match(sets *x, int leader, uint64_t held, uint64_t coming, int more)
                 better = 1;
             }
     }
+    for (int i = 1; i < count; i++) { /* the largest parts of the bound first */
+        wait_pair q = pair[i];
+        double part = q.weight * gain[(size_t)q.a * n + q.b];
+        int j = i;
+        for (; j > 0 && pair[j - 1].weight * gain[(size_t)pair[j - 1].a * n + pair[j - 1].b] < part; j--)
+            pair[j] = pair[j - 1];
+        pair[j] = q;
+    }
     for (int k = 0; k < count; k++) /* their sums are below the weights of the waits, however they are rounded */
         pair[k].weight *= 1 - 1e-12;
     p->pair = pair;
@@ -211,24 +226,29 @@ static void match(sets *x, int leader, uint64_t held, uint64_t coming, int more)
     free(gain);
 }
 
-double paired_waits(sets *x, int from, int more, double enough)
+double waits_alone(sets *x, int from, int more)
 {
-    uint64_t held = 0, coming = 0;
+    x->held_bits = x->coming_bits = 0;
     for (int s = 0; s < x->sites; s++)
         if (x->member[s])
-            held |= (uint64_t)1 << s;
+            x->held_bits |= (uint64_t)1 << s;
         else if (s >= from && !x->out[s])
-            coming |= (uint64_t)1 << s;
-    double sum = alone(x, held, coming, more);
-    if (isinf(sum) || sum > enough || x->waits < 2 || x->waits > MOST_PAIRED_WAITS)
-        return sum;
+            x->coming_bits |= (uint64_t)1 << s;
+    return alone(x, x->held_bits, x->coming_bits, more);
+}
+
+double pair_gains(sets *x, int more, double enough)
+{
     pairing *p = x->pairing + x->leader + 1;
+    double sum = 0;
+    if (x->waits < 2 || x->waits > MOST_PAIRED_WAITS)
+        return 0;
     if (!p->known)
-        match(x, x->leader, held, coming, more);
+        match(x, x->leader, x->held_bits, x->coming_bits, more);
     for (int k = 0; k < p->count && sum <= enough; k++) {
         const wait_pair *q = p->pair + k;
         if (q->weight > 0)
-            sum += q->weight * together(x, x->one + q->a, x->one + q->b, held, coming, more);
+            sum += q->weight * together(x, x->one + q->a, x->one + q->b, x->held_bits, x->coming_bits, more);
     }
     return sum;
 }

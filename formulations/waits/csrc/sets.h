@@ -81,6 +81,7 @@ typedef struct {
     double *client_gain;       /* of pairs of clients, once they were asked for */
     uint64_t *reach;           /* clients and sites x sites: the nearest ones, as bits */
     double *reached;           /* how far the last of them is */
+    uint64_t held_bits, coming_bits; /* the sites of the present prefix, and those that may come */
     /* of the best bound at each depth: without the sites that come, and what each of them changes */
     double *base, *change, *later, *trial;
     uint8_t *out; /* sites that no set below the present prefix needs; then which of them each depth ruled out */
@@ -98,8 +99,9 @@ double least_client_wait(const sets *x, const term *t, int client, int from, int
 double exact_wait(const sets *x, const term *t, int origin, const int *voters, int v);
 double exact_client_wait(const sets *x, const term *t, int client);
 
-/* Lower bound on the waits that are paired, or a part of it beyond `enough`. */
-double paired_waits(sets *x, int from, int more, double enough);
+/* Lower bound on the waits that may be paired, each alone; then what pairs of them add, or a part of it beyond `enough`. */
+double waits_alone(sets *x, int from, int more);
+double pair_gains(sets *x, int more, double enough);
 void begin_reach(sets *x);
 void begin_waits(sets *x);
 

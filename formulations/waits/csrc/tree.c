@@ -203,10 +203,9 @@ static void last_sites(sets *x, int from)
     const double *change = x->change + (long)(depth - paired) * x->sites;
     const double pair = paired ? x->base[2 * depth - 2] + change[x->chosen[depth - 1]] : -INFINITY;
     uint8_t known[1000];
+    int capped = 0;
     for (int c = 0; depth && c < C; c++)
         x->stay[c] = x->near_cost[(long)nearest[c] * C + c];
-    for (int j = 0; j < x->terms; j++)
-        known[j] = x->has_client && client_caps(x, x->term + j, x->low + (long)j * C, x->high + (long)j * C);
     for (int s = from; s < x->sites; s++) {
         if (x->member[s])
             continue;
@@ -217,6 +216,9 @@ static void last_sites(sets *x, int from)
         x->chosen[depth] = s;
         if (!allowed(x, x->size, 1))
             continue;
+        for (int j = 0; !capped && j < x->terms; j++)
+            known[j] = x->has_client && client_caps(x, x->term + j, x->low + (long)j * C, x->high + (long)j * C);
+        capped = 1;
         const double most = cutoff(x) * (1 + 1e-12);
         double sum = x->constant;
         if (depth && most < INFINITY) {
