@@ -71,7 +71,7 @@ def _proof(
     prices: list[str] = []
 
     def ask(chosen: tuple[int, ...], coming: Sequence[int]) -> bool:
-        start = tables.beginning(chosen, coming)
+        start = tables.beginning(chosen, coming, least)
         if start.independent >= least:
             steps.append("i")
             return False

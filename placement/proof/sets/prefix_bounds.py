@@ -20,6 +20,7 @@ All is computed in doubles and lowered by 1e-11 of what was added, more than sum
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -150,8 +151,12 @@ class PrefixBounds:
             elif self.leader is not None:
                 yield PairedWait(self._between[self.leader], need, float(term.weight[0].sum()))
 
-    def beginning(self, chosen: Sequence[int], coming: Sequence[int]) -> Beginning:
+    def beginning(
+        self, chosen: Sequence[int], coming: Sequence[int], wanted: float = math.inf
+    ) -> Beginning:
         """Return what bounds the sets of the chosen sites and `size` less so many that may come.
+
+        Pairs of waits count as far as the independent bound needs them to reach what is wanted.
 
         O(|S| · |S| log |S| + |C| · |S|), and O(|S|) for each pair of waits.
         """
@@ -162,9 +167,6 @@ class PrefixBounds:
             weight = term.weight[0][self.clients]
             shortest = self._wait(term, self._rtt[held].T, self._rtt[more].T, None, held, more)
             rest += float((weight * np.where(weight > 0, shortest, 0.0)).sum())
-        if len(self._pairs) and np.isfinite(rest):
-            rest += self._pairs.gain(held.tolist(), more.tolist(), free)
-        rest *= 1 - _ROUNDING
         cost = self._near[more]
         home = np.full(len(self.clients), np.inf)
         if len(held):
@@ -184,7 +186,14 @@ class PrefixBounds:
                 home = home + weight * np.where(weight > 0, shortest[nearest], 0.0)
         if len(held):
             cost = np.where(self._rtt[more] > self._rtt[held].min(axis=0), np.inf, cost)
-        return Beginning(rest, home, cost, free)
+        found = Beginning(rest * (1 - _ROUNDING), home, cost, free)
+        if len(self._pairs) and np.isfinite(rest):
+            missing = (wanted - found.independent) * (1 + 2 * _ROUNDING)
+            if missing > 0:
+                enough = missing + 2 * _ROUNDING * abs(wanted) if math.isfinite(wanted) else missing
+                rest += self._pairs.gain(held.tolist(), more.tolist(), free, enough)
+                found = found._replace(rest=rest * (1 - _ROUNDING))
+        return found
 
     def _of_leader(self, held: IntArray, more: IntArray, free: int) -> float:
         if self.leader is None:

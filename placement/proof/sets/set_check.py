@@ -203,7 +203,7 @@ class _SetProof:
             raise CertificateError(f"step {self.events} is {step!r}, expected o, i or l")
         self._work.take(self._cost)
         self.bounds += 1
-        start = self._tables.beginning(chosen, coming)
+        start = self._tables.beginning(chosen, coming, self._least)
         if step == "i":
             value = start.independent
         else:

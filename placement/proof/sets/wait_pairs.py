@@ -86,21 +86,27 @@ class WaitPairs:
     def __len__(self) -> int:
         return len(self._pairs)
 
-    def gain(self, held: Sequence[int], coming: Sequence[int], free: int) -> float:
+    def gain(
+        self, held: Sequence[int], coming: Sequence[int], free: int, enough: float = math.inf
+    ) -> float:
         """Return Σ y·g for some chosen sites and those of which `free` more come.
 
-        Infinite where no sites that may come are enough. O(pairs · sites).
+        The pairs are added one by one until their sum is `enough`. Infinite where no sites that may
+        come answer a wait. O(pairs · sites).
         """
         chosen, more = _bits(held), _bits(coming)
-        sides = {place: self._side(place, chosen, more, free) for place in self._need}
-        if any(side is None for side in sides.values()):
-            return math.inf
+        sides: dict[int, _WaitReach] = {}
         total = 0.0
         for first, second, weight in self._pairs:
-            one, other = sides[first], sides[second]
-            assert one is not None
-            assert other is not None
-            total += weight * _least_together(one, other, free)
+            if total >= enough:
+                break
+            for place in (first, second):
+                if place not in sides:
+                    side = self._side(place, chosen, more, free)
+                    if side is None:
+                        return math.inf
+                    sides[place] = side
+            total += weight * _least_together(sides[first], sides[second], free)
         return total
 
     def _side(self, place: int, chosen: int, more: int, free: int) -> _WaitReach | None:
