@@ -30,7 +30,10 @@ from placement.model.rules import (
     layout_votes,
 )
 
-__all__ = ["Problem"]
+__all__ = ["ALL_REPLICAS", "Problem"]
+
+ALL_REPLICAS = "replicas"
+"""`voters` of a problem in which every replica votes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +51,8 @@ class Problem:
     replicas
         |R|: a number, an inclusive range ``(3, 7)`` or ``range(3, 8)``, or the sites by name.
     voters
-        |V|, witnesses included: a number, or the sites by name.
+        |V|, witnesses included: a number, or the sites by name. Default: every replica votes, and
+        the witnesses besides, which needs the replicas as a number or by name.
     quorum
         Votes a commit waits for, 1 <= m <= |V| (flexible quorums); None: a majority. With a vote
         layout at most the sum of its votes.
@@ -102,7 +106,7 @@ class Problem:
     instance: Instance
     _: KW_ONLY
     replicas: int | tuple[int, int] | range | Sequence[str]
-    voters: int | Sequence[str]
+    voters: int | Sequence[str] = ALL_REPLICAS
     quorum: int | None = None
     vote_layout: Sequence[int] | None = None
     witnesses: int | Sequence[str] = 0
@@ -149,6 +153,8 @@ class Problem:
                 object.__setattr__(
                     self, field, elements(value, field, "a number, a range or a list of names")
                 )
+        if self.voters == ALL_REPLICAS:
+            object.__setattr__(self, "voters", _votes_of_all(self.replicas, self.witnesses))
         if self.vote_layout is not None:
             given = elements(self.vote_layout, "vote_layout", "votes per voter, as (2, 2, 1)")
             object.__setattr__(self, "vote_layout", given)
@@ -420,3 +426,20 @@ def describe(problem: Problem) -> str:
     if problem.decay != 1:
         parts.append(f"decay {problem.decay:g}")
     return ", ".join(parts)
+
+
+def _votes_of_all(replicas: object, witnesses: object) -> object:
+    """Return the voters, as a number or by name, when every replica and every witness votes."""
+    named = isinstance(replicas, tuple) and all(isinstance(name, str) for name in replicas)
+    if isinstance(replicas, range) or (isinstance(replicas, tuple) and not named):
+        raise InputError(
+            "a range of replicas leaves the number of voters open",
+            field="voters",
+            value=None,
+            expected="a number, or the sites by name",
+        )
+    held = witnesses if isinstance(witnesses, tuple) else ()
+    more = witnesses if isinstance(witnesses, int) else len(held)
+    if isinstance(replicas, tuple):
+        return len(replicas) + more if more > len(held) else replicas + held
+    return replicas + more if isinstance(replicas, int) else 1  # the rules refuse other replicas

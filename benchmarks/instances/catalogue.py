@@ -103,6 +103,62 @@ def _settings() -> Iterator[tuple[str, dict[str, Any]]]:
     for sites in (50, 100):
         for mix in ("social", "oltp", "cache"):
             yield "varying-rtt", _drawn(sites, sites, mix, 9, 5) | {"intervals": 6}
+    yield from _losses_with_limits()
+    yield from _protocols()
+
+
+def _losses_with_limits() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield questions with a limit on every loss, and percentiles after the worst loss."""
+    for source, mix, replicas, voters, limit in (
+        ("world27", "social", 5, 3, 100.0),
+        ("azure", "oltp", 5, 3, 137.0),
+        ("aws", "ledger", 7, 5, 135.0),
+        ("gcp", "cache", 7, 5, 60.0),
+        ("world27", "oltp", 9, 5, 134.0),
+        ("azure", "social", 9, 5, 76.0),
+    ):
+        loss = {"level": "site", "goal": "bounded", "limit": limit}
+        sizes = {"replicas": replicas, "voters": voters}
+        yield "loss-bounded", {"source": source, "mix": mix, "loss": loss} | sizes
+    for source, mix, replicas, voters in (
+        ("world27", "social", 5, 3),
+        ("azure", "oltp", 5, 3),
+        ("aws", "cache", 5, 3),
+        ("world27", "oltp", 7, 5),
+        ("azure", "social", 7, 5),
+    ):
+        sizes = {"replicas": replicas, "voters": voters, "percentile": (99.0, 0.2)}
+        loss = {"level": "site", "goal": "worst"}
+        yield "loss-percentile", {"source": source, "mix": mix, "loss": loss} | sizes
+
+
+def _protocols() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield questions under commit protocols with and without a leader, and with witnesses."""
+    for number, protocol in enumerate(
+        (
+            "leases",
+            "leases:holders=2",
+            "flexiraft:level=continent",
+            "semi-sync:k=1,level=continent",
+            "epaxos:slow=0.05",
+            "atlas:f=1",
+            "mencius",
+            "fast-paxos",
+            "pqr",
+            "abd",
+        )
+    ):
+        for replicas, source in ((5, _MEASURED[number % 2 * 3]), (7, _MEASURED[number % 3])):
+            settings = {"source": source, "mix": "ycsb-b", "protocol": protocol}
+            yield "protocol", settings | {"replicas": replicas, "voters": replicas}
+    for source, mix in (
+        ("world27", "social"),
+        ("aws", "oltp"),
+        ("gcp", "ledger"),
+        ("azure", "cache"),
+    ):
+        settings = {"source": source, "mix": mix, "replicas": 4, "voters": 5, "witnesses": 1}
+        yield "witness", settings
 
 
 def _drawn(sites: int, clients: int, mix: str, replicas: int, voters: int) -> dict[str, Any]:

@@ -74,7 +74,12 @@ class Question:
     loss
         Arguments of :class:`placement.contingency.objective.Contingency`; empty: no loss.
     percentile
-        (p, spread of the log-normal RTTs); empty: the mean.
+        (p, spread of the log-normal RTTs); empty: the mean. With `loss`: the percentile after
+        every loss.
+    protocol
+        Commit protocol; empty: the operations of the instance as they are.
+    witnesses
+        Number of witnesses among the voters.
     """
 
     name: str
@@ -94,6 +99,8 @@ class Question:
     budget: float = 0.0
     loss: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     percentile: tuple[float, float] | tuple[()] = ()
+    protocol: str = ""
+    witnesses: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings that are not the default."""
@@ -138,14 +145,20 @@ class Question:
             diversity=[Diversity(**rule) for rule in self.rules],
             survive=self.survive or None,
             budget=self.budget or None,
+            protocol=self.protocol or None,
+            witnesses=self.witnesses,
             objective=self._objective(instance),
         )
 
     def _objective(self, instance: Instance) -> Objective:
+        percentile = self._percentile(instance)
         if self.loss:
-            return Contingency(**self.loss)
+            return Contingency(**self.loss, percentile=percentile)
+        return percentile or MEAN_LATENCY
+
+    def _percentile(self, instance: Instance) -> Percentile | None:
         if not self.percentile:
-            return MEAN_LATENCY
+            return None
         percent, spread = self.percentile
         rtts = [*instance.client_rtt.ravel().tolist(), *instance.site_rtt.ravel().tolist()]
         reaches = [reach_of_family(rtt, spread, "lognormal") for rtt in rtts]

@@ -20,7 +20,7 @@ the least bin that is not ruled out:
    two thresholds, one on late operations and one on the mean.
 
 Sums that differ from the budget of late operations by rounding alone do not decide: a part of the
-search is closed only when it is late by more than `SLACK`, and a plan counts only when the
+search is closed only when it is late by more than the slack, and a plan counts only when the
 evaluator says so. Ours; spreads, percentiles and the model are in docs/tail.md.
 """
 
@@ -126,20 +126,30 @@ class PercentileProof:
         self.least = dict.fromkeys(np.nonzero(self.problem.rules.may_lead)[0].tolist(), 0)
         if self.options.time_limit is not None:
             self.end = self.started + self.options.time_limit
-        if not self.options.settings.get("certificate") or self.late_slack <= 0:
+        if not self.options.settings.get("certificate"):
             self.records.fail()
             self.tie_records.fail()
 
     @property
+    def rounding(self) -> float:
+        """Share of late operations by which the tables of a checker may be off; grows with bins."""
+        last = self.late.hops * (self.goal.distributions.bins - 1)
+        return rounding_of_shares(last, len(self.orders))
+
+    @property
+    def slack(self) -> float:
+        """Share of late operations within which rounding lies, a checker's included."""
+        return max(SLACK, 2 * self.rounding)
+
+    @property
     def late_slack(self) -> float:
         """Share by which the search asks for more late operations than a checker."""
-        last = self.late.hops * (self.goal.distributions.bins - 1)
-        return SLACK - rounding_of_shares(last, len(self.orders))
+        return self.slack - self.rounding
 
     @property
     def allowed(self) -> float:
         """Share of operations that may be late, rounding included."""
-        return 1 - self.goal.percent / 100 + SLACK
+        return 1 - self.goal.percent / 100 + self.slack
 
     @property
     def bins(self) -> int:

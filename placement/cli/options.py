@@ -121,11 +121,19 @@ def add_constraints(parser: argparse.ArgumentParser, *, configuration: bool = Fa
         group = parser.add_argument_group("constraints to check")
     else:
         group = parser.add_argument_group("question")
-        for option, metavar, text in (
-            ("--replicas", "N|LO..HI|SITES", "number, range or list of sites"),
-            ("--voters", "N|SITES", "number or list of sites"),
-        ):
-            add_sites(group, option, text, metavar=metavar, required=True)
+        add_sites(
+            group,
+            "--replicas",
+            "number, range or list of sites",
+            metavar="N|LO..HI|SITES",
+            required=True,
+        )
+        add_sites(
+            group,
+            "--voters",
+            "number or list of sites (default: every replica votes)",
+            metavar="N|SITES",
+        )
         group = parser.add_argument_group("constraints")
         group.add_argument("--leader", metavar="SITE", help="the site that must lead")
     group.add_argument(
@@ -404,16 +412,17 @@ def problem_from(
         Whether leader, voters and replicas are a configuration to hold against the question: then
         only their numbers are part of it.
     """
-    from placement.problem import Problem
+    from placement.problem import ALL_REPLICAS, Problem
 
     known = instance.sites
     replicas: int | tuple[int, int] | tuple[str, ...]
-    voters: int | tuple[int, int] | tuple[str, ...]
+    voters: int | str | tuple[int, int] | tuple[str, ...]
     if configuration:
         replicas, voters = len(names(args.replicas, known)), len(names(args.voters, known))
     else:
         replicas = count_or_names(args.replicas, known, "--replicas")
-        voters = count_or_names(args.voters, known, "--voters")
+        given = args.voters
+        voters = count_or_names(given, known, "--voters") if given else ALL_REPLICAS
     if isinstance(voters, tuple) and not all(isinstance(voter, str) for voter in voters):
         raise InputError(
             "a range", field="--voters", value=args.voters[0], expected="a number, or sites by name"

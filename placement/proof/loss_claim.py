@@ -136,15 +136,25 @@ class LossClaim:
         """Number of scenarios: a loss that moves clients has a second one, which always counts."""
         return 1 + len(self.lost) * (2 if self.moved else 1)
 
-    def in_force(self, inside: Collection[int]) -> set[int]:
-        """Return the scenarios that count where the given sites hold replicas.
+    def hit(self, replicas: Collection[int]) -> set[int]:
+        """Return the scenarios that count for sets with the given replicas.
 
-        Of losses that hit one, and the second ones of losses that move clients; where outages are
-        weighted, each loss has one number.
+        The normal one, losses that hit a replica, and the second ones of losses that move clients;
+        where outages are weighted, each loss has one number.
         """
         second = 1 if self.goal == "weighted" else 1 + len(self.lost)
-        hit = (1 + self.loss_of[site] for site in inside if self.loss_of[site] >= 0)
+        hit = (1 + self.loss_of[site] for site in replicas if self.loss_of[site] >= 0)
         return {0, *hit, *(second + loss for loss in self.moved)}
+
+    def in_force(self, inside: Collection[int]) -> set[int]:
+        """Return the scenarios that a bound may use where the given sites hold replicas.
+
+        Those of :meth:`hit`. For the worst case with clients and leaders that stay, every loss: a
+        set that a loss misses has its normal score there, which has the same threshold.
+        """
+        if self.goal == "worst" and not self.moved and not self.leader_may_move:
+            return set(range(self.scenarios))
+        return self.hit(inside)
 
 
 class LossGrid(LedCosts):

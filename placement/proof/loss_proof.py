@@ -9,7 +9,9 @@ without the lost sites. w and rest (K + D·q, :meth:`placement.proof.led_costs.L
 those of ℓ. After the loss that takes ℓ, a site of the group Γ leads: w takes the least hop to one
 of Γ, and rest the least of them. Γ are all voters that are not out, or a single one: then the proof
 is about the configurations in which that one takes over. (With leaders that may move, this holds
-after every loss, and ℓ counts in.) Only losses that hit I count.
+after every loss, and ℓ counts in.) Only losses that hit I count. For the worst case with clients
+and leaders that stay, the other losses count as well: a set that a loss misses has its normal score
+after it, which has the same threshold.
 
 For the goal "weighted" the weights are the probabilities: those of losses that hit I, and for the
 normal case what is left of 1, since a loss that misses I costs at least the normal bound without
@@ -181,7 +183,7 @@ class _SetValues:
     def __init__(self, proof: LossProof, grid: LossGrid, replicas: list[int]) -> None:
         self.proof, self.grid, self.replicas = proof, grid, replicas
         self.question = proof.question
-        force = self.question.in_force(replicas) - {0}
+        force = self.question.hit(replicas) - {0}
         self.hits = sorted({1 + self.question.loss(scenario) for scenario in force})
         self._reads: dict[tuple[int, int], int] = {}
         self._near: dict[int, list[int]] = {}

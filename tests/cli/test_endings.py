@@ -123,7 +123,7 @@ def test_a_method_that_cannot_take_the_question_says_why(placement: Run, world: 
         ((), "required: VERB (see placement --help)"),
         (("solv", "world27"), "invalid choice: 'solv'"),
         (("methods", "--colour"), "arguments: --colour (see placement methods --help)"),
-        (("solve",), "required: INSTANCE, --replicas, --voters (see placement solve --help)"),
+        (("solve",), "required: INSTANCE, --replicas (see placement solve --help)"),
         (("solve", "world27", "--rep", "5", "--voters", "3"), "--replicas"),  # no abbreviations
         (
             ("solve", "world27", *COUNTS, "--time-limit", "soon"),

@@ -7,13 +7,16 @@ import warnings
 import numpy as np
 import pytest
 
+from placement import Problem
 from placement.errors import CertificateError, UnitsWarning
 from placement.methods import Options, load_method, run
 from placement.proof.certificate_check import check_certificate
 from placement.proof.event_tree import State, Work
 from placement.proof.late.late_claim import LateClaim, LateTables
 from placement.status import Status
+from placement.tail import Distributions, Percentile
 from placement.tail.late_operations import LateOperations
+from placement.testing import random_instance
 from tests.effort import examples, seeds
 from tests.tail import test_losses
 from tests.tail.test_exact import question
@@ -127,6 +130,25 @@ def test_every_certificate_of_the_search_holds_and_none_proves_more(block, quest
             ties = dict(plan.certificate["ties"])
             lower = {**plan.certificate, "ties": {**ties, "bound": plan.score * (1 + 5e-10)}}
             assert refused(plan.replace(certificate=lower)), seed
+
+
+@pytest.mark.parametrize("bins", [4_000, 12_000])
+def test_plans_with_many_bins_have_certificates_that_hold(bins):
+    """The tables of a checker may be off by more where there are more bins."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnitsWarning)
+        instance = random_instance(3, sites=7, clients=6)
+    spread = Distributions.parametric(instance, variation=0.4, width=0.5, bins=bins)
+    problem = Problem(instance, replicas=4, voters=3, objective=Percentile(50, spread))
+    plan = run(EXACT, problem, Options())
+    assert plan.status is Status.OPTIMAL
+    assert plan.objective == run(EXHAUSTIVE, problem, Options()).objective
+    checked = check_certificate(plan)
+    assert checked.bound == plan.bound
+    later = {**plan.certificate, "deadline": plan.certificate["deadline"] + 1}
+    later["bound"] += 0.5
+    believer = plan.replace(certificate=later, bound=later["bound"], status=Status.FEASIBLE)
+    assert refused(believer)
 
 
 @ASKED

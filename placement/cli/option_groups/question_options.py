@@ -95,6 +95,13 @@ def question_of_sizes(
             value=",".join(args.replicas),
             expected="numbers: 5, 3..9, or 3,5,7",
         )
+    if not args.voters:
+        raise InputError(
+            "no numbers of voters",
+            field="--voters",
+            value=None,
+            expected="numbers: 3, 3..5, or 3,5; or sites by name",
+        )
     voters = counts(args.voters)
     if voters is not None:
         fitting = [count for count in voters if count <= sizes[-1]]

@@ -139,6 +139,9 @@ static int in_force(void *self, const unsigned char *state, int *which, double *
             which[count++] = 1 + loss;
         }
     }
+    for (int loss = 0; loss < x->losses && x->goal == GOAL_WORST && !x->moved.count && !x->leader_may_move; loss++)
+        if (x->taken[loss] >= LARGE_LOSS && !x->hits[loss])
+            which[count++] = 1 + loss;
     weight[0] = left > 0.0 ? left : 0.0;
     /* The other losses cost at least what is normal, without the sites that they take. */
     for (int j = 0; j < x->sites && x->goal == GOAL_WEIGHTED; j++)
@@ -200,6 +203,7 @@ int losses_prepare(loss_problem *x)
     x->scenario = calloc(2 * L + 1, sizeof(scenario));
     x->discount = calloc(S + 1, sizeof(double));
     x->hits = malloc((L + 1) * sizeof(int));
+    x->taken = calloc(L + 1, sizeof(int));
     x->replicas = malloc((S + 1) * sizeof(int));
     x->voter = malloc((S + 1) * sizeof(int));
     x->read = malloc(n * sizeof(double));
@@ -209,7 +213,7 @@ int losses_prepare(loss_problem *x)
     int longest = longest_count(&x->voter_rules), of_replicas = longest_count(&x->replica_rules);
     x->counts = malloc((size_t)(longest > of_replicas ? longest : of_replicas) * sizeof(int));
     if (!x->near_order || !x->lost || !x->successor || !x->successor_list || !x->mover_list || !x->cost_leader || !x->cost_successors ||
-        !x->cost_movers || !x->scenario || !x->discount || !x->hits || !x->replicas || !x->voter || !x->read || !x->relay ||
+        !x->cost_movers || !x->scenario || !x->discount || !x->hits || !x->taken || !x->replicas || !x->voter || !x->read || !x->relay ||
         !x->near_replica || !x->set || !x->counts || !moved_prepare(x))
         return 0;
     for (int i = 0; i < x->sites; i++) {
@@ -220,8 +224,10 @@ int losses_prepare(loss_problem *x)
                 order[at] = order[at - 1];
             order[at] = j;
         }
-        if (x->loss_of[i] >= 0)
+        if (x->loss_of[i] >= 0) {
             x->lost[(size_t)x->loss_of[i] * S + (size_t)i] = 1;
+            x->taken[x->loss_of[i]]++;
+        }
     }
     for (int l = 0; l < x->losses; l++)
         x->all_probability += x->probability[l];
@@ -252,7 +258,7 @@ void losses_free(loss_problem *x)
 {
     void *all[] = {x->rtt, x->rank, x->near_weight, x->relay_weight, x->site_rtt, x->near_order, x->direct, x->loss_of,
                    x->lost, x->probability, x->may_hold, x->successor, x->successor_list, x->mover_list, x->cost_leader,
-                   x->cost_successors, x->cost_movers, x->scenario, x->discount, x->hits, x->replicas, x->voter, x->read, x->relay,
+                   x->cost_successors, x->cost_movers, x->scenario, x->discount, x->hits, x->taken, x->replicas, x->voter, x->read, x->relay,
                    x->set, x->counts, x->first_row, x->hop, x->rounds, x->near_replica};
     if (x->opened)
         tree_close(&x->tree);

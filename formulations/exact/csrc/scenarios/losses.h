@@ -3,7 +3,8 @@
  * Scenario 0 is the normal one, 1 + L the loss L. A site belongs to one loss at most. Under the leader l, a loss that spares
  * l is led by l; the loss L(l) that takes it is led by the best surviving voter, one of the group of successors of the tree:
  * min over a group costs A d(c, j) + B min_{a in group} d(j, a), and rest min_a [K_a + D q_a], which no successor undercuts.
- * Only losses that meet a fixed replica are in force.
+ * Only losses that meet a fixed replica are in force, and for the goal "worst" those that take LARGE_LOSS sites or more: a set
+ * that such a loss misses has its normal value there, which must be below the same threshold.
  *
  * Where clients of lost sites move, the loss L has costs and orders of its own. It then counts without a replica at L as well:
  * its scenario holds for every set. So that it may be left out where no site of it is fixed, and come back where one is, it has
@@ -19,6 +20,8 @@
 
 #include "scenario.h"
 
+#define LARGE_LOSS 8     /* sites; measured with losses of countries at 50 and 100 sites: 4 and 12 are about as good, and in
+                            smaller worlds few domains have as many */
 #define MOST_REPLICAS 64 /* bits of a mask of replicas */
 #define MOST_HITS 192    /* losses that count for one set: each takes a replica, or moves clients */
 
@@ -80,7 +83,8 @@ typedef struct {
     scenario *scenario;
     scenario_question question;
     scenario_tree tree;
-    int *hits;                 /* losses: 1 in force (scratch) */
+    int *hits;                 /* losses: 1 where they meet a fixed replica (scratch) */
+    int *taken;                /* losses: number of their sites */
     double *discount;          /* sites: probability of the loss that takes it, where that is not in force */
 
     /* scratch of loss_value.c */
