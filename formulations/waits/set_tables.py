@@ -194,7 +194,7 @@ class WaitTables:
     def pairs(self, leader: int | None) -> list[list[float]]:
         """Return the pairs of waits that bound the sets of a leader (a site): places and a weight.
 
-        Places as in :attr:`placement.proof.sets.prefix_bounds.PrefixBounds.waits`.
+        Places are those in `waits` of :class:`~placement.proof.sets.prefix_bounds.PrefixBounds`.
         """
         place = 0 if leader is None else self.order[list(self.leaders)].tolist().index(leader)
         self.lead(place)

@@ -129,7 +129,7 @@ def check_sets(
     certificate
         With ``order`` (sites) and ``proofs``: for each leader (or null) its ``steps``, a text of
         o, i and l, its ``prices``, a text for each l, and its ``pairs`` of waits: two places in
-        :attr:`~placement.proof.sets.prefix_bounds.PrefixBounds.waits` and a weight each.
+        the `waits` of :class:`~placement.proof.sets.prefix_bounds.PrefixBounds` and a weight each.
     work
         Steps that may be taken.
 
