@@ -53,6 +53,7 @@ SOURCES = [
     "trees/pseudo_costs",
     "trees/search_order",
     "voter_greedy",
+    "waits/ball_cases",
     "waits/case_search",
     "waits/wait_cases",
     "warm_start",

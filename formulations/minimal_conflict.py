@@ -1,10 +1,10 @@
 """Explanation of infeasible problems: a smallest set of constraints without a plan, in words.
 
 Every constraint that a user wrote (each pinned or forbidden site, each diversity rule, the survival
-goal, the least and the most replicas, the budget, …) is guarded by a literal of its own in a CP-SAT
-model of what is feasible. Assuming all literals, the solver names a sufficient set of assumptions
-for infeasibility; a deletion filter (Chinneck and Dravnieks, ORSA J. Computing 3(2), 1991, for
-linear programs) then drops whatever is not needed. The result is confirmed by
+goal, the least and the most replicas, the budget, …) is guarded by a separate literal in a CP-SAT
+model of feasibility. The solver assumes all literals and names a sufficient set of assumptions for
+infeasibility. A deletion filter (Chinneck and Dravnieks, ORSA J. Computing 3(2), 1991, for linear
+programs) then drops all that are not needed. The result is confirmed by
 :func:`placement.feasibility.feasible_plans.find_feasible`, a complete search that shares nothing
 with CP-SAT: the set has no plan, and without any one of its members there is one.
 """
@@ -168,7 +168,7 @@ def minimal_conflict(problem: Problem) -> tuple[tuple[Constraint, ...], bool, Co
     Notes
     -----
     At most two feasibility searches per constraint. Which minimal set is found, of several, depends
-    on their order: what comes first in :func:`constraints_of` is given up first.
+    on their order: the first in :func:`constraints_of` is given up first.
     """
     everything = constraints_of(problem)
     guarded = _Guarded(problem, everything)

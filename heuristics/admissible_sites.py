@@ -1,11 +1,11 @@
 """Sites that a growing replica set may still take and remain completable.
 
-A replica set under construction must leave room for what it still lacks: voters under their caps,
-domains, a leader, money. `AdmissibleSites` states the necessary conditions that can be read off
-counts, for all candidate sites of many sets at once: a candidate is admissible when, after it,
-every single shortfall fits into the slots that are left. The conditions are exact for one rule at
-a time; where several rules cross, a set that passes may still fail, and the caller falls back on
-the complete search :func:`placement.feasibility.feasible_plans.complete_configuration`.
+A replica set under construction must leave room for its remaining needs: voters under their caps,
+domains, a leader, money. `AdmissibleSites` states the necessary conditions that follow from counts,
+for all candidate sites of many sets at once. A candidate is admissible if, after it, every single
+shortfall fits into the remaining slots. The conditions are exact for one rule at a time. If several
+rules cross, a set that passes may still fail, and the caller then uses the complete search
+:func:`placement.feasibility.feasible_plans.complete_configuration`.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class AdmissibleSites:
         members
             Sets, boolean, shape (..., sites).
         some
-            Which of the leaders they have, where each set has one of its own; None: all in order.
+            Indices of the leaders, if each set has its own leader; None: all in order.
 
         Returns
         -------

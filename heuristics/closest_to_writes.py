@@ -3,7 +3,7 @@
 Sharov et al., PVLDB 8(12), 2015, section 6.1: the leader is the candidate with the smallest RTT
 to the client that issues most transactions. That decides tier 1. In tier 2 the closest replicas
 vote; in tier 3 the quorum is the closest sites and K-means places the other replicas, as in
-Algorithm QK for this one leader. Demand is what the problem aggregates over its intervals. The
+Algorithm QK for this one leader. Demand is aggregated over the intervals of the problem. The
 rule is undefined, and refuses, when there are no transactions. O(C + S), beside one run of
 K-means in tier 3.
 """

@@ -1,9 +1,9 @@
 """Lead where most writes come from (method ``most-writes``): a baseline.
 
-The habit of "primary region" databases (TiDB's MAJORITY_IN_PRIMARY is one name for it): every
-client's transactions are counted at its closest site, the site with most of them leads, the m − 1
-sites closest to it complete the quorum, and the other replicas go where most operations arrive.
-It is undefined, and refuses, when there are no transactions. O(S·(C + log S)).
+This is the habit of "primary region" databases (TiDB's MAJORITY_IN_PRIMARY is one name for it).
+Every client's transactions are counted at its closest site, and the site with most of them leads.
+The m − 1 sites closest to it complete the quorum, and the other replicas go where most operations
+arrive. Without transactions the rule is undefined, and refuses. O(S·(C + log S)).
 """
 
 from __future__ import annotations

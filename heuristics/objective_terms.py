@@ -7,7 +7,7 @@ For a fixed leader ℓ the score of Eq. 1 is
 
 so that a search over R needs the summand s_ℓ, the strict order in which each client prefers
 sites, and nothing else of the clients. With RTTs that vary by interval every (scenario, client)
-pair is a row of its own; a client that neither reads nearby nor is relayed has no summand and no
+pair is a separate row; a client that neither reads nearby nor is relayed has no summand and no
 row.
 
 The score itself is written in :mod:`placement.evaluation.score` only: searches use these terms to

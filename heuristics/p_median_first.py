@@ -1,11 +1,10 @@
 """p-median first, leader after (method ``p-median-first``): a baseline.
 
-The approach of a planner who has a facility-location package: place the replicas so that all
-operations are close to one, min Σ_c w_c·d(c, nearest(c, R)) with w_c all operations of c, and
-only then choose voters and leader among them (Algorithm 2). The p-median is found by vertex
-substitution (Teitz and Bart, Operations Research 16(5), 1968) with best improvement from a greedy
-start, or from a feasible one under rules; it is a local optimum, as in those packages'
-heuristics.
+The approach of a planner with a facility-location package. Place the replicas so that all
+operations are close to one, min Σ_c w_c·d(c, nearest(c, R)) with w_c all operations of c. Only then
+choose voters and leader among them (Algorithm 2). The p-median is found by vertex substitution
+(Teitz and Bart, Operations Research 16(5), 1968) with best improvement from a greedy start, or from
+a feasible one under rules. It is a local optimum, as in the heuristics of those packages.
 
 The set must admit roles, so one site in it is held as if it led: the substitution runs for every
 candidate at once, and the set of least p-median cost over all of them is taken. O(steps·S·C·S).

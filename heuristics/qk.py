@@ -8,10 +8,10 @@ Algorithm 5 of Sharov et al., PVLDB 8(12), 2015, section 5. For every candidate 
 
 The best ℓ leads; V is Q_ℓ and the v − m other replicas closest to ℓ.
 
-Under rules, Q_ℓ is the quorum of the best voter set that all of S could give ℓ (caps that bind
-replicas bind it, and it leaves room for the pinned sites), so that it can always be extended to v
-voters; when the replicas found around it still break a rule, the feasible configuration with
-leader ℓ that keeps most of them is taken. For a range of |R| the best size wins.
+Under rules, Q_ℓ is the quorum of the best voter set that all of S could give ℓ. (Caps on replicas
+bind it, and it leaves room for the pinned sites.) It can therefore always be extended to v voters.
+If the replicas found around it still break a rule, the feasible configuration with leader ℓ that
+keeps most of them is taken. For a range of |R| the best size wins.
 
 O(|S|·rounds·C·n·S) for each size.
 """
@@ -53,7 +53,7 @@ _BLOCK = 100_000  # summands of the leaders that are handled at once: they shoul
 
 
 def quorum_of(problem: Problem, leader: int, size: int) -> tuple[int, ...] | None:
-    """Q_ℓ: the m members that answer first of the best voter set in all of S; None: no such set.
+    """Return Q_ℓ, the m first members to answer of the best voter set in S; None without a set.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def _as_voters(rules: Rules, size: int) -> Rules:
         may_vote = may_vote & rules.must_hold
     elif spare < rules.voters and (may_vote & ~rules.must_hold).any():
         # Voters outside the pinned sites share one domain that holds `spare`; each pinned site has
-        # a domain of its own.
+        # a separate domain.
         labels = np.where(rules.must_hold, np.cumsum(rules.must_hold), 0)
         names = tuple(map(str, range(int(labels.max()) + 1)))
         why = f"{size} replicas hold the pinned sites"
@@ -193,7 +193,7 @@ def _proposals(
 
 
 def _with_voters(problem: Problem, proposal: _Proposal) -> Configuration | None:
-    """Line 8: the proposal with its voters, or what keeps most of it; None: there is nothing."""
+    """Line 8: the proposal with its voters, or the plan that keeps most of it; None without one."""
     leader, rules = proposal.leader, problem.rules
     if proposal.voters is not None:
         configuration = Configuration.of(leader, proposal.voters, proposal.centroids)

@@ -1,4 +1,4 @@
-"""Weighted K-means over sites: replica locations for given weights (no method of its own).
+"""Weighted K-means over sites: replica locations for given weights (not a registered method).
 
 Algorithm 3 of Sharov et al., PVLDB 8(12), 2015, section 5. It looks for G ⊆ S, |G| = n, that
 contains the fixed sites and has a small
@@ -13,10 +13,10 @@ Start with the fixed sites; walk the clients by descending weight and add the ne
 each. Then repeat: cluster the clients by nearest centroid, move every centroid that is not fixed
 to the site of least cost for its cluster, until a round no longer lowers the cost.
 
-Deviation from the paper: its Eq. 3 takes the operations and RTTs of the last interval, and so
-does the Eq. 1 that it uses in QK. Here w_c, A and B are the aggregates over the intervals with the
-decay of the problem (Eq. 2), because the plan is scored with them. docs/heuristics.md has the
-difference, measured; with one interval, or decay = infinity, there is none.
+Deviation from the paper: its Eq. 3 takes the operations and RTTs of the last interval, and so does
+the Eq. 1 that it uses in QK. Here w_c, A and B are the aggregates over the intervals with the decay
+of the problem (Eq. 2), because the plan is scored with them. docs/heuristics.md has the measured
+difference. With one interval, or decay = infinity, there is none.
 
 Where the paper is silent:
 
@@ -144,7 +144,7 @@ class _Runs:
         holds = self.room.rules.may_hold[self.order[heaviest]]
         closest = self.order[heaviest, holds.argmax(axis=1)][holds.any(axis=1)]
         addable = self.room.addable(members)
-        # what may not join now may not join later either, so that each site is asked for once
+        # a site that may not join now may not join later, so each site is asked for once
         for site in dict.fromkeys(closest.tolist()):
             if not (missing > 0).any():
                 return
@@ -230,7 +230,7 @@ class _Runs:
         movable = held & ~self.fixed[rows]
         count = movable.sum(axis=1)
         width = int(count.max(initial=0))
-        # each run's centroids in site order; those of runs with fewer are repeated, and stay
+        # each run's centroids in site order; runs with fewer repeat theirs, and keep them
         centroids = np.argsort(~movable, axis=1, kind="stable")[:, :width]
         real = np.arange(width) < count[:, np.newaxis]
         clusters = (near[:, np.newaxis, :] == centroids[:, :, np.newaxis]).astype(np.float64)

@@ -95,7 +95,7 @@ def text(value: object, field: str, *, choices: Sequence[str] = ()) -> str:
     expected = "one of " + ", ".join(map(repr, choices)) if choices else "a non-empty string"
     if not isinstance(value, str) or not value.strip():
         raise InputError("not a name", field=field, value=value, expected=expected)
-    if _NO_TEXT.search(value):
+    if not value.isprintable() and _NO_TEXT.search(value):
         raise InputError(
             "not a name",
             field=field,

@@ -8,7 +8,7 @@ Entry points are read without ``importlib.metadata``.
 ``importlib.metadata`` imports the e-mail and socket modules of the standard library: more time than
 the command line needs for everything else that it reads. The files are simple, see
 https://packaging.python.org/en/latest/specifications/entry-points/. Where distributions may live
-outside plain folders (a zip file, an egg, an importer of its own), ``importlib.metadata`` is asked.
+outside plain folders (a zip file, an egg, a special importer), ``importlib.metadata`` is asked.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class EntryPoint:
 class Group(Generic[_T]):
     """Objects of one kind, registered by any installed distribution.
 
-    A name with a dot, ``NAME.PART``, is a part of the object NAME and no object of its own.
+    A name with a dot, ``NAME.PART``, is a part of the object NAME and no separate object.
     Distributions that are installed while the process runs are not seen.
 
     Parameters
@@ -173,7 +173,7 @@ def _files_in(path: str) -> Iterator[tuple[str, str]]:
 
 
 def _first_of_each(found: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield the text of the first file of each distribution, where there is one."""
+    """Yield the text of the first file of each distribution that has one."""
     seen = set()
     for distribution, path in found:
         if distribution in seen:

@@ -1,7 +1,7 @@
 """Every error and warning this project raises on purpose.
 
 One root, :class:`PlacementError`, so that a planner that embeds the package can catch it all in one
-place. Bad input is also a :class:`ValueError`, because that is what a caller of a numerical library
+place. Bad input is also a :class:`ValueError`, as a caller of a numerical library
 expects for a bad argument.
 
 Being infeasible is *not* an error: it is an answer, and comes back as a plan whose status is
@@ -104,7 +104,7 @@ class InputError(PlacementError, ValueError):
 
 
 class UnsupportedError(PlacementError):
-    """A method was asked for something it cannot take; the message names the reason and who can."""
+    """A method does not support a problem; the message names the reason and methods that do."""
 
 
 class LimitError(PlacementError):

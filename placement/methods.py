@@ -106,7 +106,7 @@ class Method:
     exact
         Whether it can prove optimality.
     refuses
-        Problem -> why this method cannot take it, or None. There is no silent approximation.
+        Problem -> why this method does not support it, or None. There is no silent approximation.
     objectives
         Kinds of objective it can minimise; see :mod:`placement.evaluation.objective`. "waits": the
         mean latency of operations with waits or constants. "witnesses": voters without a replica.
@@ -114,7 +114,7 @@ class Method:
     cost_parts
         Parts of the cost beside prices of sites that it can take, of :attr:`Problem.cost_parts`.
     settings
-        Settings of its own, by name.
+        Settings of the method, by name.
     complexity, reference
         For `placement methods` and the documentation.
     session
@@ -136,7 +136,7 @@ class Method:
     session: Callable[[], Callable[[Problem, Options], Plan]] | None = None
 
     def in_session(self) -> Method:
-        """Return the method with a session of its own, for use by one thread; or as it is."""
+        """Return the method with a separate session for one thread, or the method itself."""
         return self if self.session is None else dataclasses.replace(self, call=self.session())
 
 
@@ -158,7 +158,7 @@ def available() -> tuple[str, ...]:
 
 
 def _kind(problem: Problem) -> str:
-    """Return the kind of question: that of the objective, or "waits" of operations with waits."""
+    """Return the kind of the objective, or "waits" for operations with waits."""
     if problem.demand.has_waits:
         return "waits"
     return "witnesses" if problem.rules.witnesses else problem.objective.kind
@@ -188,27 +188,27 @@ def load_method(name: str) -> Method:
 
 
 def refusal(method: Method, problem: Problem) -> str | None:
-    """Return why a method cannot take a problem, or None."""
+    """Return why a method does not support a problem, or None."""
     kind = _kind(problem)
     if problem.rules.lease_holders and "lease holders" not in method.objectives:
         return (
-            f"it gives every replica a lease, and the question has {problem.rules.lease_holders} "
-            "lease holders; use 'exact', or ask with holders=replicas"
+            f"it gives every replica a lease, and the problem has {problem.rules.lease_holders} "
+            "lease holders; use 'exact', or leases with holders=replicas"
         )
     if problem.rules.witnesses and "witnesses" not in method.objectives:
         return (
-            "it knows voters with a replica alone, and the question has witnesses; use 'exact', "
-            "or ask without witnesses"
+            "it supports only voters with a replica, and the problem has witnesses; use 'exact', "
+            "or leave them out"
         )
     if kind == "waits" and kind not in method.objectives:
         return (
-            "it knows operations of the four coefficients alone, and those of the question have "
-            "waits or constants"
+            "it supports only operations of the four coefficients, and the problem has waits or "
+            "constants"
         )
     if kind not in method.objectives:
         return (
             f"it minimises {' or '.join(method.objectives)} latency, and the objective "
-            f"asked for is of the kind {kind!r}"
+            f"is of the kind {kind!r}"
         )
     return _cost_refusal(method, problem) or method.refuses(problem)
 
@@ -223,7 +223,7 @@ _PRICE_FIELDS = {
 
 
 def _cost_refusal(method: Method, problem: Problem) -> str | None:
-    """Return which part of the cost a method cannot take, and a way out; or None."""
+    """Return the part of the cost that a method does not support, and a way out; or None."""
     for part in problem.cost_parts:
         way_out, others = "leave out the budget and the weight of the cost, or these prices", ""
         if part == "moves":
@@ -250,7 +250,7 @@ def _methods_that_take(problem: Problem) -> str:
                 names.append(name)
         except UnsupportedError:  # one that cannot be loaded takes nothing
             continue
-    return f"; methods that take it: {', '.join(names)}" if names else ""
+    return f"; methods that support it: {', '.join(names)}" if names else ""
 
 
 def _with_all_settings(method: Method, options: Options) -> Options:
@@ -264,7 +264,7 @@ def _with_all_settings(method: Method, options: Options) -> Options:
 def prepare_batch(method: Method, problems: Sequence[Problem], options: Options) -> None:
     """Let the session of a method see several problems before :func:`run` asks for each.
 
-    Nothing happens where the method has no session that makes use of it.
+    Nothing happens if the method has no session that uses it.
 
     Raises
     ------
@@ -296,7 +296,9 @@ def run(method: Method, problem: Problem, options: Options) -> Plan:
     reason = refusal(method, problem)
     if reason is not None:
         who = _methods_that_take(problem) if _kind(problem) not in method.objectives else ""
-        raise UnsupportedError(f"method {method.name!r} cannot take this problem: {reason}{who}")
+        raise UnsupportedError(
+            f"method {method.name!r} does not support this problem: {reason}{who}"
+        )
     options = _with_all_settings(method, options)
     if options.start is not None:
         _check_indices(problem, options.start)

@@ -98,7 +98,7 @@ class Plan:
     bound
         Proven lower bound on the objective; −∞ when none is known, +∞ when infeasible.
     status, termination
-        What is known, and why the method stopped.
+        Proof state, and why the method stopped.
     method
         Name of the method.
     seconds
@@ -106,17 +106,17 @@ class Plan:
     reasons
         Why there is no plan, or which constraints an evaluated configuration breaks.
     notes
-        What the reader should know about how the plan came about.
+        Remarks for the reader about the origin of the plan.
     stats
         Numbers of the search (nodes, iterations, …).
     certificate
-        What re-proves the bound, JSON-like, when the method gives one. A method may give a function
-        instead; it is called when the certificate is first read.
+        Data that re-prove the bound, JSON-like, if the method gives them. A method may give a
+        function instead; it is called when the certificate is first read.
     warm_start
-        What the method may reuse for a similar problem (another |R|, other demand) when the plan is
-        its start: opaque, never saved.
+        Data that the method may reuse for a similar problem (another |R|, other demand) when the
+        plan is its start: opaque, never saved.
     checked
-        Whether the bound is a method's own, or that of a certificate that was checked. False for a
+        Whether the bound comes from a method, or from a checked certificate. False for a
         plan that was read from a file; see :attr:`claim`.
     """
 

@@ -173,7 +173,7 @@ class Problem:
         number(self.cost_weight, "cost_weight", maximum=LARGEST)
         if (self.budget is not None or self.cost_weight) and self.instance.prices is None:
             raise InputError(
-                "money is asked about, but the instance has no prices",
+                "a budget or a weight of the cost needs prices, and the instance has none",
                 field="budget" if self.budget is not None else "cost_weight",
                 value=self.budget if self.budget is not None else self.cost_weight,
                 expected="an instance with prices: Instance(prices=Prices(…)), or --prices",
@@ -326,7 +326,7 @@ class Problem:
     def cost_parts(self) -> tuple[str, ...]:
         """Parts of the cost that count and that :meth:`site_costs` does not hold.
 
-        "near reads": what the nearest replica of each client costs; "votes": replicas that do not
+        "near reads": costs of the nearest replica of each client; "votes": replicas that do not
         vote cost less; "witnesses": they cost something; "moves": prices or limits of moves. The
         first three only where a budget or a weight of the cost is given.
         """
@@ -344,7 +344,7 @@ class Problem:
 
     @property
     def tier(self) -> int:
-        """Return 1, 2 or 3: how much is free (leader; roles and leader; everything)."""
+        """Return the tier: 1 (the leader is free), 2 (roles and leader) or 3 (everything)."""
         rules = self.rules
         if not np.array_equal(rules.may_hold, rules.must_hold):
             return 3

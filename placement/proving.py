@@ -23,5 +23,7 @@ def prove(problem: Problem, method: str = "exact") -> Plan:
     settings = {"certificate": False} if "certificate" in exact.settings else {}
     plan = run(exact, problem, Options(settings=settings))
     if plan.status not in (Status.OPTIMAL, Status.INFEASIBLE):
-        raise SolverError(f"{method!r} was to prove a problem and left it {plan.status}")
+        raise SolverError(
+            f"{method!r} should prove a problem, but returned the status {plan.status}"
+        )
     return plan

@@ -119,7 +119,7 @@ def e3(scale: Scale) -> Outcome:
             penalties[name] = loss
             cells = [application, name, ms(normal), ms(loss), ms(loss, 0.9)]
             body.append([*cells, *(share_of(loss >= limit) for limit in (30, 50, 100))])
-        # The envelope over ties: what BA costs under failure if the best or worst tie is taken.
+        # The envelope over ties: cost of BA under failure with the best and the worst tie.
         template = store(sites, rtt, StoreRules(False, redirect=Redirect.KEEP))
         some = keys_of(template, application, scale)[: max(5, scale.keys // 10)]
         found = [tie_envelope(template.with_demand(*key)) for key in some]

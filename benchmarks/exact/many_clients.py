@@ -6,7 +6,7 @@
 Thirty-two sites and 20,000, 100,000 and 500,000 clients, strewn around the bundled cities: sites
 evenly, clients by people online. An RTT is 2 ms and 15 ms per 1,000 km of great circle, times a
 lognormal factor of the pair (standard deviation 0.15); demand follows a Pareto law of shape 2. The
-mix ``social``, |R| and |V| 5/3 and 9/5. A question runs in a process of its own, from the problem
+mix ``social``, |R| and |V| 5/3 and 9/5. A question runs in a separate process, from the problem
 to the proven plan, the certificate left out (``--certificate`` keeps it).
 
 Times are CPU times over all threads, and wall times. Memory is the peak beside what the process

@@ -86,7 +86,7 @@ class Row:
 class Group:
     """Questions of a size, and the times aimed at: median and worst, in seconds.
 
-    `gap` is what the questions ask for; 0: a proof.
+    `gap` is the gap limit of the questions; 0: a proof.
     """
 
     name: str

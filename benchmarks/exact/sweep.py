@@ -195,7 +195,7 @@ def _run_study(asked: argparse.Namespace) -> int:
     placement.sweep(placement.load("world27"), replicas=[3, 4], voters=3)  # imports
     found: list[Row] = []
     both: list[Row] = []
-    for name in asked.sets:  # what is measured is kept, whatever happens to the rest
+    for name in asked.sets:  # finished measurements are kept, whatever happens to the rest
         found += (new := list(rows(name, asked.voters, asked.repeat)))
         both = _written(asked.results, new, name)
     print(table(both))

@@ -190,7 +190,7 @@ def simulate(
     databases
         Of the larger fleet.
     workers
-        How many; the master has a core of its own.
+        Number of workers; the master has a separate core.
     after
         Seconds of the plan at the end; None: in proportion to the databases.
 

@@ -49,7 +49,7 @@ DATABASES, INTERVALS, SITES = 1000, 48, 60
 class TimedCall:
     """Line of the table: the timed call, its size, its times, and their target.
 
-    `target` is in seconds, None where none is set.
+    `target` is in seconds, None without a target.
     """
 
     what: str

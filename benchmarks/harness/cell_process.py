@@ -1,4 +1,4 @@
-"""Run of a cell in a process of its own: ``python -m benchmarks.harness.cell_process``.
+"""Run of a cell in a separate process: ``python -m benchmarks.harness.cell_process``.
 
 The process reads the cell and writes its row.
 

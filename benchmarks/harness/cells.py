@@ -107,7 +107,7 @@ class SolveCell:
 
 @dataclass(frozen=True, slots=True)
 class ScriptCell:
-    """A benchmark that is a program of its own: a module and its arguments."""
+    """A benchmark that is a separate program: a module and its arguments."""
 
     module: str
     arguments: tuple[str, ...] = ()

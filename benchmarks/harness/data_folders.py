@@ -2,7 +2,8 @@
 
 Measured latencies and the p-median files of the OR-Library and of TSPLIB stay where the user has
 them. A program
-adds the option of each folder that it reads; without it, what needs the folder is left out.
+adds the option of each folder that it reads; without it, the parts that need the folder are left
+out.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class ResultsFile:
     Raises
     ------
     InputError
-        When another process has it open, what it holds are no results, or the path is that of a
+        When another process has it open, when it holds no results, or when the path is that of a
         folder, a pipe or a device.
     OSError
         When the file cannot be opened.

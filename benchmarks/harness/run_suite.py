@@ -1,4 +1,4 @@
-"""Run a suite: its cells in processes of their own, a row per cell in a file of results."""
+"""Run a suite: its cells in separate processes, a row per cell in a file of results."""
 
 from __future__ import annotations
 

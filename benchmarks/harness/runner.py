@@ -1,4 +1,4 @@
-"""Runs cells, each in a process of its own that is killed when it exceeds its limits."""
+"""Run cells, each in a separate process that is killed when it exceeds its limits."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Runner:
 def run_cell(
     cell: Cell, watch: Callable[[subprocess.Popen[bytes], bool], None] | None = None
 ) -> dict[str, object]:
-    """Run one cell in a process of its own and return its row.
+    """Run one cell in a separate process and return its row.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def run_cell(
             _kill(child)  # and with it whatever it has started
             child.wait()
             if child.stdin is not None:
-                with contextlib.suppress(BrokenPipeError):  # what it never read is still buffered
+                with contextlib.suppress(BrokenPipeError):  # unread input is still buffered
                     child.stdin.close()
             if watch is not None:
                 watch(child, False)
@@ -166,7 +166,7 @@ def _feed_and_wait(child: subprocess.Popen[bytes], cell: Cell) -> bool:
 
 
 def _kill(child: subprocess.Popen[bytes]) -> None:
-    """Kill the process and everything in its session."""
+    """Kill the process and its whole session."""
     try:
         os.killpg(child.pid, signal.SIGKILL)
     except ProcessLookupError:

@@ -98,7 +98,7 @@ class Study:
     draw: Callable[[], None] | None = None
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options of the study, and those of its report."""
+        """Add the options of the study and of its report."""
         self.add_arguments(parser)
         if self.report is not None:
             parser.add_argument(

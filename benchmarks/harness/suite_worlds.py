@@ -150,7 +150,7 @@ def _keep(instance: Instance, count: int, seed: int) -> Instance:
 
 
 def _reads_only(instance: Instance) -> Instance:
-    """Turn every operation into a weak read: then the score is that of a p-median problem."""
+    """Turn every operation into a weak read: the score is then the value of a p-median problem."""
     return instance.replace(
         counts=instance.counts.sum(axis=-1, keepdims=True),
         operations=(WEAK_READ,),

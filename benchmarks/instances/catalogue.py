@@ -162,7 +162,7 @@ def _protocols() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _drawn(sites: int, clients: int, mix: str, replicas: int, voters: int) -> dict[str, Any]:
-    """Return the settings of a drawn world."""
+    """Return the settings of a generated instance."""
     return {
         "source": DRAWN, "sites": sites, "clients": clients, "mix": mix, "replicas": replicas,
         "voters": voters,

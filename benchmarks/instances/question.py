@@ -57,14 +57,14 @@ class Question:
     replicas, voters
         |R| and |V|.
     sites, clients
-        Size of a drawn world; 0 for a data set.
+        Size of a generated instance; 0 for a data set.
     demand
-        Operations per client of a drawn world: "lognormal" (sigma 1.2), "pareto" (exponent 1.2),
-        "half" (one client issues half of all) or "unit" (all the same).
+        Operations per client of a generated instance: "lognormal" (sigma 1.2), "pareto" (exponent
+        1.2), "half" (one client issues half of all) or "unit" (all the same).
     reads_only
         Whether every operation is a weak read: a p-median problem.
     intervals
-        Number of RTT matrices of a drawn world; 1: RTTs do not vary.
+        Number of RTT matrices of a generated instance; 1: RTTs do not vary.
     rules
         Diversity rules, as :meth:`placement.Diversity.document` writes them.
     survive

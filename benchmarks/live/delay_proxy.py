@@ -1,6 +1,6 @@
 """Delays on the loopback device, for machines that allow no namespaces.
 
-Each node has an address of its own in 127.0.0.0/8. A proxy listens there, and carries the bytes of
+Each node has its own address in 127.0.0.0/8. A proxy listens there, and carries the bytes of
 every connection to the server behind it, each after half the RTT of the pair. No right is needed.
 The source of a connection is the node of the process that opened it: a variable of its environment
 says which; the kernel and ``/proc`` say whose connection it is.
@@ -96,7 +96,7 @@ class DelayProxy:
         self.close()
 
     def close(self) -> None:
-        """End the proxy and every connection through it."""
+        """End the proxy and all its connections."""
         if self._thread.is_alive():
             asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(60)
             self._loop.call_soon_threadsafe(self._loop.stop)

@@ -6,7 +6,7 @@ It needs the right to make network namespaces: root, or user namespaces for ever
 device ``/dev/net/tun``. Nothing outside the namespaces is changed, and they end with the program.
 
 A path has one-way delays that are half of the RTT. Where RTTs vary, each direction draws its delay
-anew in every period (`hold`), independently of all others. Packets of a path keep their order.
+again in every period (`hold`), independently of all others. Packets of a path keep their order.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class EmulatedWan:
         return f"10.77.0.{self._place[name] + 1}"
 
     def listener(self, name: str) -> str:
-        """Return the IP address at which the servers of a node listen: that of the node."""
+        """Return the IP address of a node, at which its servers listen."""
         return self.address(name)
 
     def inside(self, name: str) -> list[str]:

@@ -1,6 +1,6 @@
 """Questions whose answers are tried: an instance, the network of its nodes, what the model says.
 
-Clients are nodes of their own, beside the sites, so that the RTT within a region is that of the
+Clients are separate nodes, beside the sites, so that the RTT within a region is that of the
 instance.
 """
 
@@ -59,7 +59,7 @@ def live_instance(
     world
         An instance with one RTT matrix.
     sites, clients
-        Names of those that stay.
+        Names of the sites and clients to keep.
     operations
         Each client issues one of each kind.
 

@@ -25,7 +25,7 @@ def as_account(name: str) -> list[str]:
 
 
 class Processes:
-    """Processes in groups of their own, all of them killed at the end of the block.
+    """Processes in separate groups, all of them killed at the end of the block.
 
     The kernel kills them too when this process ends without a word (``setpriv --pdeathsig``).
     """

@@ -1,6 +1,6 @@
 """Programs that are not Python's: built or downloaded once into a cache.
 
-Versions are pinned beside each program. What cannot be had on this machine is an
+Versions are pinned beside each program. A program that this machine does not have is an
 :class:`placement.errors.UnsupportedError` with the reason.
 """
 

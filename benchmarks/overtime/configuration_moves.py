@@ -3,7 +3,7 @@
     python -m benchmarks run overtime.configuration_moves      # results, and the table on stdout
 
 Tenants with offices at two or three poles, whose demand moves most, on eight sites (the best eight
-of world27 for world-wide demand), 4 replicas, 3 voters: 840 configurations, so that the optimum of
+of world27 for global demand), 4 replicas, 3 voters: 840 configurations, so that the optimum of
 :mod:`formulations.overtime.configuration_sequence` is complete. Three days of half hours, a Tuesday
 to a Thursday; each rule begins with the best for the first interval and pays from the second on,
 against the optimum of the intervals from the second on. Beside the rule of the watch, which asks

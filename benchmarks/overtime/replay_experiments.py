@@ -93,7 +93,7 @@ def moving(seed: int, days: int = 7) -> list[Row]:
 
 
 def _planned(instance: Instance, trace: Trace) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Five voters planned for the whole of the demand: what a careful owner has."""
+    """Five voters planned for the whole of the demand, as a careful owner has."""
     total = instance.replace(counts=trace.counts[0].sum(axis=0), intervals=())
     plan = placement.solve(Problem(total, replicas=5, voters=5))
     return plan.replicas, plan.replicas

@@ -82,16 +82,16 @@ def _measured_aws() -> Instance | None:
 
 
 def poles(clients: Clients, cities: tuple[str, ...], share: float = 0.9) -> FloatArray:
-    """Return weights with equal parts of `share` at some cities and a world-wide tail."""
+    """Return weights with equal parts of `share` at some cities and a global tail."""
     at = np.array([name in cities for name in clients.names])
     tail = np.where(at, 0.0, everywhere(clients))
     return np.where(at, share / len(cities), (1.0 - share) * tail / tail.sum())
 
 
 def tenants(ground: ClientGround, mix: str) -> Iterator[Tenant]:
-    """Yield the tenants of all classes: 3 world-wide, and every pair and triple of `POLES`.
+    """Yield the tenants of all classes: 3 global, and every pair and triple of `POLES`.
 
-    World-wide consumers have peaks 2.5, 3.5 and 5 times their troughs; tenants at poles have
+    Global consumers have peaks 2.5, 3.5 and 5 times their troughs; tenants at poles have
     the default curves (evening 3.5, office 8).
     """
     clients = ground.clients

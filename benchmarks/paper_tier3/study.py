@@ -77,8 +77,8 @@ BUCKETS = tuple(range(5, 100, 10))
 class Point:
     """Result of one method on one problem.
 
-    `x` is what the figure has on its axis: |R| (8, 11), the share of transactions (9) or of weak
-    reads (10) in per cent. `optimum` is what `objective` is held against: that of the problem, or
+    `x` is the value on the axis of the figure: |R| (8, 11), the share of transactions (9) or of
+    weak reads (10) in per cent. `optimum` is the reference of `objective`: of the problem, or
     for figure 11 that of 13 replicas. `sigma` says how concentrated the demand is,
     `diversity` whether that of a present deployment is "kept" or the plan is "free" of rules.
     """

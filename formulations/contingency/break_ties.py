@@ -16,14 +16,14 @@ __all__ = ["break_ties"]
 
 
 def break_ties(plan: Plan, options: Options, solve: Callable[[Problem, Options], Plan]) -> Plan:
-    """Return the plan with the least normal score among those of the proven worst case.
+    """Return the plan with the least normal score among the plans of the proven worst case.
 
     Parameters
     ----------
     plan
         For the goal "worst"; returned as it is when not proven, or for another goal.
     options
-        Of the method; what the first search used of the time limit is gone.
+        Of the method; the first search has used a part of the time limit.
     solve
         The method, for the goal "bounded".
 

@@ -283,7 +283,7 @@ class _Leader:
                 self.add(loss)
 
     def _ceiling(self) -> int:
-        """Return the limit in units, with room for rounding: what passes wrongly is cut off."""
+        """Return the limit in units, with room for rounding: later cuts remove false solutions."""
         ceiling = self.search.contingency.ceiling(self.search.problem)
         if math.isinf(ceiling):
             return self.top
@@ -348,7 +348,7 @@ class _Leader:
                 row.only_enforce_if(elected[leader])
 
     def solve(self) -> None:
-        """Raise the bound to the target, adding losses that a solution misses."""
+        """Raise the bound to the target, adding losses that a solution underestimates."""
         search, rounding = self.search, self.rounding
         while True:
             search.check_time()
@@ -385,7 +385,7 @@ class _Leader:
                 raise SolverError(
                     f"CP-SAT says {answer.objective / rounding.scale!r}, the evaluator {value!r}"
                 )
-            return  # what may be left between bound and value is rounding, and the plan says so
+            return  # only rounding is left between bound and value, and the plan says so
 
     def _raise(self, bound: float) -> None:
         """Keep a better bound; without parts it is the leader's."""

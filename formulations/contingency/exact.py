@@ -1,14 +1,13 @@
 """The method ``exact`` for objectives about losses: branch and bound with a threshold per scenario.
 
-The normal case and every loss are assignment problems of their own over the same replicas. The
-compiled search (``csrc/scenarios`` of the exact engine, :mod:`.loss_kernel`) asks whether some
-configuration undercuts a threshold in all of them, and closes a part of the search where a weighted
-sum of the Lagrangean bounds of the scenarios says that none does. Here stands the order of the
-questions:
+The normal case and every loss are separate assignment problems over the same replicas. The compiled
+search (``csrc/scenarios`` of the exact engine, :mod:`.loss_kernel`) asks whether some configuration
+is below a threshold in all of them. It closes a part of the search if a weighted sum of the
+Lagrangean bounds of the scenarios says that none is. The order of the questions is:
 
 1. A start: the optimum of normal times, and a swap descent from it on the goal.
-2. A bound of the normal score for every leader. A leader whose bound reaches the threshold is out,
-   as a leader and as the one who takes over.
+2. A bound of the normal score for every leader. If it reaches the threshold, the leader is
+   eliminated, as leader and as successor.
 3. For every other leader, a tree for all that may take over when its site is lost, and where that
    becomes large a tree for each of them.
 4. For the goal "worst": of the plans of that worst case, the one that is best normally.
@@ -46,7 +45,7 @@ _NORMAL_SHARE = 0.3  # of a time limit that the optimum of normal times may use
 
 
 def refuses(problem: Problem) -> str | None:
-    """Return why the search over losses cannot take a problem, or None."""
+    """Return why the search over losses does not support a problem, or None."""
     goal, rules = problem.objective, problem.rules
     assert isinstance(goal, Contingency)
     if goal.together > 1:
@@ -168,7 +167,7 @@ class LossSearch:
         return LossCertificate(self.best, score, self.claim, self.ties).to_json
 
     def plan(self, termination: Termination) -> Plan:
-        """Return what is known as a plan."""
+        """Return the present state of the search as a plan."""
         bound, certificate = self.bound, self._certificate()
         if self.best is not None:
             bound = min(bound, self.value)
@@ -234,7 +233,7 @@ class LossSearch:
         return plan
 
     def _break_ties(self, best: Plan) -> None:
-        """Find the plan with the least normal score among those of the proven worst case."""
+        """Find the plan with the least normal score among the plans of the proven worst case."""
         assert self.best is not None
         first, bound = self.best, self.bound
         normal = objective_value(self.problem.replace(objective=MEAN_LATENCY), first)

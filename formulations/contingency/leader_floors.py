@@ -1,10 +1,10 @@
 """Least cost of a leader once a replica is lost: the leaders that need no model of losses.
 
-Whatever loss hits a plan of at most r replicas, at most r − 1 are left, and whoever leads then
+Whatever loss hits a plan of at most r replicas, at most r − 1 are left, and the leader then
 waits for the m-th nearest surviving voter. So the least score of Eq. 1 under that leader with as
 many replicas as may be left, anywhere, m of them voting and all m awaited, is a floor of what the
 leader costs after any loss: of the surviving voters only the m nearest are awaited. (Fewer replicas
-are a case of their own: with relayed operations a replica more can cost something.) Pins, caps and
+are a separate case: with relayed operations a further replica can cost something.) Pins, caps and
 the budget are left out, which only lowers the floor.
 """
 
@@ -38,7 +38,7 @@ def survivor_floor(
 
     Returns
     -------
-    ms·operations; 0 where nothing was proven in time.
+    ms·operations; 0 without a proof in time.
 
     Raises
     ------

@@ -64,7 +64,7 @@ class LossClaimRecord:
         The claim.
     reached
         What the normal score, and that after a loss, had to stay below in the search; infinite
-        where nothing limits it.
+        without a limit.
     required
         What a checker asks of them: no more than `reached`.
     floors, multipliers

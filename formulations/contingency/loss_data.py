@@ -22,9 +22,9 @@ class LossTerms(ProgramData):
     Attributes
     ----------
     loss
-        What is lost.
+        The lost sites.
     after
-        Demand afterwards: with moved clients where clients move, else that of the problem.
+        Demand after the loss: with moved clients if clients move, else the demand of the problem.
     """
 
     loss: Loss

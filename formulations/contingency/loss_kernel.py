@@ -60,7 +60,7 @@ class TreeCounters:
 
 
 def loss_of_sites(problem: Problem, contingency: Contingency) -> IntArray:
-    """Return the number of the loss that takes each site, -1 where none does, shape (sites,).
+    """Return the number of the loss that takes each site, -1 if none does, shape (sites,).
 
     For single domains, which are disjoint.
     """

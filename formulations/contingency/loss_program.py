@@ -116,7 +116,7 @@ def _loss_of(copy: ProgramVariables) -> Loss:
 
 
 def _rows_for(terms: ProgramData) -> Rows:
-    """Flows per client where they are few; votes are not split, since their number varies."""
+    """Flows per client if there are few clients; votes are not split, since their number varies."""
     flows = sum(len(row.serving) * len(terms.leaders) for row in terms.clients if row.relay > 0)
     if flows <= _MOST_FLOWS:
         return Rows(Nearest.CHAIN, Forwarding.PER_CLIENT, Quorum.NESTED)
@@ -197,7 +197,7 @@ def _keep_quorums(model: Any, variables: ProgramVariables, contingency: Continge
 def _copy(
     block: Any, terms: LossTerms, rows: Rows, base: ProgramVariables, contingency: Contingency
 ) -> ProgramVariables:
-    """Add one loss: variables of its own but x and v, rows on the survivors, and the election."""
+    """Add one loss: new variables except x and v, rows on the survivors, and the election."""
     import pyomo.environ as pyo
 
     lost = terms.loss.sites

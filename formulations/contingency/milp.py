@@ -2,8 +2,8 @@
 
 1. Build the program with copies for some losses (:mod:`formulations.contingency.loss_program`).
 2. Solve it. Its bound holds for the whole question, because copies left out only relax it.
-3. Evaluate the solution under every loss. The loss that misses most is added, and 2. repeats; when
-   none misses anything the solution is optimal: exact at convergence.
+3. Evaluate the solution under every loss. The most underestimated loss is added, and 2. repeats;
+   when no loss is underestimated the solution is optimal: exact at convergence.
 
 The bound is HiGHS's less its tolerances, as in :mod:`formulations.milp.cutting_rounds`; where that
 does not reach the value of the plan, :mod:`formulations.solvers.safe_bounds` closes the tree again
@@ -251,7 +251,7 @@ class _MilpLossSearch:
         return built
 
     def _add_missing(self, configuration: Configuration, claimed: float) -> bool:
-        """Add the loss that misses most under a configuration; whether there was one."""
+        """Add the most underestimated loss of a configuration; return whether there was one."""
         self.report()
         contingency, problem = self.contingency, self.problem
         after = contingency.scores_after(problem, configuration)

@@ -164,7 +164,7 @@ class ThresholdStage:
         return least_bound(closed, *self.open_bounds.values())
 
     def claim(self) -> LossClaimRecord | None:
-        """Return what was proved, once everything is closed; None: it was not recorded."""
+        """Return the proofs, once all leaders are closed; None: they were not recorded."""
         if not self.trees.complete:
             return None
         core, value = self.search.core, self.kernel.best()[0]
@@ -228,14 +228,14 @@ class ThresholdStage:
 
     def _out_as_successor(self, site: int) -> bool:
         if self.goal == "weighted" or self.search.goal.clients_move:
-            return False  # clients that turn to another site may come closer to what is left
+            return False  # clients that turn to another site may come closer to the remaining sites
         most = self._below(self.kernel.best()[0])
         if self.goal == "bounded":
             most = self._most_after
         return bool(self.floors[site] >= most)
 
     def _successors(self, leader: int) -> BoolArray | None:
-        """Return who may take over from a leader, or None when the leader itself is out."""
+        """Return the possible successors of a leader, or None if the leader is eliminated."""
         if self.goal != "weighted" and self.floors[leader] >= self._most_normal:
             self.open_bounds.pop(leader, None)
             return None
@@ -249,7 +249,7 @@ class ThresholdStage:
         return bool(self.loss_of[leader] >= 0) and not self.search.goal.leader_may_move
 
     def _tree(self, leader: int, successors: BoolArray, successor: int, nodes: int) -> bool:
-        """Run a tree; whether it was closed. Else the bound of its leader is what it proved."""
+        """Run a tree; return whether it was closed. If not, its bound bounds the leader."""
         kernel, stats = self.kernel, self.search.stats
         kernel.open(leader, successors, self.u[leader], successor=successor, record=self.trees.left)
         done = 0

@@ -173,7 +173,7 @@ def chains(
                 name = "unleased" if chain.leased else "empty"
                 literal = empty[prefix] = model.new_bool_var(f"{name}{len(empty)}")
             # Another client may have come to the same set in another order: these clauses are then
-            # implied, but they are what propagates along this chain.
+            # implied, but they propagate along this chain.
             here = servers[site]
             model.add_implication(literal, ~here)
             if before is None:

@@ -1,10 +1,10 @@
 """Integer costs of every decision under a leader, and the loss by rounding milliseconds.
 
-CP-SAT knows integers only. The natural unit is the microsecond·operation (scale 1000 per
+CP-SAT supports integers only. The natural unit is the microsecond·operation (scale 1000 per
 ms·operation): RTTs in whole microseconds and whole counts are exact there. Other data take a finer
 unit, by powers of ten, until the worst rounding error of any configuration is below a relative
-1e-11, or a coarser one, until the sum of all coefficients is below `LIMIT`. The error that is left
-is computed, not assumed, and is taken off every bound.
+1e-11. They take a coarser unit until the sum of all coefficients is below `LIMIT`. The remaining
+error is computed, not assumed, and is taken off every bound.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Tier 3 in CP-SAT (method ``cp-sat``): leader after leader, the most promising first.
 
 Each leader has a floor (every client at its cheapest site, the shortest wait). Leaders whose floor
-is not below the incumbent are never modelled; the others are solved by
+is not below the incumbent are never modelled; the other leaders are solved by
 :mod:`formulations.cpsat.leader_model` in the order of their floors, with everything not better than
-the incumbent cut off. The proven bound is the least over all leaders of what is known about each,
+the incumbent cut off. The proven bound is the least bound over all leaders,
 less the rounding error of its integers (:mod:`formulations.cpsat.integer_costs`).
 
 The leader of the first incumbent comes first and its cut-off keeps the incumbent: a model (or a

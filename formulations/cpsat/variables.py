@@ -53,7 +53,7 @@ class LeaderVariables:
     def chain(
         self, leased: bool
     ) -> tuple[dict[int, cp_model.IntVar], dict[frozenset[int], cp_model.IntVar]]:
-        """Return who serves, by site, and that nobody of a set does: replicas or lease holders."""
+        """Return the literals "a site serves" and "no site of a set serves": replicas or leases."""
         return (self.holder, self.unleased) if leased else (self.replica, self.empty)
 
     def hint(self, model: cp_model.CpModel, configuration: Configuration) -> None:

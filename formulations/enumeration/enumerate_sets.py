@@ -46,21 +46,21 @@ def enumerate_sets(
     instead: str,
     stats: Callable[[], Mapping[str, float | int | str]] = dict,
 ) -> Plan:
-    """Return the best configuration over all replica sets, proven when all were looked at.
+    """Return the best configuration over all replica sets, proven when all were evaluated.
 
     Parameters
     ----------
     problem, options
-        The question, and what bounds the work; the setting ``limit`` is the most sets to look at.
+        The problem, and the limits of work; the setting ``limit`` is the most sets to evaluate.
     look
         Replica sets of one size, shape (sets, size), rows ascending -> the best configuration among
         them, or None.
     block
-        How many sets `look` gets at a time.
+        Number of sets that `look` gets at a time.
     instead
-        What to use when there are too many sets, in words.
+        The alternative when there are too many sets, in words.
     stats
-        More numbers for the plan, asked for at the end.
+        Called at the end for more numbers of the plan.
 
     Raises
     ------

@@ -155,7 +155,7 @@ def solve(problem: Problem, options: Options) -> Plan:
 
 
 def _true_waits(problem: Problem, leaders: IntArray, replicas: IntArray) -> FloatArray:
-    """Σ D·q_ℓ of the best voters of many (leader, R) pairs; infinite where none are feasible."""
+    """Σ D·q_ℓ of the best voters of many (leader, R) pairs; infinite if none are feasible."""
     rules, demand = problem.rules, problem.demand
     if demand.scenarios == 1 and rules.nested_voter_caps:
         waits = greedy_waits(rules, demand.site_rtt[0], leaders, replicas)

@@ -66,7 +66,7 @@ class SetEvaluator:
     site_rtt
         d(r, s), shape (scenarios, sites, sites).
     alone
-        Σ_c G[c]·d(c, ℓ) per leader, infinite where none may lead; shape (sites,).
+        Σ_c G[c]·d(c, ℓ) per leader, infinite if the site cannot lead; shape (sites,).
     quorum
         D, shape (scenarios,).
     votes

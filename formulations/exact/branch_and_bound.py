@@ -7,20 +7,20 @@ through a depth-first tree over "replica at j, or not" with fixing by reduced co
 
 1. Leaders in the order of direct demand + quorum + relayed demand, close to their true order; after
    another search with the same kernel, those that :mod:`formulations.exact.warm_start` leaves open.
-2. *Root bounds*: a swap descent for the first few, and a few subgradient steps for each leader, for
-   all but the first few from multipliers adapted from the best so far. On larger problems all
-   others get a *quick bound* first, one evaluation; the steps go on with the least of these bounds,
-   so that the proven bound rises from the start, and end at the first that is enough. Where no
-   configuration was found, counting says whether there is one
+2. *Root bounds*: a swap descent for the first few leaders, and a few subgradient steps for each
+   leader. All but the first few start from multipliers adapted from the best so far. On larger
+   problems all other leaders get a *quick bound* first, one evaluation. The steps go on with the
+   least of these bounds, so that the proven bound rises from the start, and end at the first that
+   is enough. If no configuration was found, counting says whether there is one
    (:mod:`formulations.exact.no_plan_proof`).
-3. *Trees* for the leaders still open: each gets the steps of its root first, then the part of the
-   least bound comes next (``csrc/trees/search_order.c``), so that the least of all bounds, of
-   finished and unfinished parts alike, rises all the time; it is a proven lower bound.
-4. Where no leader matters and a small tree has not been enough, a second tree whose bounds come
-   from the *linear relaxation* (:mod:`formulations.exact.relaxation_tree`) alternates with the
-   first, with the same amount of work each, until one of them ends: with few replicas many cheap
-   bounds are better, with many replicas few good ones. With few replicas the first starts over
-   before, from better multipliers and replicas (:mod:`formulations.exact.p_median_descents`).
+3. *Trees* for the leaders still open. Each gets the steps of its root first, then the part of the
+   least bound comes next (``csrc/trees/search_order.c``). The least of all bounds, of finished and
+   unfinished parts, therefore rises all the time; it is a proven lower bound.
+4. If the leader does not matter and a small tree has not been enough, a second tree, whose bounds
+   come from the *linear relaxation* (:mod:`formulations.exact.relaxation_tree`), alternates with
+   the first. Both get the same amount of work, until one of them ends. With few replicas many cheap
+   bounds are better, with many replicas few good ones. With few replicas the first tree starts
+   again before, from better multipliers and replicas (:mod:`formulations.exact.p_median_descents`).
 
 The search returns to Python every few hundredths of a second, so that Ctrl-C, time limits and
 reports work, and keeps what it has proven.
@@ -159,7 +159,7 @@ class _BranchAndBound:
         self.note_pruned(left[end:], [found.u[i] for i in order[end:]], bounds[end:])
 
     def quick_bounds(self, leaders: list[int]) -> QuickBounds:
-        """Bound every leader once, by multipliers adapted from those of the best so far."""
+        """Bound every leader once, by multipliers adapted from the best leader so far."""
         state, incumbent = self.state, self.kernel.incumbent()
         best = min(state.multipliers, key=lambda one: state.bounds[one])
         replicas = (incumbent.replicas if incumbent is not None else ()) or (best,)
@@ -213,7 +213,7 @@ class _BranchAndBound:
             work = tuning.CHUNK_WORK if self.state.seconds_left() > 0 else 0.0
             try:
                 self.kernel.bound_roots(asked, at, work, self.seconds())
-            finally:  # after Ctrl-C too: what is bounded is bounded
+            finally:  # after Ctrl-C too: finished bounds are kept
                 at = self.note_root_bounds(asked, at)
             self.state.report_progress()
 
@@ -318,7 +318,7 @@ class _BranchAndBound:
                     other.propose(found)
 
     def branch(self, leaders: list[int]) -> None:
-        """Finish the trees of leaders; where none matters there is one."""
+        """Finish the trees of leaders; if the leader does not matter, there is one tree."""
         state, leader = self.state, leaders[0]
         u = np.array([state.multipliers[one] for one in leaders])
         proven = np.array([state.proven[one] for one in leaders])
@@ -460,12 +460,14 @@ def _result(state: SearchState, none: NoPlan | None, termination: Termination) -
     bound, certified = round_up(core, state.bound()), None
     if finished and found is None:
         if none is None and core.cases is None and counting_decides(core.rules):
-            raise SolverError("the trees found no configuration, and counting says there is one")
+            raise SolverError(
+                "the search found no configuration, but the counting check shows that one exists"
+            )
         bound = math.inf
     elif found is not None and configuration is not None:
         if finished:
             bound = round_up(core, least_bound(*state.proven.values()))
-        bound = min(bound, found.score)  # what a tree has evaluated it does not bound
+        bound = min(bound, found.score)  # a tree does not bound the sets that it evaluated
         if finished and state.certify:
             score = core.score(configuration)
             claim = (configuration, score, min(bound, score), core.granularity)

@@ -35,7 +35,7 @@ are ignored), with P_cj = Σ { β_ci : i ∈ N(c), i ≺_c j } and T_c = Σ { β
 
 is a lower bound on the objective of every configuration that agrees with the state. *Why:* u
 dualises Σ_j x_cj = 1 (each client has one nearest replica; x_cj <= y_j), β dualises the
-closest-assignment rows Σ_{k: j ≺_c k} x_ck + y_j <= 1 (Wagner and Falkson 1975); what is left
+closest-assignment rows Σ_{k: j ≺_c k} x_ck + y_j <= 1 (Wagner and Falkson 1975); the rest
 separates into Z. Without β this is the bound of Narula, Ogbu and Samuelsson (1977) for the p-median
 problem.
 
@@ -334,7 +334,7 @@ class LeaderEvents:
 
 
 def _joined(first: int, parts: Mapping[int, Sequence[Event | _PutOff]]) -> Iterator[Event]:
-    """Yield the events of a part, those of the parts that were put off in their places."""
+    """Yield the events of a part, with the events of postponed parts in their places."""
     open_ones = [iter(parts[first])]
     while open_ones:
         for event in open_ones[-1]:

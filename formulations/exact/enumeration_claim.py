@@ -1,4 +1,4 @@
-"""Proofs without a certificate of their own: evaluated again where they are small, else named."""
+"""Proofs without certificate data: small ones are enumerated again, others only named."""
 
 from __future__ import annotations
 

@@ -332,7 +332,7 @@ class CompiledKernel:
         self.compiled.set_gap(self.context, max(gap, TOLERANCE))
 
     def treat_as_large(self, *, sparse: bool) -> None:
-        """Treat every problem as if it were large: only for tests.
+        """Treat every problem as a large one: only for tests.
 
         Trees restart after four nodes, with β, and again after four, with transfers of cost;
         leaders get two nodes at a time; parts are put off from the start; nodes are `sparse`, or
@@ -460,7 +460,7 @@ def open_kernel(core: ReducedProblem, which: str = "auto", threads: int = 1) -> 
     core
         The problem.
     which
-        "auto" (compiled where there is one), "compiled" or "numpy"; for tests also
+        "auto" (compiled if it was built), "compiled" or "numpy"; for tests also
         "tight" and "sparse": every problem treated as if it were large, with dense or sparse
         nodes.
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.checks import BoolArray, FloatArray
-from placement.evaluation.waits.single_waits import MOST_BLOCKS, SingleWaits
+from placement.evaluation.waits.single_waits import SingleWaits
 from placement.model.site_families import SiteFamily
 
 __all__ = [
@@ -201,16 +201,20 @@ class SizeBatch:
 CaseArrays = tuple[int, bool, tuple[tuple[object, ...], ...]]
 
 
+def _bits(flags: BoolArray) -> int:
+    """Return flags as the bits of a number, the first one lowest."""
+    return sum(1 << place for place, flag in enumerate(flags.tolist()) if flag)
+
+
 def case_arrays(cases: SingleWaits) -> CaseArrays:
     """Return the cases of each wait of every site, as `read_cases` of csrc takes them."""
-    bits = 1 << np.arange(MOST_BLOCKS)
     waits = tuple(
         (
             one.rounds,
             len(one.near),
             len(one.least),
-            int(bits[: len(one.near)] @ one.of_voters),
-            int(bits[: len(one.near)] @ one.near),
+            _bits(one.of_voters),
+            _bits(one.near),
             len(one.radius),
             np.ascontiguousarray(one.start, dtype=np.int32),
             np.ascontiguousarray(one.radius),

@@ -156,9 +156,9 @@ class PMedianRelaxation:
     def _start(self, level: IntArray) -> None:
         """Start the simplex where the Lagrangean bound stands when u_c is the cost at `level`.
 
-        Its duals are the basis in which every θ_c is held up by that row, and sites of least
-        reduced cost hold replicas; from nothing the simplex would take a pivot for each client at
-        least to get there.
+        Its duals are the basis in which that row holds up every θ_c, and sites of least reduced
+        cost hold replicas. Without this basis the simplex would need at least one pivot for each
+        client to get there.
         """
         import highspy
 
@@ -197,7 +197,7 @@ class PMedianRelaxation:
     def rounds(self, deadline: float) -> Iterator[Round]:
         """Solve, add what is violated, and repeat; each round's multipliers are usable.
 
-        No round begins after `deadline`, a time.perf_counter(). Nothing is yielded where the part
+        No round begins after `deadline`, a time.perf_counter(). Nothing is yielded if the part
         asked about has no solution.
         """
         clients = np.arange(len(self._cost))

@@ -1,7 +1,7 @@
 """The method ``exact``: from a problem to a proven plan, the default of `solve`.
 
 What the engine takes: RTTs of every interval, a weight of prices that are a sum over the replicas,
-and everything else of a problem. A budget, on prices of any kind, adds a search of its own
+and everything else of a problem. A budget, on prices of any kind, adds a separate search
 (:mod:`formulations.exact.limits`), and so does a weight of prices of votes or of near reads. These
 with RTTs that vary by interval, and voters who would have to be searched among too many sets, go to
 the method ``milp``, and the plan says so.
@@ -51,12 +51,12 @@ def refuses(problem: Problem) -> str | None:
 
 
 class Session(BatchSession):
-    """A session for problems one after another: what does not depend on |R| is computed once.
+    """A session for successive problems: data that do not depend on |R| are computed once.
 
-    The kernel of the problem before is taken over when only the number of replicas differs, with
-    its answer, which loses or gains sites one by one; so are the multipliers when the clients are
+    The kernel of the problem before is reused when only the number of replicas differs, with its
+    answer, which loses or gains sites one by one. The multipliers are reused when the clients are
     the same. Neither can spoil a proof: any multipliers give valid bounds, and every answer is
-    evaluated afresh.
+    evaluated again.
     """
 
     def __init__(self) -> None:
@@ -199,7 +199,7 @@ def solve(problem: Problem, options: Options) -> Plan:
 
 
 def _refuses(problem: Problem, options: Options) -> tuple[str, str] | None:
-    """Return why the engine cannot take a problem, and the method that answers it; or None."""
+    """Return why the engine does not support a problem, and the method that does; or None."""
     sets = partial(count_sets, problem)
     other = problem.objective.proof_method(problem, sets, options.time_limit)
     if other is not None:
@@ -217,7 +217,7 @@ def _has_limits(problem: Problem) -> bool:
 
 
 def _beyond_limits(problem: Problem) -> str | None:
-    """Return why the search within limits cannot take a problem, or None."""
+    """Return why the search within limits does not support a problem, or None."""
     what = "moves count"
     if problem.moves is None:
         what = "the cost has other terms than prices of replicas"
@@ -333,7 +333,7 @@ def _delegate(problem: Problem, options: Options, reason: str, name: str) -> Pla
     What took the time limit here counts there: the engine has not started.
     """
     plan = run(load_method(name), problem, dataclasses.replace(options, settings={}))
-    note = f"solved by {name!r}: {reason}, which the engine of {METHOD.name!r} cannot take"
+    note = f"solved by {name!r}: {reason}, which the engine of {METHOD.name!r} does not support"
     plan = plan.replace(method=METHOD.name, notes=(note, *plan.notes))
     return certified_or_named(plan, repr(name)) if options.settings["certificate"] else plan
 

@@ -1,10 +1,10 @@
 """Good replica sets where no leader matters: swap descents among few sites, from many starts.
 
-The tree's own descent starts where the incumbent is, and on large p-median problems stays in the
-local optimum that it reaches there. How many sites the bound can rule out depends on the incumbent,
-so that a poor one costs more than anything else. Here the sites of least reduced cost, which are
-those that an optimum is made of, are all that there is: the neighbourhood of one swap is then a
-fraction of the matrix, and a descent from each of several drawn sets is affordable.
+The tree's own descent starts at the incumbent, and on large p-median problems stays in the local
+optimum that it reaches there. The number of sites that the bound can eliminate depends on the
+incumbent, so a poor one is expensive. Here only the sites of least reduced cost remain, which form
+most optima. The neighbourhood of one swap is then a fraction of the matrix, and a descent from each
+of several drawn sets is affordable.
 
 One pass prices all swaps at once with the nearest and second nearest replica of each client
 (Resende and Werneck 2007); the best is taken until none improves. Whatever comes out is only a
@@ -69,8 +69,8 @@ def promising_sites(core: ReducedProblem, reduced: FloatArray) -> IntArray:
 def undecided_sites(core: ReducedProblem, u: FloatArray, incumbent: float) -> BoolArray:
     """Return the sites that the bound at multipliers `u` does not rule out, shape (sites,).
 
-    Only a guess, as it does without caps and in rounded numbers: what is out, a kernel proves for
-    itself. `incumbent`: ms times operations, +∞ where there is none. O(clients · sites).
+    Only a guess, without caps and in rounded numbers: a kernel proves the elimination of sites for
+    itself. `incumbent`: ms times operations, +∞ if there is none. O(clients · sites).
     """
     rules = core.rules
     reduced = reduced_costs(core, u)

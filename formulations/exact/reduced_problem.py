@@ -75,7 +75,7 @@ def _over_clients(weights: FloatArray, rtt: FloatArray) -> FloatArray:
 
 
 def weighs_more_than_sites(problem: Problem) -> bool:
-    """Return whether the objective has prices of votes or of near reads, beside those of sites."""
+    """Return whether the objective has prices of votes or near reads, not only of sites."""
     return bool(problem.cost_weight) and not {"near reads", "votes"}.isdisjoint(problem.cost_parts)
 
 
@@ -118,11 +118,11 @@ class ReducedProblem:
     def __post_init__(self) -> None:
         reason = ReducedProblem.refuses(self.demand, self.rules)
         if reason is not None:
-            raise UnsupportedError(f"the engine cannot take this problem: {reason}")
+            raise UnsupportedError(f"the engine does not support this problem: {reason}")
 
     @staticmethod
     def refuses(demand: Demand, rules: Rules) -> str | None:
-        """Return why the engine cannot take a problem, or None."""
+        """Return why the engine does not support a problem, or None."""
         for role in ("voters", "replicas"):
             if len(site_families(rules, role)) > MOST_FAMILIES:
                 return f"the rules for {role} are on too many crossing levels"
@@ -156,7 +156,7 @@ class ReducedProblem:
         if not rules.witnesses:
             return cls(problem.demand, rules, price)
         if reason := cls.refuses(problem.demand, rules):
-            raise UnsupportedError(f"the engine cannot take this problem: {reason}")
+            raise UnsupportedError(f"the engine does not support this problem: {reason}")
         floors = witness_floors(problem.demand, rules)
         return cls(problem.demand, voters_with_replicas(rules), price, rules, floors)
 
@@ -406,7 +406,7 @@ class ReducedProblem:
         """
         mine, its = self.rules, other.rules
         if self.cases is not None or self.asked is not None or other.asked is not None:
-            return False  # the cases depend on |R|, and so may what is known of witnesses
+            return False  # the cases depend on |R|, and so may the facts about witnesses
         if self.demand is not other.demand or len(mine.groups) != len(its.groups):
             return False
         pairs = (

@@ -55,7 +55,7 @@ class LinearKernel(NumpyKernel):
         return not self._next_tree()
 
     def _improve(self, view: LeaderView, node: TreeNode, steps: int, deadline: float) -> float:
-        """Take the best multipliers of the rounds of the relaxation, or those of the node."""
+        """Take the best multipliers of the rounds of the relaxation, or the node's own."""
         value = self._evaluate(view, node, node.u)
         best = value.safe
         if best >= self._cutoff or not value.answers:

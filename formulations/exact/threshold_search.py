@@ -143,11 +143,11 @@ class Scenario:
     threshold
         T; a leaf may lower that of the last scenario.
     scale
-        What X and T are divided by before scenarios are weighed against each other, > 0.
+        Divisor of X and T before scenarios are weighed against each other, > 0.
     prices
         p, shape (sites,), of either sign; None: replicas cost nothing.
     lost
-        Sites that a loss takes, shape (sites,): they serve nobody and do not vote, and the scenario
+        Sites that a loss takes, shape (sites,): they serve no client and do not vote; the scenario
         counts for the plans that have a replica there. None: nothing is lost.
     votes
         Prices of votes beside the part of the voters, of either sign; None: there are none.
@@ -170,7 +170,7 @@ class SearchCounters:
     Attributes
     ----------
     nodes, bounds, leaves
-        Parts of the search, bounds computed, and complete sets looked at.
+        Parts of the search, computed bounds, and evaluated complete sets.
     """
 
     nodes: int = 0
@@ -196,13 +196,13 @@ def search_leader(
     Parameters
     ----------
     rules
-        Of families on at most 16 crossing levels; what they say of voters is for `leaf`.
+        Of families on at most 16 crossing levels; their rules for voters are for `leaf`.
     orders
         Sites as each client prefers them, shape (clients, sites), int32.
     leader
         Site index.
     scenarios
-        At most one of them with late operations where nothing is lost.
+        At most one of them with late operations and without a loss.
     leaf
         Decides about a complete replica set. It may lower the threshold of the last scenario and
         return None to go on.

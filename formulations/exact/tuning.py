@@ -1,4 +1,4 @@
-"""Tuning constants of the engine in Python, in one table; those of C are in csrc/tuning.h.
+"""Tuning constants of the engine in Python, in one table; csrc/tuning.h has the C constants.
 
 None of them matters for correctness: they decide how long a search takes, and which of several
 equally good plans it meets first. Each line names the value, its meaning and, in brackets, the

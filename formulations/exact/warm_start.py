@@ -3,7 +3,7 @@
 At given multipliers the reduced costs of a leader bound every |R| at once: only the inner problem
 uses the number. A kernel keeps them whenever it bounds a leader
 (:meth:`formulations.exact.kernel.Kernel.bounds_from_memory`), so that most leaders of the next
-problem are out before a loop over the clients.
+problem are eliminated before a loop over the clients.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class WarmBounds:
     bounds
         Lower bound of every leader, static ones included.
     proven
-        Of those that are out: the bounds that their last multipliers prove.
+        For eliminated leaders: the bounds that their last multipliers prove.
     left
-        The others, in order, but that of the incumbent first: its multipliers are those that the
-        others' are adapted from.
+        The other leaders, in order, but the leader of the incumbent first: the others' multipliers
+        are adapted from its multipliers.
     """
 
     bounds: dict[int, float]

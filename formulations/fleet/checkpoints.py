@@ -1,9 +1,9 @@
 """Checkpoints of a search for a plan of a fleet: the answers of pricing, batch by batch.
 
-A search is a matter of its question and settings alone: the master, the smoothing and the rounding
-give the same in every run. What takes the time is pricing. So the checkpoint holds the answers of
-pricing, and a search that is begun again reads them in place of pricing: it takes the same way, and
-ends with the same plan to the last bit.
+A search depends only on its question and settings: the master, the smoothing and the rounding give
+the same in every run. Pricing takes the time. The checkpoint therefore holds the answers of
+pricing, and a restarted search reads them instead of pricing. It takes the same way, and ends with
+the same plan to the last bit.
 
 ==============================  ====================================================================
 ``search.json``                 the question and settings, as a digest, and versions

@@ -150,7 +150,7 @@ def solve_with_pricer(
     pricer
         Prices the databases of these rows; the caller closes it.
     settings
-        Limits of the search; its `processes` are not looked at.
+        Limits of the search; its `processes` are ignored.
     """
     return Generation(rows, pricer, settings).run()
 
@@ -389,7 +389,7 @@ class Generation:
             self.settings.listen(len(self.rounds), seconds, value, self.bound)
 
     def conclude(self) -> FleetPlan | NoFleetPlan:
-        """Round the last master; say why there is no plan where there is none."""
+        """Round the last master; without a plan, say why."""
         if not self.alone:
             why = f"stopped ({self.termination}) before every database was priced: no bound yet"
             return NoFleetPlan(self.fleet, False, (why,), termination=self.termination)

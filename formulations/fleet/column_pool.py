@@ -172,7 +172,7 @@ class ColumnPool:
         copies
             Copies to place of each database, shape (members,); 0: the database takes no part.
         room
-            What is left of each shared limit, shape (rows,).
+            Remaining capacity of each shared limit, shape (rows,).
         penalty
             Of each unit beyond the room, shape (rows,).
         unit
@@ -228,7 +228,7 @@ class ColumnPool:
         copies
             Copies to place of each database, shape (members,); 0: the database takes no part.
         room
-            What is left of each shared limit, shape (rows,).
+            Remaining capacity of each shared limit, shape (rows,).
         penalty
             Of each unit beyond the room, shape (rows,); +∞: no unit is allowed.
         guard

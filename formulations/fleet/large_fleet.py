@@ -114,7 +114,7 @@ class LargeFleet:
         return bool((self.pool.use(self.columns, self.copies) <= self.capacity).all())
 
     def last_pass(self) -> MasterResult:
-        """Return the choices of the last pass at common prices, in place of those of a master."""
+        """Return the choices of the last pass at common prices, instead of a master's choices."""
         weights = np.zeros(len(self.pool))
         weights[self.columns] = self.copies
         return self.result(weights)
@@ -222,8 +222,8 @@ class LargeFleet:
     def blocks_by_size(self) -> tuple[list[IntArray], IntArray]:
         """Return the blocks of databases to place, the largest first, and columns that stay.
 
-        Those of the first blocks are placed anew. Of the smaller ones, those stay that the last
-        programs left whole: a few in a hundred are split.
+        Databases of the first blocks are placed again. Of the smaller ones, those stay that the
+        last programs left whole: a few in a hundred are split.
         """
         order = np.argsort(-self.size, kind="stable")
         length = -(-len(order) // self.count)
@@ -242,7 +242,7 @@ class LargeFleet:
     def choose(
         self, columns: IntArray, owner: IntArray, each: IntArray, room: FloatArray, large: bool
     ) -> FloatArray:
-        """Return weights of the columns of a block, those of its largest databases whole.
+        """Return weights of the columns of a block, whole ones for its largest databases.
 
         Of the large databases that the program splits, the larger half take their column of most
         weight, and the program is solved again for the others, as long as some are split.
@@ -284,6 +284,6 @@ class LargeFleet:
 
 
 def _part(mine: FloatArray, total: FloatArray, otherwise: float) -> FloatArray:
-    """Return mine / total, and a value of its own where the total is 0."""
+    """Return mine / total, or a special value if the total is 0."""
     part = np.full(len(total), otherwise)
     return np.asarray(np.divide(mine, total, out=part, where=total > 0))

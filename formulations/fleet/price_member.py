@@ -56,7 +56,8 @@ def price_member(
     """Return the best configuration of one database at prices of the shared limits.
 
     Sites that cannot hold or lead the database alone are left out: no plan of the fleet uses them.
-    With a `room`, what is left of each limit, so are those where it does not fit any more.
+    With a `room` (remaining capacity of each limit), sites where it no longer fits are left out
+    too.
 
     Raises
     ------

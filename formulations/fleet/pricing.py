@@ -90,7 +90,7 @@ class Pricer:
     def price(self, prices: FloatArray) -> Iterator[PricedMember]:
         """Yield the answer of each member in order; O(members) calls of the exact search.
 
-        `prices` has shape (rows,), or (batches, rows) where batches have prices of their own.
+        `prices` has shape (rows,), or (batches, rows) if prices differ between batches.
         Batches are kept in order, so that those of a search that was killed are the first ones.
 
         Raises

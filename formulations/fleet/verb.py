@@ -44,8 +44,8 @@ def add_parser(verbs: Subparsers) -> None:
     parser = verbs.add_parser(
         "fleet",
         help="plan many databases that share the capacity of the sites",
-        description="Plan many databases at once: every database has its own replicas, voters and "
-        "leader, and all of them share the storage, the leader operations and the outgoing traffic "
+        description="Plan many databases at once. Every database has its own replicas, voters and "
+        "leader. All of them share the storage, the leader operations and the outgoing traffic "
         "of each site, and a number of moves. The gap is proven for the whole fleet.",
     )
     add_instance(parser, waits=False)
@@ -66,7 +66,7 @@ def add_parser(verbs: Subparsers) -> None:
         type=types.whole(0, 23),
         metavar="H",
         help="with --fleet: the demand of this hour (UTC) of a working day, by the clock of each "
-        "client's time zone (default: that of the whole day)",
+        "client's time zone (default: the whole day)",
     )
     group.add_argument(
         "--databases",
@@ -77,7 +77,7 @@ def add_parser(verbs: Subparsers) -> None:
     group.add_argument(
         "--deployments",
         metavar="FILE",
-        help="what runs today, for limits on moves: database, site, role (replica, voter, leader)",
+        help="present replicas, for limits on moves: database, site, role (replica, voter, leader)",
     )
     group = parser.add_argument_group("shared limits")
     group.add_argument(
@@ -104,7 +104,7 @@ def add_parser(verbs: Subparsers) -> None:
         default=[],
         type=types.names,
         metavar="NAMES",
-        help="databases that never meet at a site; may be repeated",
+        help="databases that must not share a site; may be repeated",
     )
     add_constraints(parser)
     group = parser.add_argument_group("search")
@@ -333,7 +333,7 @@ def _demand(args: argparse.Namespace, instance: Instance) -> dict[str, FloatArra
         from placement.overtime.replay.generated_fleets import fleet_trace
         from placement.workloads import Timeline
 
-        # one day in six intervals: the sum is what counts here
+        # one day in six intervals: only the sum counts here
         timeline = Timeline.of_day(date(2026, 3, 18), 6, 240)
         trace = fleet_trace(instance, args.fleet, timeline, seed=args.fleet_seed)[0]
         drawn = dict(zip(trace.databases, trace.counts.sum(axis=1), strict=True))

@@ -1,4 +1,4 @@
-"""Sample of the databases of a fleet whose weighted use of the limits is close to that of all."""
+"""Sample of a fleet's databases whose weighted use of the limits is close to the fleet's use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps of building a program: after each one progress is reported and the clock is looked at.
+"""Steps of building a program: each one reports progress and checks the clock.
 
 Building takes seconds where there are many clients and sites. Ctrl-C needs no look: Python raises
 it between any two instructions.

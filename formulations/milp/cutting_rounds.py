@@ -187,9 +187,9 @@ class CuttingRounds:
         return self.best is not None and self.best.leader in self.terms.leaders
 
     def relax(self) -> None:
-        """Raise the bound to that of the LP relaxation, by duals that are safe in rounding.
+        """Raise the bound to the LP relaxation, by duals that are safe in rounding.
 
-        Needs a configuration: what is bounded are those that are not worse.
+        Needs a configuration: it bounds configurations that are not worse.
         """
         self.use_static_bound()
         if self._enough():

@@ -9,12 +9,12 @@ the quorum wait is a choice among the radii of one site. The relaxation is tight
 smaller by a factor of |L|. Most leaders need no integer search: the bound of their relaxation
 already reaches the objective of a known configuration. So
 
-1. every leader whose static bound (:mod:`formulations.milp.reduce_program`) does not reach it has
-   its relaxation solved, the most promising first; the bound comes from the row duals by weak
+1. Every leader whose static bound (:mod:`formulations.milp.reduce_program`) does not reach it has
+   its relaxation solved, the most promising first. The bound comes from the row duals by weak
    duality with the rounding errors bounded (:mod:`formulations.solvers.safe_bounds`), not from the
-   solver's word;
-2. those that are left are solved as integer programs, least bound first, each with what all others
-   found as its cutoff.
+   solver.
+2. The remaining leaders are solved as integer programs, least bound first, each with the best plan
+   of the others as its cutoff.
 
 At any moment the least bound over the leaders is a proven bound of the problem.
 """

@@ -164,7 +164,7 @@ def program_data(problem: Problem) -> ProgramData:
     Notes
     -----
     A client never needs the n − 1 sites farthest from it when n replicas are held at least: one of
-    the others is closer.
+    the other sites is closer.
 
     The m-th smallest of v waits out of the voters' candidates has m − 1 of them before it and v − m
     after it, which bounds its rank, and so the radii, on both sides.
@@ -278,7 +278,7 @@ def client_rows(
 def _lease_rows(demand: Demand, rules: Rules) -> list[Client]:
     """List the clients that read from their nearest lease holder, one row per scenario.
 
-    No constraint guards them: a farther lease holder serves nobody better. O(K·C·S log S).
+    No constraint guards them: a farther lease holder serves no client better. O(K·C·S log S).
     """
     able = np.nonzero(rules.may_lease)[0]
     keep = max(1, len(able) - rules.lease_holders + 1)
@@ -328,8 +328,9 @@ def guarded_sites(
 
     For then what a solution (even a fractional one) serves from s beyond what the row allows can
     be moved to r at no cost, because z_cr ≤ x_r leaves room as long as the row is violated.
-    Clients that forward nothing and pay nothing need no rows at all. What a client pays counts with
-    the weight of the cost in `rules`; under a budget it must not fall with the distance either.
+    Clients that forward nothing and pay nothing need no rows at all. The cost of a client counts
+    with the weight of the cost in `rules`; under a budget it must not fall with the distance
+    either.
     """
     if (client.relay == 0 and client.paid is None) or len(client.order) < 2:
         return ()

@@ -92,7 +92,7 @@ class PlacementProgram:
 
 
 def mass_of(terms: ProgramData, rows: Rows) -> float:
-    """Upper bound on the sum of all variables of a recipe, which is what dual tolerances multiply.
+    """Upper bound on the sum of all variables of a recipe: the factor of dual tolerances.
 
     If no reduced cost is below −ε, the optimum of the exact LP is at least the computed one less ε
     times this sum.

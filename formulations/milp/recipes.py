@@ -110,7 +110,7 @@ class Rows:
 
 
 class Recipe(Enum):
-    """The named combinations; the value is what the method's setting ``recipe`` takes."""
+    """Named combinations; the values are values of the method's setting ``recipe``."""
 
     CHAIN = "chain"
     """Everything that is strong and stays small: for programs too large for `PER_CLIENT`."""

@@ -16,8 +16,8 @@ optimum over the remaining configurations is the optimum over all.
 
 *Not complete.* Otherwise the candidates are the optimum of every interval, of the demand of all
 intervals, and of windows of 2, 4, 8, … intervals, each by an exact method; the answer is "optimal
-among the candidates". Its bound is what serving every interval at its own proven optimum would
-cost with all moves free: no sequence at all pays less.
+among the candidates". Its bound is the cost that serving every interval at its own proven optimum
+would cost with all moves free: no sequence at all pays less.
 """
 
 from __future__ import annotations
@@ -275,8 +275,8 @@ def _solved(problem: Problem, intervals: list[int], method: str) -> Plan:
 def _useful(scores: FloatArray, table: FloatArray) -> BoolArray:
     """Return the candidates that no other candidate replaces without loss.
 
-    Candidates are looked at best total first; each is held against those already kept. That what
-    replaces one is itself kept makes a chain of replacements end at a kept one.
+    Candidates come best total first; each is compared with those already kept. A candidate
+    that replaces another is itself kept, so a chain of replacements ends at a kept one.
     """
     keep = np.zeros(scores.shape[1], dtype=bool)
     with np.errstate(invalid="ignore"):

@@ -56,7 +56,7 @@ class TieEnvelope:
         All optimal configurations with R + W = N + 1 (or the fixed quorums), in blocks.
     normal, failure, mean
         Ranges of max(T_r, T_w) in normal operation, of the worst max(T_r, T_w) over normal
-        operation and all losses (whether the goal looks at losses or not), and of the mean latency.
+        operation and all losses (also if the goal has no losses), and of the mean latency.
     """
 
     problem: QuorumProblem

@@ -1,9 +1,9 @@
 """Trade-offs: Pareto fronts of thresholds, and goals that are weighted sums along them.
 
-The pairs (T_r, T_w) that some configuration reaches bound a staircase. It is walked from one end:
-the least T_r, and for it the least T_w, give a corner; the next corner has a T_w strictly below;
-and so on until nothing is left. Every corner costs two minimisations, whatever the method. A front
-has at most as many corners as there are distinct RTTs, in practice about ten.
+The pairs (T_r, T_w) that some configuration reaches bound a staircase. It is walked from one end.
+The least T_r, and for it the least T_w, give a corner. The next corner has a T_w strictly below,
+and so on until nothing is left. Every corner costs two minimisations with any method. A front has
+at most as many corners as there are distinct RTTs, in practice about ten.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ def walk_weighted(bisection: Bisection, goal: Goal) -> ThresholdStep:
     if goal.target is Target.WEIGHTED:
         if contingency and normal > 0 and worst > 0:
             raise UnsupportedError(
-                "bisection walks two thresholds at a time; reads, writes, normal operation and the "
-                "worst scenario all at once take enumeration"
+                "bisection supports two thresholds at a time; use enumeration for reads, writes, "
+                "normal operation and the worst scenario together"
             )
         on_normal = contingency and worst == 0
         first = replace(

@@ -18,7 +18,7 @@ def explain(problem: QuorumProblem, method: Method) -> tuple[str, ...]:
     """Return the sentences that show why `problem` has no configuration; empty if it has one.
 
     Rules that contradict each other come first (they need no search). Otherwise each bound is tried
-    by itself, and if each can be met alone, the best of one under the others is given.
+    separately. If each can be met alone, the best value of one under the other bounds is given.
 
     Parameters
     ----------

@@ -29,9 +29,9 @@ def add_parser(parts: Subparsers) -> None:
     parser = parts.add_parser(
         "quorum",
         help="replica sites, N, R and W of the keys of a leaderless store",
-        description="Choose replica sites, N, R and W so that a percentile of read and write "
-        "latency is smallest: normally (BA, basic availability) or in the worst case over the loss "
-        "of any one site (N-1C), or so that it costs least within limits. Proven optima.",
+        description="Choose replica sites, N, R and W with proven optimality. The goal is the "
+        "smallest percentile of read and write latency, normally (BA, basic availability) or in "
+        "the worst case over the loss of any one site (N-1C), or the least cost within limits.",
     )
     add_question(parser)
     group = parser.add_argument_group("what is shown")
@@ -115,7 +115,9 @@ def _table(problem: QuorumProblem, args: argparse.Namespace) -> int:
     from placement.text import escape
 
     if args.output is None:
-        raise InputError("where to?", field="--keys", expected="-o FILE as well")
+        raise InputError(
+            "an output file is required", field="--keys", expected="-o FILE together with --keys"
+        )
 
     def progress(state: KeysProgress) -> None:
         print(

@@ -32,8 +32,7 @@ def add_question(parser: argparse.ArgumentParser) -> None:
         "store",
         metavar="RTTS",
         help="a table of RTTs in ms (square with names in the first row and column, or long with "
-        "src, dst, rtt), the folder of an instance, or a bundled data set; of these the site RTTs "
-        "are taken",
+        "src, dst, rtt), or an instance folder or bundled data set, whose site RTTs are used",
     )
     parser.add_argument(
         "--local-rtt",
@@ -59,8 +58,8 @@ def add_question(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--keys",
         metavar="FILE",
-        help="CSV or Parquet with columns key, reads:<site>, writes:<site>; needs -o, is streamed, "
-        "and goes on where an interrupted run stopped",
+        help="CSV or Parquet with columns key, reads:<site>, writes:<site>; needs -o; the table is "
+        "streamed, and an interrupted run is continued",
     )
     group = parser.add_argument_group("rules")
     model = group.add_mutually_exclusive_group()
@@ -127,8 +126,8 @@ def add_question(parser: argparse.ArgumentParser) -> None:
         "--mix",
         type=types.two_numbers,
         metavar="A,B",
-        help="A * normal + B * worst loss, in place of the worst loss alone (0,1); A,0 with limits "
-        "is the best normal latency whose worst case obeys them",
+        help="A * normal + B * worst loss, in place of the worst loss alone (0,1); A,0 with "
+        "limits: the best normal latency with limits on the worst case",
     )
     for side in ("read", "write"):
         group.add_argument(
@@ -161,14 +160,14 @@ def add_question(parser: argparse.ArgumentParser) -> None:
         type=types.number(),
         default=0.0,
         metavar="GB",
-        help="size of what replicas other than the nearest answer to a read (default 0)",
+        help="size of an answer to a read from replicas other than the nearest (default 0)",
     )
     group.add_argument(
         "--budget",
         type=types.number(),
         default=math.inf,
         metavar="COST",
-        help="most that traffic and storage may cost",
+        help="largest cost of traffic and storage",
     )
 
 
@@ -214,7 +213,7 @@ def _own_demand(args: argparse.Namespace) -> dict[str, CountArray]:
 
     if args.reads or args.writes:
         raise InputError(
-            "the demand twice", field="--own-demand", expected="no --reads and no --writes"
+            "the demand is given twice", field="--own-demand", expected="no --reads and no --writes"
         )
     if args.store not in datasets.names() and not Path(args.store).is_dir():
         raise InputError(
@@ -372,7 +371,7 @@ def _goal(args: argparse.Namespace) -> Goal:
     if args.mix is not None:
         if args.normal:
             raise InputError(
-                "there is no worst loss to weigh with --normal",
+                "--mix needs losses, and --normal has none",
                 field="--mix",
                 value=args.mix,
                 expected="--worst, or no --mix",
@@ -391,7 +390,7 @@ def _goal(args: argparse.Namespace) -> Goal:
 
 
 def _prices(args: argparse.Namespace, sites: tuple[str, ...]) -> TrafficPrices | None:
-    """Return the prices; None where nothing costs anything."""
+    """Return the prices; None if nothing has a price."""
     import numpy as np
 
     from placement.quorumstore import TrafficPrices, message_prices

@@ -1,6 +1,6 @@
 """Running CP-SAT so that limits hold, Ctrl-C works and nothing found is lost.
 
-The solver runs in a thread of its own; the caller's thread waits, reports progress, and stops the
+The solver runs in a separate thread; the caller's thread waits, reports progress, and stops the
 solver when the wall clock says so, whether or not the solver keeps its own time limit.
 """
 
@@ -64,10 +64,10 @@ def new_solver(
 ) -> cp_model.CpSolver:
     """Return a solver with this project's parameters.
 
-    Presolve is off: in OR-Tools 9.15 one of its steps returns wrong optima and certifies them
+    Presolve is off. In OR-Tools 9.15 one of its steps returns wrong optima and certifies them
     (google/or-tools#5293, open in August 2026; an earlier model of ours met it), and it loses track
-    of assumption literals (#5141). What it would buy here is small: chains are cut at the leader
-    and literals are shared while the model is built. The full linear relaxation is on
+    of assumption literals (#5141). The gain here would be small: chains are cut at the leader and
+    literals are shared while the model is built. The full linear relaxation is on
     (linearization_level 2), because the relaxation of one leader's model is close to integral.
 
     Parameters

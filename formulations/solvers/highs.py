@@ -1,6 +1,6 @@
 """Guarded run of HiGHS: limits that hold, Ctrl-C, incumbents as they come, the bound as it is.
 
-HiGHS runs in a thread of its own while the caller's thread keeps the clock, listens for Ctrl-C and
+HiGHS runs in a separate thread while the caller's thread keeps the clock, listens for Ctrl-C and
 passes on progress. Traps this module knows about:
 
 * The defaults stop at a relative gap of 1e-4 and prune with it, after which the reported bound says
@@ -8,7 +8,7 @@ passes on progress. Traps this module knows about:
 * The pool of worker threads belongs to the calling thread and keeps its first size: a second run
   with another number of threads fails, and its objective reads 0. A new thread per run gets a new
   pool.
-* The time limit is looked at only now and then. After a grace period the run is left behind, and
+* The time limit is checked only now and then. After a grace period the run is abandoned, and
   what its callbacks have delivered so far is the result.
 * A status that is not one of the expected is an error, never a result.
 """
@@ -207,7 +207,7 @@ def run_highs(
 
 
 def _run(solver: Any, shared: _Shared, guard: Guard) -> StopReason | None:
-    """Run HiGHS in a thread of its own; return why it was told to stop, if it was."""
+    """Run HiGHS in a separate thread; return the reason of an early stop, if any."""
 
     def work() -> None:
         try:
@@ -453,7 +453,7 @@ def _read(
     seconds: float,
     relaxed: bool,
 ) -> HighsResult:
-    """Turn HiGHS's status into an outcome; what is not expected is an error."""
+    """Turn HiGHS's status into an outcome; an unexpected status is an error."""
     verdict, info = highs_verdict(solver), solver.getInfo()
     nodes = max(shared.nodes, int(info.mip_node_count))
     iterations = max(0, int(info.simplex_iteration_count))

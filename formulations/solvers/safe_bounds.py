@@ -18,7 +18,7 @@ A node is closed when its safe bound reaches the objective to be proven, less a 
 Else a binary is fixed both ways. With all binaries fixed, a node that is still open holds a
 configuration that the evaluator judges.
 
-What is proven is a statement about the program's coefficients as stored. They are products and
+The proof is about the program's coefficients as stored. They are products and
 sums of a few double-precision numbers, which is the accuracy of the evaluator itself.
 """
 

@@ -103,13 +103,13 @@ class LateCertificate:
     configuration, score, bound
         The plan, its percentile in ms, and the bound on it; None and +∞: there is no plan.
     deadline
-        The deadline that is out of reach, in bins.
+        The deadline that cannot be kept, in bins.
     clients, recorded
         Indices of the clients that a certificate counts, and how many the records count.
     replicas
         The most replicas.
     late_slack
-        By how much the search asks for more late operations than a checker.
+        Late operations that the search needs beyond those of a checker.
     trees
         As in :class:`LateRecords`.
     ties

@@ -1,10 +1,10 @@
 """Swap descent on the number of late operations: a plan that keeps a deadline, without a proof.
 
-The search for percentiles proves the last bin below its best plan, and what it spends on earlier
-deadlines, or on trees that only improve the plan, is lost. So the plan is improved first. At a
-deadline the late operations of a replica set are a sum over clients, of a table, and a term of the
-voters (:mod:`placement.tail.late_operations`); swaps of one site lower it, best swap first
-(Teitz and Bart, Operations Research 16(5), 1968, for the p-median).
+The search for percentiles proves the last bin below its best plan. Its work on earlier deadlines,
+or on trees that only improve the plan, is lost. The plan is therefore improved first. At a deadline
+the late operations of a replica set are a sum over clients, of a table, and a term of the voters
+(:mod:`placement.tail.late_operations`). Swaps of one site lower this sum, best swap first (Teitz
+and Bart, Operations Research 16(5), 1968, for the p-median).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def fewer_late(
     Returns
     -------
     list of int or None
-        Ascending; rules for sites are not looked at. None where no swap helps, of those that serve
+        Ascending; rules for sites are ignored. None where no swap helps, of those that serve
         the clients best.
 
     Notes

@@ -41,7 +41,7 @@ class _Hit:
     lost
         Replicas that it takes.
     leaders
-        Who may lead then, if they vote: what may be late of the operations that ask the leader, and
+        Candidate leaders then, if they vote: late operations that ask the leader, and
         how many are.
     """
 
@@ -159,7 +159,7 @@ class LateLosses:
             successors = [leader]
             if lost[leader] or self.goal.leader_may_move:
                 successors = [h for h in self._successors if not lost[h]]
-            # without anyone who may lead in time, whoever does is late
+            # without a site that can lead in time, every leader is late
             part = LateSuccessors(tuple(self._voters_of(h, lost, leader) for h in successors))
             found.append(
                 Scenario(

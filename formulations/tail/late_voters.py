@@ -131,7 +131,7 @@ class LateVoters:
 
     @cached_property
     def compiled(self) -> _LateVoters:
-        """Object of the compiled kernel with these tables."""
+        """Compiled kernel object with the tables of this part."""
         from formulations.exact import _scenarios
 
         rules = self.late.problem.rules
@@ -222,7 +222,7 @@ class LateSuccessors:
 
     @property
     def handle(self) -> list[tuple[_LateVoters, ...]]:
-        """The same as the compiled search takes it: of every leader."""
+        """Return the voters' part for the compiled search, of every leader."""
         return [part for one in self.each for part in one.handle]
 
 
@@ -252,7 +252,7 @@ class LateIntervals:
 
     @property
     def distributions(self) -> Distributions:
-        """Distributions of the first interval: those of all are on one grid."""
+        """Distributions of the first interval: all intervals are on one grid."""
         return self.each[0].distributions
 
     @property
@@ -294,7 +294,7 @@ class VotersByInterval:
     ----------
     parts
         Of each interval. The sum of their bounds is a bound, and is reached by one set of voters
-        only where there is one interval.
+        only with one interval.
     """
 
     parts: tuple[LateVoters, ...]
@@ -316,7 +316,7 @@ class VotersByInterval:
 
     @property
     def handle(self) -> list[tuple[_LateVoters, ...]]:
-        """The same as the compiled search takes it: of every leader, which is this one."""
+        """Return the voters' part for the compiled search, of every leader: always this one."""
         return [tuple(part.compiled for part in self.parts)]
 
     def least(self, inside: BoolArray, free: BoolArray, room: int) -> float:

@@ -44,7 +44,7 @@ def solve(problem: Problem, options: Options) -> Plan:
     assert isinstance(percentile, Percentile)
     reason = why_no_sum(problem, percentile)
     if reason is not None:
-        reason = f"{reason}, which the search for percentiles cannot take"
+        reason = f"{reason}, which the search for percentiles does not support"
         return _answered_by("exhaustive", problem, options, reason)
     reason = missing(options)
     if reason is not None:

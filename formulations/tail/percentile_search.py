@@ -345,7 +345,7 @@ class PercentileProof:
         return self.late.overflow > SLACK and deadline >= self.goal.distributions.bins
 
     def _close_alone(self, leader: int, deadline: int) -> None:
-        """Note that a checker sees by itself that a deadline is out of reach."""
+        """Note that a checker finds without a proof that a deadline cannot be kept."""
         if not self._says_nothing(deadline):
             self.records.close(leader, None)
 

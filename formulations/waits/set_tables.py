@@ -38,10 +38,10 @@ def _kernel() -> ModuleType:
 
 
 def why_not(problem: Problem) -> str | None:
-    """Return why the search over sets cannot take a question, or None."""
+    """Return why the search over sets does not support a question, or None."""
     rules, demand = problem.rules, problem.demand
     if rules.budget is not None or rules.cost_weight:
-        return "it knows no money; use 'exact' or 'milp'"
+        return "it does not support money; use 'exact' or 'milp'"
     if demand.scenarios > 1:
         return "it knows one table of RTTs, and these vary by interval; use 'exhaustive'"
     if rules.replicas_max > MOST_MEMBERS:

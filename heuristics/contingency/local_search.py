@@ -102,7 +102,8 @@ class _LossSearch:
         worst = max([normal, *after])
         excess, value = 0.0, worst
         if math.isinf(worst):
-            # Count the losses that stop it, so that the search can walk to where none does.
+            # Count the losses that stop it, so that the search can reach a plan without such
+            # losses.
             stops = sum(math.isinf(score) for score in after)
             return self._know(configuration, (1e300 * stops, math.inf, normal))
         if goal.goal == "bounded":

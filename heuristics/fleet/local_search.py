@@ -110,7 +110,7 @@ class _ExchangeSearch:
         return True
 
     def count(self, index: int, configuration: Configuration, copies: int) -> None:
-        """Count copies of a database in a configuration; the loads are those of the caller."""
+        """Count copies of a database in a configuration, in the loads of the caller."""
         total = self.copies[index].get(configuration, 0) + copies
         if total:
             self.copies[index][configuration] = total

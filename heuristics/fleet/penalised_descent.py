@@ -2,7 +2,7 @@
 
 A configuration costs its objective, a penalty for each limit that the loads of the fleet would then
 exceed, and one for each unit beyond it. Each limit that is exceeded costs more than any objective:
-overloads pay off only where nothing else is left.
+overloads remain only if there is no other choice.
 """
 
 from __future__ import annotations

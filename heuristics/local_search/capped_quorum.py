@@ -1,9 +1,9 @@
 """The quorum wait after every swap when the voters obey one cap on failure domains, in closed form.
 
 Under a cap of c voters per domain the best voters of a leader are the c closest replicas of each
-domain, as many of them as are asked for, closest first (Sharov et al., PVLDB 8(12), 2015, section
-4, "Failure diversity"). Call the c closest of every domain of R *admitted*; the wait is the m-th
-smallest RTT among them. When R has lost one replica and its admitted RTTs have lo and hi as the
+domain, closest first, up to the number of voters (Sharov et al., PVLDB 8(12), 2015, section 4,
+"Failure diversity"). Call the c closest of every domain of R *admitted*. The wait is the m-th
+smallest RTT among them. If R has lost one replica and its admitted RTTs have lo and hi as the
 (m−1)-th and the m-th smallest, an added site at RTT x makes the wait
 
     hi                          if c admitted ones of its domain are closer than hi
@@ -76,7 +76,7 @@ def capped_waits(
     np.copyto(table, np.inf, where=driven_out)
     np.minimum(table, high[:, :, np.newaxis], out=table)
     enough = reached[:, :, -1]
-    # what comes last in order cannot vote, or is no site at all: without it R votes as it is
+    # the last entry cannot vote, or is no site at all: without it R votes as it is
     now = np.where(enough[:, -1] >= voters, high[:, -1], np.inf)
     if (enough < voters).any():
         full = admitted.astype(np.float64) @ at_home >= cap

@@ -1,9 +1,9 @@
-"""Descents that meet: the end of a descent is kept, and reused where another meets its path.
+"""Cache of descents: the end of a descent is stored, and reused where another meets its path.
 
-Steepest descent from a (leader, replica set) pair depends on the pair alone. So when two descents
-reach the same pair one of them can stop and take over where the other ends; and a descent that
-reaches a pair on the path of a finished one has its end at once. Restarts around few good sets meet
-often: about a third of all steps are saved, the last ones of most descents among them.
+Steepest descent from a (leader, replica set) pair depends on the pair alone. If two descents reach
+the same pair, one of them can stop and take the end of the other. A descent that reaches a pair on
+the path of a finished one has its end at once. Restarts around few good sets meet often: about a
+third of all steps are saved, the last ones of most descents among them.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """Costs of every client once one more site joins, from the rank of its nearest replica alone.
 
-A client whose nearest replica stands at place f of its order turns to an added site x when x stands
+A client whose nearest replica has place f in its order uses an added site x if x comes
 before f, and stays otherwise:
 
     J_ℓ(c, f, x) = s_ℓ(c, x if rank_c(x) < f else the site at place f)
 
-Searches ask for J of many sets at once, and for the same leaders again and again. For few sites J
-is therefore worked out once for each leader, for every f and x, and looked up: a copy of one row
-for each client instead of a comparison and a choice for each pair of client and site. A table
-takes C·S² numbers for each leader; where that is too much, and for summands that belong to no
-leader, J is worked out on the spot. Both give the same numbers, to the bit.
+Searches ask for J of many sets at once, and again and again for the same leaders. For few sites J
+is therefore computed once for each leader, for every f and x, and looked up: a copy of one row for
+each client instead of a comparison and a choice for each pair of client and site. A table has C·S²
+numbers for each leader. If this is too much, or if summands belong to no leader, J is computed when
+needed. Both give the same numbers, to the bit.
 """
 
 from __future__ import annotations

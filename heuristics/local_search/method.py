@@ -1,6 +1,6 @@
 """Swap search over leader and replicas together (method ``local-search``): ours, beyond the paper.
 
-Every candidate leader has a replica set of its own, and all of them descend side by side:
+Every candidate leader has its own replica set, and all sets descend side by side:
 
 1. **Start** from `best-of`: the sets that QK (Algorithm 5) finds for every leader and the one of
    KQ (Algorithm 4), beside sets grown greedily for every leader, with and without its closest

@@ -1,11 +1,10 @@
 """Steepest descent of many (leader, replica set) pairs at once.
 
-Every pair takes its best move until none is left that lowers its objective. Where the quorum wait
-of a move is known in closed form the best move is the minimum of a table. Under several caps,
-minimum domains, pinned voters or RTTs that vary by interval the table holds lower bounds, and the
-most promising moves are valued exactly, a few at a time, until one of them is an improvement or no
-bound promises one: the search finds every improving move, and never takes one that breaks a
-rule.
+Every pair takes its best move until no move lowers its objective. If the quorum wait of a move is
+known in closed form, the best move is the minimum of a table. Under several caps, minimum domains,
+pinned voters or RTTs that vary by interval the table holds lower bounds. The most promising moves
+are then evaluated exactly, a few at a time, until one of them is an improvement or no bound
+promises one. The search finds every improving move, and never takes one that breaks a rule.
 
 The best move depends on nothing but the pair, so that descents that meet go on as one, and one that
 meets the way of an earlier descent is known to come out where that did:

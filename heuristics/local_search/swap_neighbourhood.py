@@ -192,7 +192,7 @@ class SwapNeighbourhood:
     def waits(self, pairs: Pairs) -> tuple[FloatArray, FloatArray]:
         """D·q of the m voters that answer first, now and after each move: shapes as in `moves`.
 
-        The wait of the best voter set where :attr:`exact` holds, infinite where there is none under
+        The wait of the best voter set where :attr:`exact` holds, infinite if there is none under
         a cap; a lower bound on it elsewhere.
         """
         m = self.rules.quorum

@@ -1,1 +1,1 @@
-"""Policies of systems that decide at run time: those of the papers, and what they compare with."""
+"""Policies of systems that decide at run time: from the papers, and their references."""

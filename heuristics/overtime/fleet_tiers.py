@@ -1,16 +1,16 @@
 """Tiers 1 and 2 for many databases at once: every database, every interval, every leader.
 
 A planner who runs a thousand databases on the same sites asks the same small question of each,
-every hour: who should lead, given what was issued so far (Sharov et al., PVLDB 8(12), 2015,
-sections 3 and 4)? The answer for interval i of a database is the leader of least
+every hour: the best leader for the demand so far (Sharov et al., PVLDB 8(12), 2015, sections 3 and
+4). The answer for interval i of a database is the leader of least
 
     agg_score(i) = agg_score(i−1)/τ + score(i)                                             (Eq. 2)
 
-Eq. 1 is linear in the counts, so that all intervals of a database are one matrix product over its
+Eq. 1 is linear in the counts. All intervals of a database are therefore one matrix product over its
 candidate leaders (:func:`placement.evaluation.score.leader_scores`), followed by the recursion of
-Eq. 2 on the scores of all databases together. One RTT matrix serves all intervals. Arrays in,
-arrays out: sites and clients by index; databases with different numbers of replicas and voters may
-be mixed.
+Eq. 2 on the scores of all databases together. One RTT matrix serves all intervals. Input and output
+are arrays, with sites and clients by index. Databases with different numbers of replicas and voters
+may be mixed.
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ class Leaders:
     Attributes
     ----------
     leader
-        Site index, ties to the first in site order, shape (databases, intervals); −1 where there
-        is none to name: nothing was issued up to that interval (its score is 0), or no site may
+        Site index, ties to the first in site order, shape (databases, intervals); −1 if there
+        is none: no demand up to that interval (its score is 0), or no site may
         lead (its score is infinite).
     score
         Its agg_score in ms times operations, shape (databases, intervals).

@@ -42,5 +42,5 @@ def heuristics() -> dict[str, Callable[[QuorumProblem], QuorumPlan]]:
 
 def _pair(problem: QuorumProblem) -> tuple[int, int, int]:
     if not problem.pairs:
-        raise UnsupportedError("the rules leave no N, R and W")
+        raise UnsupportedError("no N, R and W obey the rules")
     return _USUAL if _USUAL in problem.pairs else problem.pairs[0]

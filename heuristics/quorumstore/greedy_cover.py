@@ -1,10 +1,10 @@
 """Truncated-coverage greedy, bisected over the threshold.
 
 At a threshold T, a client that wants R replicas within T counts min(|S ∩ B_i(T)|, R)/R of its
-requests. The sum is monotone and submodular in S, so adding the site with the largest gain N times
-reaches (1 − 1/e) of its maximum (Nemhauser, Wolsey, Fisher, Mathematical Programming 14, 1978);
-that is a promise about this surrogate, not about the threshold. Under contingency clients want one
-replica more, R + 1 and W + 1: with p = 1 and clients kept this is exactly N-1C.
+requests. The sum is monotone and submodular in S. Adding the site with the largest gain N times
+therefore reaches (1 − 1/e) of its maximum (Nemhauser, Wolsey, Fisher, Mathematical Programming 14,
+1978). This is a promise about this surrogate, not about the threshold. Under contingency clients
+want one replica more, R + 1 and W + 1: with p = 1 and clients kept this is exactly N-1C.
 """
 
 from __future__ import annotations

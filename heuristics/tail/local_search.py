@@ -304,7 +304,7 @@ class _PercentileSearch:
                 return
 
     def _neighbours(self, here: Configuration) -> Iterator[Configuration]:
-        """Moves that may be better: all, or if late operations are exact those of lower mean."""
+        """Moves that may be better: all, or with exact late operations the moves of lower mean."""
         rules = self.problem.rules
         width = rules.replicas_max + 1
         row = np.full(width, self.moves.terms.sites, dtype=np.intp)
@@ -361,7 +361,7 @@ def solve(problem: Problem, options: Options) -> Plan:
     assert isinstance(problem.objective, Percentile)
     if problem.objective.by_interval:
         raise UnsupportedError(
-            "the local search cannot take a percentile of RTTs that vary by interval; use "
+            "the local search does not support a percentile of RTTs that vary by interval; use "
             "'exact', or 'leader' or 'tier2' with given replicas"
         )
     search = _PercentileSearch(problem, options, int(str(options.settings["patience"])))

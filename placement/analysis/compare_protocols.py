@@ -63,8 +63,8 @@ def compare_protocols(
     protocols
         Protocols or their texts, in the order of the rows.
     same_sites
-        Hold all of them to the replicas that are best under the first with a plan; voters and
-        leader are chosen anew.
+        Fix the replicas that are best under the first protocol with a plan; voters and
+        leader are chosen for each.
     method
         An exact method.
     time_limit, gap_limit, seed, threads
@@ -78,7 +78,7 @@ def compare_protocols(
         One row per protocol: ``protocol``, ``status`` (of the plan, or "refused" with a
         ``reason``), ``mean_latency``, ``reads`` and ``writes`` (means in ms; NaN when none was
         issued), ``on_first`` (mean latency in ms on the replicas that are best under the first
-        protocol, roles chosen anew), ``gap``, ``seconds``, ``leader`` (None without one),
+        protocol, roles chosen again), ``gap``, ``seconds``, ``leader`` (None without one),
         ``voters``, ``replicas``. ``table.attrs`` holds ``problem`` in words, ``same_sites`` and
         ``first``, the protocol whose sites these are.
 

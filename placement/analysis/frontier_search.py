@@ -4,10 +4,10 @@ Three steps, each proven by the method that solves:
 
 1. *Endpoints.* The plan of least latency, and one that weighs the cost so much that little else
    counts.
-2. *Supported points.* The dichotomic method of Aneja and Nair (Management Science 25(1), 1979): the
-   weight at which two known points are equally good finds a better one between them, or shows that
-   none lies below the line between them. A search with a weight is quick, because the weight joins
-   the objective.
+2. *Supported points.* The dichotomic method of Aneja and Nair (Management Science 25(1), 1979). The
+   weight at which two known points are equally good finds a better point between them, or shows
+   that none lies below the line between them. A search with a weight is quick, because the weight
+   joins the objective.
 3. *The other points.* Between two neighbours, the ε-constraint method (Haimes, Lasdon and Wismer,
    IEEE Trans. SMC 1(3), 1971): the least latency with a budget just below the cost of the last
    point, until the cheaper neighbour comes out. Below the cheapest, until nothing is affordable.
@@ -120,7 +120,7 @@ def _weighted(problem: Problem, ask: Ask, weight: float) -> Plan | None:
     """Return the plan of a weight as the answer to its budget, whose bound it gives.
 
     With the bound b on score + λ·cost, a plan that costs no more than this one has a score of at
-    least b − λ·cost. None where nothing was found.
+    least b − λ·cost. None without a plan.
     """
     plan = ask(problem.replace(cost_weight=weight))
     if plan.configuration is None:

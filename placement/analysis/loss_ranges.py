@@ -58,7 +58,7 @@ def loss_demand_range(
     client
         Name of the client.
     most
-        Largest factor to look at, >= 1.
+        Largest factor of the search, >= 1.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def loss_demand_range(
     c = instance.client_index(client)
     if not plan.problem.demand.counts[:, c].any():
         raise InputError(
-            "the client issues nothing in the intervals that count",
+            "the client has no demand in the intervals that count",
             field="client",
             value=client,
             expected="a client with demand",

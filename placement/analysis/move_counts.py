@@ -62,8 +62,8 @@ def move_counts(
     -------
     pandas.DataFrame
         One row per number of changes. ``gain`` is the mean latency in ms that is saved against the
-        present configuration, ``share`` the part of the largest gain in percent (NaN where there is
-        none to be had). Rows whose status is ``infeasible`` have no plan: the present configuration
+        present configuration, ``share`` the part of the largest gain in percent (NaN if there is
+        no gain). Rows whose status is ``infeasible`` have no plan: the present configuration
         breaks the rules, and so few changes do not put that right.
 
     Raises

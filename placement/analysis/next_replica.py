@@ -1,6 +1,6 @@
 """The next replica: which site to add, or to give up, from what runs today.
 
-Every row of the table is a question of its own with fixed sites, so that leader and voters are the
+Every row of the table is a separate question with fixed sites, so that leader and voters are the
 proven best for it. With S candidate sites and n replicas, that is S + 3 questions, of which all but
 three have no choice of sites.
 """

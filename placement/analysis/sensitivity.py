@@ -1,16 +1,16 @@
 """Ranges of demand and RTTs within which the optimal plan does not change.
 
 Demand. When the demand of one client is multiplied by λ, the objective of every configuration is
-affine in λ, so that the optimum is a concave, piecewise linear function of λ and a plan is optimal
-on an interval. Its end is found exactly: take a λ where the plan is not optimal, go to where the
-plan's line meets the line of the optimum there, and repeat until the plan is optimal; every step is
-a proven solve (the parametric method of Newton and Dinkelbach).
+affine in λ. The optimum is therefore a concave, piecewise linear function of λ, and a plan is
+optimal on an interval. Its end is found exactly. Take a λ where the plan is not optimal, go to the
+λ at which the plan's line meets the line of the optimum there, and repeat until the plan is
+optimal. Every step is a proven solve (the parametric method of Newton and Dinkelbach).
 
 RTTs. Between two neighbouring values of a row of RTTs no order changes, and the objective of every
-configuration is affine in the RTT that moves: who is nearest stays, and the m-th vote is either the
-one that moves or not. So the same method works interval by interval. Without solving anything, the
-distance Δ to the runner-up gives a range that is certainly safe: when an RTT moves by δ within its
-interval, no configuration gains more than its greatest possible weight times δ.
+configuration is affine in the RTT that moves: nearest replicas stay, and the m-th vote either is
+the one that moves or is not. The same method therefore works interval by interval. Without a solve,
+the distance Δ to the runner-up gives a range that is certainly safe: when an RTT moves by δ within
+its interval, no configuration gains more than its greatest possible weight times δ.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def demand_range(
     client
         Name of the client.
     most
-        Largest factor to look at, >= 1; where the smallest cannot be 0, it is 1/`most`.
+        Largest factor of the search, >= 1; if the smallest cannot be 0, it is 1/`most`.
     method
         An exact method.
 
@@ -170,8 +170,8 @@ def demand_range(
     Notes
     -----
     A client that issues all the demand can be multiplied by any factor without changing the order
-    of two plans, so that its range is (0, ∞), unless the objective also weighs money, which does
-    not grow with the demand.
+    of two plans. Its range is (0, ∞), unless the objective also weighs money, which does not grow
+    with the demand.
     """
     require_optimal(plan)
     number(most, "most", minimum=1.0)
@@ -180,7 +180,7 @@ def demand_range(
     what = f"demand of {client} (factor)"
     if not demand.counts[:, c].any():
         raise InputError(
-            "the client issues nothing in the intervals that count",
+            "the client has no demand in the intervals that count",
             field="client",
             value=client,
             expected="a client with demand",
@@ -226,9 +226,9 @@ def row_of(
 
 
 def next_rtts(values: FloatArray, column: int) -> tuple[float, float]:
-    """Return the next smaller and the next larger value of a row, beside that of a column.
+    """Return the next smaller and the next larger value of a row than the value of a column.
 
-    −∞ and +∞ where there is none. Where another value is equal, both are that value: any move
+    −∞ and +∞ if there is none. If another value is equal, both are that value: any move
     changes an order.
     """
     now, others = float(values[column]), np.delete(values, column)
@@ -269,7 +269,7 @@ def rtt_range(
         Whether `source` is meant as a "client" or a "site"; None: a client if there is one of that
         name.
     most
-        Largest RTT to look at, ms; None: twice the largest of the instance.
+        Largest RTT of the search, ms; None: twice the largest of the instance.
     method
         An exact method.
 
@@ -354,9 +354,9 @@ def safe_rtt_range(
     Notes
     -----
     With Δ the distance of the runner-up, k the weight with which the RTT enters the plan and K the
-    greatest with which it can enter any: the plan is safe while it rises by at most Δ/k, or falls
-    by at most Δ/(K − k), and passes no other RTT of its row. For a client K = A_c + G_c; for a pair
-    of sites K = max(Σ B, D). O(C).
+    greatest with which it can enter any plan, two conditions make a change safe. The plan rises by
+    at most Δ/k, or falls by at most Δ/(K − k), and the RTT passes no other RTT of its row. For a
+    client K = A_c + G_c; for a pair of sites K = max(Σ B, D). O(C).
     """
     require_optimal(plan)
     refuse_waits(plan.problem, "a safe range of an RTT")

@@ -126,16 +126,16 @@ def sweep(
 
     Notes
     -----
-    A method may answer the cells of one number of voters together, as `exact` does where that is
-    quick; else each cell starts from the plan of the cell before, and from what its method carries
-    over. A gain between two optimal cells is proven; otherwise it is the difference of the best
-    plans known, and the gaps say how far it can be off.
+    A method may solve the cells of one number of voters together, as `exact` does if this is quick.
+    Otherwise each cell starts from the plan of the cell before, and from the data that its method
+    carries over. A gain between two optimal cells is proven. Otherwise it is the difference of the
+    best known plans, and the gaps say how far it can be off.
     """
     check_question(question, progress, settings)
     chosen = load_method(method)  # a name that does not exist is an error of the whole
     given: dict[str, object] = {name: setting.default for name, setting in chosen.settings.items()}
     if "certificate" in chosen.settings:
-        given["certificate"] = False  # the plans are not kept, nor is what proves them
+        given["certificate"] = False  # the plans and their proofs are not kept
     given.update(settings or {})
 
     common = Options(

@@ -35,7 +35,7 @@ def check_question(
     """Check the types of what a sweep or a frontier is asked."""
     if not isinstance(question, (Instance, Problem)):
         raise InputError(
-            "not a question",
+            "neither an instance nor a problem",
             field="question",
             value=question,
             expected="a placement.Instance or a placement.Problem",
@@ -60,7 +60,7 @@ def with_counts(
 def voter_counts(
     question: Instance | Problem, voters: Iterable[int] | int | None
 ) -> list[int | None]:
-    """Numbers of voters; None stands for those of the problem, which may be given by name."""
+    """Numbers of voters; None stands for the voters of the problem, which may have names."""
     if voters is not None:
         return [*sorted(set(whole_numbers(voters, "voters")))]
     if isinstance(question, Instance):

@@ -54,7 +54,7 @@ def ignore_broken_pipe(command: Callable[[], int]) -> int:
 
     Notes
     -----
-    What the command printed is flushed before this returns: a pipe that breaks later, on the
+    The output of the command is flushed before this returns: a pipe that breaks later, on the
     interpreter's way out, would show. Whatever else the command raises goes through.
     """
     try:

@@ -10,7 +10,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 def quality_lines(quality: DataQuality, missing: Pairs) -> list[str]:
-    """Return lines about missing and inconsistent RTTs; one line where there are none."""
+    """Return lines about missing and inconsistent RTTs; one line if there are none."""
     lines = []
     if missing:
         first = f"{missing[0][0]} → {missing[0][1]}"

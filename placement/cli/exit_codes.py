@@ -8,7 +8,7 @@ FOUND = 0
 """The answer was found; for a plan, its gap says how good it is proven to be."""
 
 BAD_INPUT = 1
-"""Something the user gave is wrong, or a method cannot take it; nothing was written."""
+"""An input is wrong, or a method does not support it; nothing was written."""
 
 INFEASIBLE = 2
 """Proven that no plan obeys all constraints, or an evaluated configuration breaks one."""

@@ -146,7 +146,8 @@ def add_constraints(parser: argparse.ArgumentParser, *, configuration: bool = Fa
         "--vote-layout",
         type=types.whole_numbers,
         metavar="V,V,…",
-        help="votes per voter, largest first: the leader's, then those of the voters closest to it",
+        help="votes per voter, largest first: votes of the leader, then of the voters closest to "
+        "it",
     )
     add_sites(
         group,
@@ -171,7 +172,7 @@ def add_constraints(parser: argparse.ArgumentParser, *, configuration: bool = Fa
     group.add_argument(
         "--keep-diversity",
         metavar="PLAN",
-        help="keep the diversity of a plan that runs today: at every level at most as many voters "
+        help="keep the diversity of the present plan: at every level at most as many voters "
         "per domain, and replicas in at least as many domains",
     )
     group.add_argument(

@@ -41,7 +41,7 @@ _WORD = re.compile(
 
 
 def use_terminal_width() -> AbstractContextManager[None]:
-    """Lay text out as wide as the terminal (or ``COLUMNS``); in 80 columns where there is none."""
+    """Lay text out as wide as the terminal (or ``COLUMNS``); in 80 columns without a terminal."""
     return use_page_width(shutil.get_terminal_size((80, 24)).columns)
 
 

@@ -3,7 +3,7 @@
 An entry point names a module with ``add_parser(verbs)`` and ``run(args) -> exit code``, see
 :class:`placement.cli.argument_parser.Verb`. Its name is the verb; a name with a dot,
 ``contingency.quorum``, is a part of the verb before the dot. So a verb lives in the package that
-answers it, also in a distribution of its own, and this package names none of them.
+answers it, also in a separate distribution, and this package names none of them.
 """
 
 from __future__ import annotations

@@ -176,7 +176,7 @@ class Contingency:
         """Check the level and the probabilities against the instance, and that no money counts."""
         if problem.cost_weight:
             raise InputError(
-                "an objective about losses does not weigh money",
+                "an objective about losses does not support a weight of the cost",
                 field="cost_weight",
                 value=problem.cost_weight,
                 expected="0, or a budget",
@@ -426,7 +426,7 @@ class Contingency:
 
     @property
     def lost_words(self) -> str:
-        """Return what is lost at once, in words that end with "is" or "are"."""
+        """Return the kind of a loss in words that end with "is" or "are"."""
         return f"two of level {self.level} are" if self.together == 2 else f"one {self.level} is"
 
     def tables(self, problem: Problem, configuration: Configuration) -> tuple[ValueTable, ...]:

@@ -39,11 +39,11 @@ class PercentileAfterLoss:
     Attributes
     ----------
     lost
-        Name of what is lost.
+        Name of the loss.
     survives
         Whether enough voters remain to commit.
     leader
-        The leader afterwards: the old one if it stays, else that of the least percentile.
+        Leader after the loss: the old one if it stays, else the voter of the least percentile.
     percentile, mean_latency
         ms, with that leader; infinite when the service is lost, the percentile also beyond the
         horizon of the distributions.

@@ -263,7 +263,7 @@ def deployment_of_plan(plan: Plan) -> Deployment:
         )
     if plan.lease_holders:
         raise InputError(
-            "a deployment does not say who holds a lease",
+            "a deployment does not store lease holders",
             field="lease_holders",
             value=list(plan.lease_holders),
             expected="a plan without lease holders",

@@ -194,7 +194,7 @@ def evaluate_deployment(
 
 
 def _configuration(problem: Problem, deployment: Deployment, copies: int) -> Configuration:
-    """Return the deployment on the sites of the problem; the best voter leads where none should."""
+    """Return the deployment on the sites of the problem; without a leader the best voter leads."""
     index = {name: i for i, name in enumerate(problem.instance.sites[::copies])}
     voters: list[int] = []
     replicas: list[int] = []

@@ -1,4 +1,4 @@
-"""Names of places: those of a database, and those of the instance.
+"""Names of places: names of a database, and names of the instance.
 
 A database speaks of regions, data centres or servers; the instance has sites. A table says which
 is which: the columns ``locality`` and ``site``, a row each, and further columns that a system needs
@@ -112,7 +112,7 @@ class Localities:
         )
 
     def of_site(self, site: str) -> tuple[Locality, ...]:
-        """Return the rows of a site; the site under its own name where there is none."""
+        """Return the rows of a site; without a row, the site under its own name."""
         found = tuple(row for row in self.rows if row.site == site)
         return found or (Locality(site, site),)
 

@@ -80,7 +80,7 @@ class MovePath:
     present
         The deployment that runs now.
     steps
-        In a safe order; empty where nothing changes.
+        In a safe order; empty if nothing changes.
     """
 
     present: Deployment

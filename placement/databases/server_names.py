@@ -1,7 +1,7 @@
 """Servers by name, for systems whose configuration names servers instead of counting replicas.
 
 The servers of a site are the rows of the table of localities with that site, in their order; a site
-without a row has one server of its own name. Servers that run already keep their names.
+without a row has one server with the name of the site. Servers that run already keep their names.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def servers_of(deployment: Deployment, localities: Localities) -> tuple[Server, 
 
 
 def servers_there(servers: Mapping[Replica, Server], deployment: Deployment) -> tuple[Server, ...]:
-    """Return those of the servers on a path that the deployment keeps."""
+    """Return the servers on a path that the deployment keeps."""
     held = {one.site: one.replicas for one in deployment.held}
     return tuple(
         server for slot, server in servers.items() if slot.number <= held.get(slot.site, 0)

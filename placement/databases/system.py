@@ -240,7 +240,7 @@ def write_deployment(
     reasons = [*_common_refusals(deployment), *system.refuses(deployment, request)]
     if reasons:
         raise UnsupportedError(
-            f"{system.title} cannot be told this placement: " + "; ".join(dict.fromkeys(reasons))
+            f"{system.title} cannot express this placement: " + "; ".join(dict.fromkeys(reasons))
         )
     path = None if present is None else path_between(present, deployment)
     return system.write(deployment, request, path)

@@ -5,7 +5,7 @@
     datasets.regions("aws")       the regions of a provider
     datasets.cities()             metropolitan areas, with the people online in them
 
-``azure`` has measured RTTs and needs a data package (the error says which); the others are
+``azure`` has measured RTTs and needs a data package (the error says which); the other data sets are
 modelled from distance and say so in `Instance.provenance`.
 
 Importing this module loads neither NumPy nor a table.

@@ -47,7 +47,7 @@ class Matrix:
     names
         Regions, in the order of the rows.
     rtt
-        ms, shape (n, n); the diagonal is NaN where nothing was measured within a region.
+        ms, shape (n, n); the diagonal is NaN without a measurement within a region.
     filled
         Pairs (from, to) that took the figure of the opposite direction.
     dropped

@@ -1,4 +1,4 @@
-"""The bundled tables: cloud regions and world metropolitan areas, as frozen records.
+"""The bundled tables: cloud regions and large metropolitan areas, as frozen records.
 
 Nothing here needs more than the standard library, so that listing what is bundled costs nothing.
 """

@@ -1,4 +1,4 @@
-"""The default workload of the bundled data sets: one world-wide service on one real day."""
+"""The default workload of the bundled data sets: one global service on one real day."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class DayOfDemand:
 def day_of_demand(
     cities: tuple[City, ...], *, mix: str | None = None, seed: int = 0, day: date = DAY
 ) -> DayOfDemand:
-    """Draw what the people of some cities ask of one world-wide service in 48 half hours.
+    """Draw the demand of some cities for one global service in 48 half hours.
 
     Demand goes with internet users ^ 0.7 and follows the consumers' evening at each city's own
     clock, with daily and half-hourly noise; counts are Poisson.

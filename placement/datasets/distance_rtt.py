@@ -2,9 +2,9 @@
 
 A modelled RTT between two points x thousand km apart is built in four steps:
 
-1. **Distance.** ``min(local + near·x, a + b·x)`` ms: the long line is a least-squares fit to a
-   measured cloud (:data:`FITS`); below about 2,500 km, where such a fit overrates RTTs because
-   of its intercept, a steeper line through the intra-region figure takes over.
+1. **Distance.** ``min(local + near·x, a + b·x)`` ms. The long line is a least-squares fit to a
+   measured cloud (:data:`FITS`). Because of its intercept, such a fit overrates RTTs below about
+   2,500 km; there a steeper line through the intra-region figure takes over.
 2. **Route inflation.** A lognormal factor per pair, of log standard deviation `spread`. The normal
    scores are those of a Gaussian random field on pairs of places: what two routes have in common
    falls off as exp(−km/`correlation_km`) at either end, because neighbours share their cables.
@@ -14,8 +14,8 @@ A modelled RTT between two points x thousand km apart is built in four steps:
    round would cost; these are the triples that break the triangle inequality, as in real networks.
 
 On the regions of AWS and Azure (2025), the median error of one draw against the measured matrix is
-about 19 % (16 to 23 % over 30 seeds), and 2 to 5 % of ordered triples (i, j, k) have
-RTT(i, k) > RTT(i, j) + RTT(j, k), against 2.6 % and 1.6 % in the measurements themselves.
+about 19 % (16 to 23 % over 30 seeds). 2 to 5 % of ordered triples (i, j, k) have RTT(i, k) > RTT(i,
+j) + RTT(j, k), compared with 2.6 % and 1.6 % in the measurements.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ FITS = {
 
 @dataclass(frozen=True, slots=True)
 class RouteModel:
-    """Model of the RTT as a function of distance; the defaults are those of the bundled data sets.
+    """Model of the RTT as a function of distance, with the defaults of the bundled data sets.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def modelled_rtt(
     rng: np.random.Generator,
     model: RouteModel | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Draw RTTs from clients to sites and between sites, in one consistent world.
+    """Draw consistent RTTs from clients to sites and between sites.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def triangle_violations(rtt: npt.ArrayLike) -> float:
     Parameters
     ----------
     rtt
-        Square matrix of RTTs; the diagonal is not looked at.
+        Square matrix of RTTs; the diagonal is ignored.
 
     Returns
     -------

@@ -142,9 +142,9 @@ def _stored(name: str) -> FloatArray:
 def world27_cities() -> tuple[City, ...]:
     """Return the 60 metropolitan areas of ``world27``, most people online first.
 
-    The eight with most people online of every continent, as far as it has eight with a million
-    online, then the largest of the rest; never more than four of a country, lest half of all be
-    in two countries.
+    The eight cities with most people online of every continent, as far as it has eight with a
+    million online, then the largest of the other cities. Never more than four cities of a country:
+    otherwise half of all would be in two countries.
     """
     ranked = sorted(cities(), key=lambda city: (-city.users, city.city))
     in_country, on_continent = Counter[str](), Counter[str]()
@@ -183,7 +183,7 @@ def modelled(
     name
         Of the instance.
     sites, clients
-        Regions that may hold replicas, and cities that ask; cities are clients of their own.
+        Regions that may hold replicas, and cities, which are separate clients.
     levels
         Failure-domain levels: some of country, continent, provider, geography.
     mix, seed, day

@@ -116,7 +116,7 @@ def _means(
         configuration.lease_holders or None,
     )
     issued = demand.counts.sum(axis=axes)
-    if demand.waits:  # a wait that nobody has may be endless
+    if demand.waits:  # a wait of an operation that is not issued may be endless
         latency = np.where(demand.counts > 0, latency, 0.0)
     total = (latency * demand.counts).sum(axis=axes)
     mean = np.divide(total, issued, out=np.full_like(total, math.nan), where=issued > 0)

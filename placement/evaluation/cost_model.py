@@ -298,7 +298,7 @@ class CostModel:
 
     @cached_property
     def migration(self) -> FloatArray | None:
-        """Price of copying the data once to each site; 0 at present sites; None: nothing is copied.
+        """Price of copying the data once to each site, 0 at present sites; None: nothing is copied.
 
         In full: not yet divided by `Prices.migration_months`.
         """
@@ -386,7 +386,7 @@ class CostModel:
 
     @cached_property
     def nearest(self) -> FloatArray | None:
-        """n: price of each site as the nearest replica of each client; None: all 0."""
+        """Price n of each site as the nearest replica of each client; None: all 0."""
         parts = [term.nearest for term in self.terms(0) if term.nearest is not None]
         total = None if not parts else np.add.reduce(parts)
         return total if total is not None and total.any() else None

@@ -112,7 +112,7 @@ class _VoterSubsetSearch:
         *,
         attain: bool = False,
     ) -> float:
-        """Return the least wait below `chosen` and `excluded`, infinite where none is feasible.
+        """Return the least wait below `chosen` and `excluded`, infinite if no set is feasible.
 
         Sets above `cutoff` are not looked for; with `attain` the first value at or below `cutoff`
         ends the search.

@@ -1,9 +1,9 @@
 """Latency of a plan after a loss: of a single site, a domain of a level, or two of them at once.
 
 A configuration (ℓ, V, R) loses the sites F. The survivors R' = R ∖ F serve reads. The quorum size
-stays m of the *original* voters, since nothing has been reconfigured yet, so V' = V ∖ F can
+stays m of the *original* voters, since nothing has been reconfigured yet. V' = V ∖ F can therefore
 commit only while |V'| >= m. If ℓ survives it stays; else one of V' is elected. Elections are not
-planned, so that both the best and the worst new leader are told.
+planned, so both the best and the worst new leader are shown.
 
     score_F = min over ℓ' ∈ V' of Eq. 1 at (ℓ', V', R') with quorum m
 
@@ -123,11 +123,11 @@ class Failure:
     Attributes
     ----------
     lost
-        Name of what is lost.
+        Name of the loss.
     survives
         Whether enough voters remain to commit.
     leader
-        The leader afterwards: the old one if it survives, else the best new one.
+        Leader after the loss: the old one if it survives, else the best new one.
     mean_latency
         ms, with that leader; infinite when the service is lost.
     worst_leader, worst_latency
@@ -179,7 +179,7 @@ class Failures:
 
     @property
     def what(self) -> str:
-        """Return what is lost at once, in words."""
+        """Return the kind of a loss in words."""
         return f"two of level {self.level}" if self.together == 2 else f"one {self.level}"
 
     def describe(self) -> str:
@@ -206,8 +206,7 @@ def losses(problem: Problem, level: str = "site", *, together: int = 1) -> tuple
             members.setdefault(label, set()).add(site)
     if len(members) < together:
         raise InputError(
-            f"there is no loss of {together} domains of the level {level!r}, "
-            f"which has {len(members)}",
+            f"no loss of {together} domains is possible: the level {level!r} has {len(members)}",
             field="together" if members else "level",
             value=together if members else level,
             expected=f"at most {len(members)}" if members else "a level with labels",

@@ -105,7 +105,7 @@ class MoveFunction:
         """Return the function of a configuration, as the sum over what changes."""
         now = changes(self.present, configuration)
         votes = np.zeros(len(self.leader)) if self.voter is None else self.voter
-        # what is given up has the negative price of what is kept
+        # a removal has the negative price of keeping the replica
         total = float(self.leader[configuration.leader]) if now.leader else 0.0
         total += float(self.replica[list(now.added)].sum() - self.replica[list(now.removed)].sum())
         return total + float(votes[list(now.promoted)].sum() - votes[list(now.demoted)].sum())

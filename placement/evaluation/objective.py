@@ -178,7 +178,7 @@ class Objective(Protocol):
         ...
 
     def tables(self, problem: Problem, configuration: Configuration) -> tuple[ValueTable, ...]:
-        """Return the tables that a plan shows beside those of the mean latency."""
+        """Return the tables that a plan shows in addition to the tables of the mean latency."""
         ...
 
     def plan_rows(
@@ -236,7 +236,7 @@ class MeanLatency:
     def values(
         self, problem: Problem, configurations: Sequence[Configuration]
     ) -> npt.NDArray[np.float64]:
-        """Values of many configurations: those of one size at once; O(n·C·|R|), but few calls."""
+        """Values of many configurations, all of one size at once; O(n·C·|R|), but few calls."""
         values = np.zeros(len(configurations))
         rows: dict[tuple[int, int, int, int], list[int]] = {}
         for row, one in enumerate(configurations):
@@ -267,7 +267,7 @@ class MeanLatency:
         return math.fsum(p * value for p, value in zip(shares, values, strict=True))
 
     def of_intervals(self, intervals: int | slice) -> MeanLatency:
-        """Return the mean latency, which is that of every interval."""
+        """Return the mean latency, which is the same in every interval."""
         del intervals
         return self
 
@@ -286,14 +286,15 @@ class MeanLatency:
 
         if problem.rules.witnesses:
             raise InputError(
-                "losses are not computed with witnesses: they cannot take over",
+                "losses are not computed with witnesses, which cannot lead",
                 field="failures",
                 value=problem.rules.witnesses,
                 expected="no witnesses",
             )
         if problem.vote_layout is not None:
             raise InputError(
-                "losses are not computed with a vote layout: it says not which votes are lost",
+                "losses are not computed with a vote layout, which does not say which votes are "
+                "lost",
                 field="failures",
                 value=problem.vote_layout,
                 expected="one vote for each voter",
@@ -320,7 +321,9 @@ class MeanLatency:
 
     def violations(self, problem: Problem, configuration: Configuration) -> tuple[str, ...]:
         """Return the waits that a configuration has too few members for; most often none."""
-        if problem.demand.waits and math.isinf(score_of(problem, configuration)):
+        if _may_lack_members(problem, configuration) and math.isinf(
+            score_of(problem, configuration)
+        ):
             return ("a wait needs more answers than there are members",)
         return ()
 
@@ -396,6 +399,22 @@ def quorum_size(problem: Problem, configuration: Configuration) -> int:
     if voters == problem.rules.voters:
         return problem.rules.quorum
     return majority(voters) if problem.quorum is None else min(problem.quorum, voters)
+
+
+def _may_lack_members(problem: Problem, configuration: Configuration) -> bool:
+    """Return whether a wait may have too few members: that of a domain, or for more than all."""
+    sizes: dict[str, int] = {
+        "voters": len(configuration.voters),
+        "replicas": len(configuration.replicas),
+        "lease holders": len(configuration.lease_holders or configuration.replicas),
+    }
+    quorum = quorum_size(problem, configuration)
+    for term in problem.demand.waits:
+        for clause in term.clauses:
+            need = quorum if clause.need == "quorum" else clause.need
+            if clause.scope or (isinstance(need, int) and need > sizes[clause.role]):
+                return True
+    return False
 
 
 def score_of(problem: Problem, configuration: Configuration) -> float:

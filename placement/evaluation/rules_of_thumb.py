@@ -1,4 +1,4 @@
-"""Rules of thumb of administrators: the leader strategies a plan is compared with.
+"""Baseline rules: simple leader strategies of administrators, to compare a plan with.
 
 Sharov et al., PVLDB 8(12), 2015, section 6.1: for given replicas and voters,
 

@@ -1,4 +1,4 @@
-"""The one evaluator: what a configuration costs. Eq. 1 is written here and nowhere else.
+"""The one evaluator: the score of a configuration. Eq. 1 is written here and nowhere else.
 
     score(ℓ, V, R) = Σ_c ( A[c]·d(c, near) + B[c]·d(near, ℓ) + G[c]·d(c, ℓ) ) + D·q_ℓ(V)     (Eq. 1)
 
@@ -11,10 +11,10 @@ over the scenarios too. Operations with other waits than δ·q_ℓ, or with cons
 :mod:`placement.evaluation.waits.wait_latency`.) Everything works on site indices; names are
 crossed in the problem and the plan.
 
-All terms are non-negative and the sums are pairwise, so that two ways to the same score differ by a
-few units in the last place; `TIE` is far above that and far below anything a user could care for.
-Scores within it of the best are ties, and ties go to the configuration that comes first: by leader,
-then replicas, then how close the voters are to the leader.
+All terms are non-negative and the sums are pairwise, so two ways to the same score differ by a few
+units in the last place. `TIE` is far above that, and far below a difference that matters to a user.
+Scores within it of the best are ties. Ties go to the first configuration: by leader, then replicas,
+then how close the voters are to the leader.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """The best voters of a leader among given replicas: the inner step of every tier.
 
 For one RTT matrix and caps on nested levels the feasible voter sets are the bases of a laminar
-matroid, so that taking the closest replica that still fits gives, for every m at once, the smallest
-m-th RTT (Sharov et al., section 4, Algorithm 2 and "Failure diversity"). For minimum numbers of
-domains, crossing levels, and RTTs that vary by interval greedy is not exact, and a search decides.
+matroid. Taking the closest replica that still fits therefore gives, for every m at once, the
+smallest m-th RTT (Sharov et al., section 4, Algorithm 2 and "Failure diversity"). For minimum
+numbers of domains, crossing levels, and RTTs that vary by interval the greedy is not exact, and a
+search decides.
 
 Among voter sets with the same wait the one whose members are closest to the leader is taken, so
 that every method names the same voters.
@@ -228,7 +229,7 @@ def by_answer_time(demand: Demand, leader: int, sites: npt.ArrayLike) -> tuple[i
 def greedy_waits(
     rules: Rules, site_rtt: FloatArray, leaders: IntArray, replicas: IntArray
 ) -> FloatArray:
-    """q_ℓ of the best voters for many (leader, R) pairs under nested caps, infinite where none fit.
+    """q_ℓ of the best voters for many (leader, R) pairs under nested caps, infinite if none fit.
 
     Parameters
     ----------
@@ -346,7 +347,7 @@ def _ranks(waits: FloatArray) -> npt.NDArray[np.int32]:
 
 
 def _scenario_weights(demand: Demand) -> FloatArray:
-    """D of each scenario, or ones when no operation needs votes: what a wait in each is worth."""
+    """D of each scenario (weight of a wait in it), or ones when no operation needs votes."""
     return demand.quorum if demand.quorum.any() else np.ones(demand.scenarios)
 
 

@@ -41,7 +41,7 @@ def answer_document(question: Question, plan: Plan, ground: Ground) -> dict[str,
     dict
         The keys of :func:`placement.io.plan_file.outcome_document`; ``seconds``; ``question`` in
         words; ``currency``; ``after``, the same keys after the loss of ``question.lost``, None
-        where nothing is lost or the service stops; and ``html``, the layers of the map and the
+        without a loss or if the service stops; and ``html``, the layers of the map and the
         panels ``facts``, ``table`` and ``clients``.
     """
     prices = plan.problem.instance.prices

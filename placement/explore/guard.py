@@ -1,9 +1,9 @@
 """Guard of the server: who may ask, how much, and what a browser may do with the answers.
 
 The server is for one person on one machine. A page of another origin must neither read from it nor
-make it work: the address holds a random token, the headers Host and Origin must be those of this
-server (a name that an attacker's DNS points to this machine is another Host), and answers say that
-no other page may use them.
+make it work. The address therefore holds a random token. The headers Host and Origin must be those
+of this server (a name that an attacker's DNS points to this machine is another Host). Answers say
+that no other page may use them.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class RequestGuard:
         self._hosts = hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse it."""
+        """Answer or refuse a request."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)

@@ -180,8 +180,8 @@ def read_question(value: object, instance: Instance) -> Question:
     Raises
     ------
     InputError
-        For an unknown key and a value of the wrong kind. What the question asks is checked when
-        :attr:`Question.problem` is first read.
+        For an unknown key and a value of the wrong kind. The content of the question is checked
+        when :attr:`Question.problem` is first read.
     """
     if not isinstance(value, dict):
         raise InputError("not an object", field="question", expected="named keys")

@@ -59,7 +59,7 @@ def why(plan: Plan, site: str | None) -> dict[str, object]:
     plan
         Any plan.
     site
-        Site that the user looks at: what a replica there costs.
+        Site that the user selected.
     """
     if plan.status is not Status.OPTIMAL:
         words = "No plan is proven, so nothing is known about the next one."
@@ -119,7 +119,7 @@ def _losses(plan: Plan) -> Markup | None:
 
 
 def curve(problem: Problem) -> dict[str, object]:
-    """Return the curve of the value over the number of replicas, around that of a problem."""
+    """Return the values over the number of replicas, around the number of a problem."""
     low = max(1, problem.rules.voters, len(problem.pinned))
     middle = problem.rules.replicas_max
     first = max(low, min(middle - _MOST_SIZES // 2, len(problem.instance.sites) - _MOST_SIZES))

@@ -1,4 +1,4 @@
-"""Web application of the explorer. It holds the instance and nothing that a request brings."""
+"""Web application of the explorer. The server stores the instance, and no data of a request."""
 
 from __future__ import annotations
 

@@ -26,7 +26,8 @@ def add_parser(verbs: Subparsers) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "explore",
-        help="a page in the browser: every change of the question is answered with a proven plan",
+        help="open a page in the browser that answers every change of the question with a proven "
+        "plan",
         description="Start a local web application for one instance and open it in the browser. "
         "Click sites on the map, change numbers, demand and prices: each change is answered with "
         "the optimal plan and its proof. The page can be reached from this machine only, and its "

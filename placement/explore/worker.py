@@ -1,7 +1,7 @@
 """Process that runs one job at a time and can be interrupted in the middle of a search.
 
 The searches answer to KeyboardInterrupt, which a signal raises in the main thread of a process:
-so they run in a process of their own. A job that does not end soon after the signal ends with its
+so they run in a separate process. A job that does not end soon after the signal ends with its
 process, and the next job gets a new one.
 """
 
@@ -181,7 +181,7 @@ def _serve(pipe: Connection, explorer: Explorer, cancelled: object) -> None:
 
 
 def _finite(report: Progress) -> dict[str, object]:
-    """Return a report as JSON; null where nothing is known."""
+    """Return a report as JSON, with null for unknown values."""
 
     def known(value: float) -> float | None:
         return value if abs(value) < float("inf") else None

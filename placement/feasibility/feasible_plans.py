@@ -52,7 +52,7 @@ def complete_configuration(
     Raises
     ------
     LimitError
-        When the search is hopeless (crossing levels with millions of dead ends).
+        When the search has too many dead ends (millions, on crossing levels).
     """
     rules = problem.rules
     if not rules.may_lead[leader]:
@@ -238,7 +238,7 @@ def _lease_violations(problem: Problem, configuration: Configuration) -> list[st
 def reasons_infeasible(problem: Problem) -> tuple[str, ...]:
     """Return numbers that show there is no plan, in words; empty when these checks find none.
 
-    Each check is a necessary condition of its own (counts, caps, domains, pins, budget), so a
+    Each check is a separate necessary condition (counts, caps, domains, pins, budget), so a
     reason given here is a proof. Conflicts between several rules need a search.
     """
     rules, instance = problem.rules, problem.instance

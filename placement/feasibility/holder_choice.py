@@ -33,7 +33,7 @@ def holder_choices(problem: Problem, configuration: Configuration) -> list[tuple
     problem
         The question; one without the role has the empty choice alone.
     configuration
-        Its lease holders are not looked at.
+        Its lease holders are ignored.
     """
     rules, leader = problem.rules, configuration.leader
     if not rules.lease_holders:

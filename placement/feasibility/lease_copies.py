@@ -12,12 +12,12 @@ r¹. A client's strong reads are those of a second client, as far from r¹ as th
 from every r⁰ farther than from any r¹. As the leader holds a lease, its nearest replica is a lease
 holder.
 
-Where the voters hold the leases, who votes is who holds a lease: m of the voters are m of the
-replicas inside the lease domain, a rule for voters is one for the r¹, and beside the leader nobody
-votes in the new question.
+If the voters hold the leases, voters and lease holders are the same sites: m of the voters are m of
+the replicas inside the lease domain, a rule for voters is one for the r¹, and beside the leader no
+site votes in the new question.
 
-Every configuration of the one question is one of the other, with the same score: a proof of the one
-proves the other.
+Every configuration of one question is a configuration of the other, with the same score: a proof of
+the one proves the other.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ def _instance(
     lease: str,
     copies: Sequence[tuple[int, bool]],
 ) -> Instance:
-    """Return the world of the copies, with a second client for the strong reads of each."""
+    """Return the instance of the copies, with a second client for the strong reads of each."""
     given, demand = problem.instance, problem.demand
     clients, site = len(given.clients), np.array([site for site, _ in copies])
     rtt = demand.client_rtt[0][:, site]

@@ -119,7 +119,7 @@ class FleetPlan:
 
     @property
     def mean_latency(self) -> float:
-        """Value over all operations: the mean latency in ms where nothing is priced."""
+        """Value over all operations: the mean latency in ms if nothing has a price."""
         operations = sum(m.copies * m.problem.demand.operations for m in self.fleet.members)
         return self.value / operations
 

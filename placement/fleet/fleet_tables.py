@@ -228,7 +228,7 @@ def _plan_rows(plan: FleetPlan) -> list[dict[str, Any]]:
 def fleet_document(plan: FleetPlan) -> dict[str, object]:
     """Return a plan as JSON values: value, bound, prices and loads of the limits, databases.
 
-    Loads of today are null where nothing is known of what runs today.
+    Loads of today are null if the present replicas are not known.
     """
     rows = plan.rows
     prices = np.zeros(len(rows.capacity)) if plan.prices is None else plan.prices

@@ -4,7 +4,7 @@ Each database moves by the safe steps of :mod:`placement.overtime.moves.move_ste
 is there before an old one goes. So a move needs room for more than its result, and two databases
 that exchange full sites wait for each other for ever, unless one of them goes to another site
 first. The order is found greedily: the moves that free limits first, then each move that fits, in
-rounds; where none fits, one database is *staged* at sites with room.
+rounds; if no move fits, one database is *staged* at sites with room.
 
 A limit that the fleet of today already breaks may stay broken, but no step adds to it.
 
@@ -158,7 +158,7 @@ class _Schedule:
         self.waiting.sort(key=lambda lot: float((lot.final / self.tolerance).sum()))
 
     def run(self) -> None:
-        """Take each move that fits, round by round; stage one where none does."""
+        """Take each move that fits, round by round; if none does, stage one."""
         while self.waiting:
             before = len(self.moves)
             for lot in list(self.waiting):

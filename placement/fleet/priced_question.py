@@ -55,8 +55,8 @@ class PricedQuestion:
         prices
             Of each shared limit, shape (rows,).
         room
-            What is left of each limit; None: all of it. Sites without room for the database are
-            left out.
+            Remaining capacity of each limit; None: all of it. Sites without room for the database
+            are left out.
         """
         problem = member.problem
         price = rows.price(member, prices)

@@ -1,10 +1,10 @@
 """Load of the sites by service: who leads and who answers reads, normally and after a loss.
 
-After the loss of a site, a database goes on as :mod:`placement.evaluation.losses` says. The other
-replicas serve, and the number of votes stays. A leader that is lost is followed by the best of the
-voters that are left, the first in the order of the sites where several are equal. Reads go to the
-closest replica that is left. No replica is made anew, so the storage of a site does not grow. A
-database with too few voters left stops, and takes nothing.
+After the loss of a site, a database goes on as :mod:`placement.evaluation.losses` says. The
+remaining replicas serve, and the number of votes stays. The best of the remaining voters follows
+a lost leader, among equal voters the first in the order of the sites. Reads go to the closest
+remaining replica. No replica is recreated, so the storage of a site does not grow. A
+database with too few voters stops, and uses no capacity.
 """
 
 from __future__ import annotations

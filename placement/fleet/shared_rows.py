@@ -9,7 +9,7 @@ and the replicas R, a configuration pays
                 + [r new] · (π_moves + storage_gb · π_moved)  +  Σ_{groups} π_apart[group, r]
 
 which is the form of a price of replicas that the exact search takes. Where reads and the loads
-after a loss are limited, the use is no such sum. Then the price is a sum of this form that is never
+after a loss are limited, the use is no such sum. The price is then a sum of this form that is never
 above the true price: bounds stay bounds, and may be less tight.
 
 *After a loss.* There is a row for each lost site f and each remaining site s. Leader ℓ takes row
@@ -67,7 +67,7 @@ class SharedRows:
         capacity: list[float] = []
 
         def add(what: str, limit: FloatArray | None) -> IntArray | None:
-            """Add a row for each site with a finite limit; return them, −1 where there is none."""
+            """Add a row for each site with a finite limit; return the rows, −1 without a limit."""
             if limit is None:
                 return None
             rows = np.full(sites, -1)
@@ -188,7 +188,7 @@ class SharedRows:
             if "egress_gb" in self._after:
                 after = padded[self._after["egress_gb"]]
                 if goes_on_without_any_voter(member):
-                    # leader ℓ ships to r after every loss but those of ℓ and r
+                    # leader ℓ ships to r after every loss except the losses of ℓ and r
                     shipped += member.written_gb * (after.sum(axis=0)[:, np.newaxis] - after.T)
                     others = max(member.problem.rules.replicas_min - 2, 0)
                     moved = others * member.written_gb * self._cheapest_successor(member, after)
@@ -265,8 +265,8 @@ class SharedRows:
         member
             The database, one copy.
         room
-            What is left of each limit, shape (rows,); None: all of it. No plan of the fleet uses
-            the other sites then: the database alone is beyond a limit there.
+            Remaining capacity of each limit, shape (rows,); None: all of it. No plan of the fleet
+            uses the other sites then: the database alone is beyond a limit there.
         """
         sites, new = len(self.fleet.sites), self._is_new(member)
         hold, lead = np.ones(sites, dtype=np.bool_), np.ones(sites, dtype=np.bool_)

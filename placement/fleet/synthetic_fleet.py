@@ -46,13 +46,14 @@ def synthetic_fleet(
     instance
         Sites, clients and RTTs; its operations are the standard ones, its counts are replaced.
     clients
-        The places whose people issue the demand, for the footprints of the databases.
+        Places of the users that issue the demand, for the footprints of the databases.
     databases
-        How many.
+        Number of databases.
     seed
         The same seed gives the same fleet.
     groups
-        Number of different databases; the others are copies of them. None: all are different.
+        Number of different databases; the other databases are copies of them. None: all are
+        different.
     owner
         Index of the client of the instance that serves each place, shape (places,), as
         :func:`placement.overtime.replay.generated_fleets.client_ground` finds it. None: the places
@@ -102,7 +103,7 @@ def synthetic_fleet(
     demand *= np.divide(capped, rates, out=np.zeros_like(rates), where=rates > 0)[:, None, None]
     rates = capped
     sizes = database_sizes(groups, seed=seed, largest=_LARGEST)
-    rng.standard_normal(groups)  # those of the sizes: the limits come after them
+    rng.standard_normal(groups)  # numbers of the sizes: the limits come after them
     copies = np.diff(np.linspace(0, databases, len(drawn) + 1).round().astype(int)).tolist()
     members = []
     for number_, one in enumerate(drawn):

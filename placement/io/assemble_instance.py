@@ -226,7 +226,7 @@ def _diagonal(values: FloatArray) -> FloatArray:
 def _clients_in_sites(
     between: FloatArray, names: tuple[str, ...], intra_site: float, sentences: list[str]
 ) -> FloatArray:
-    """RTTs of a client in every site: those of the site, and the measured diagonal."""
+    """RTTs of a client in every site: the RTTs of the site, and the measured diagonal."""
     measured = _diagonal(between)
     missing = np.isnan(measured)
     result = between.copy()

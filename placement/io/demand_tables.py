@@ -1,7 +1,7 @@
 """Demand from tables: operations issued per database, interval, client and kind of operation.
 
-Tables of demand may have millions of rows. They are read by column, and looked at row by row only
-when something is wrong, to say where.
+Tables of demand may have millions of rows. They are read by column, and checked row by row only
+after an error, to find its row.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Files of plans of fleets that hold their question: JSON, and Parquet read in batches.
 
 Each row is a database in one configuration, with the numbers of its question: what it stores and
-writes, what runs today, its demand. What all rows share stands beside them: the instance, the
+writes, what runs today, its demand. The file also has what all rows share: the instance, the
 constraints, the limits with their prices, the bound. A reader needs no other file.
 """
 
@@ -101,7 +101,7 @@ def _constraints(fleet: FleetProblem) -> dict[str, int]:
 
 
 def _finite(limit: object) -> list[float | None] | None:
-    """Return limits of sites with null where there is none."""
+    """Return limits of sites, with null for no limit."""
     if limit is None:
         return None
     return [x if math.isfinite(x) else None for x in np.asarray(limit).tolist()]

@@ -103,13 +103,13 @@ def save_instance(
     Parameters
     ----------
     instance
-        The world.
+        The instance.
     folder
         Created when absent; its parent must exist.
     tables
         "csv", or "parquet" (needs the extra ``parquet``).
     force
-        Replace the instance that stands in the folder; it stays whole until the new one is. Other
+        Replace the instance in the folder; the old one stays whole until the new one is. Other
         files in the folder are left alone.
 
     Returns
@@ -363,7 +363,7 @@ def read_sites(
     table
         First column: names; ``lat`` and ``lon``: coordinates in degrees, blank where unknown.
     levels
-        Level -> column; None: every other column is a level of its own name.
+        Level -> column; None: every other column is a level with the column's name.
     word
         What a row is.
 

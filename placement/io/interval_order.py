@@ -198,6 +198,6 @@ def _grid(ordered: Sequence[int], name: Callable[[int], str], where: Place) -> S
             source=where(0).split(", row ")[0],
             field="interval",
             value=f"{name(ordered[0])} to {name(ordered[-1])}",
-            expected="labels on one grid; is there one that lies off it?",
+            expected="labels on one grid",
         )
     return range(ordered[0], ordered[-1] + 1, step)

@@ -4,7 +4,7 @@ Plans with a leader and plans of quorum stores have the same format; the key ``k
 latter (:mod:`placement.io.quorum_plan_document`).
 
 The instance stands in the file, or the file says where it came from; either way its fingerprint is
-there, and a plan is never read together with another instance than its own. What a method claimed
+there, and a plan is never read together with another instance than its own. The claim of a method
 is not believed on reading: score, status and constraints are recomputed.
 """
 
@@ -474,15 +474,19 @@ def _check(document: Document, plan: Plan) -> None:
         if claimed is Status.VIOLATING and not broken:
             raise document.refuse("status", "the configuration breaks no constraint")
         if plan.reasons != broken:
-            raise document.refuse("reasons", "not what the configuration breaks", repr([*broken]))
+            raise document.refuse(
+                "reasons", "not the constraints that the configuration breaks", repr([*broken])
+            )
         if not broken and not plan.bound <= plan.objective * (1 + _AGREE) + _AGREE:
             raise document.refuse("bound", "above the objective", f"<= {plan.objective!r}")
     if claimed is not Status.VIOLATING or not found:
         proven = status_of(found, plan.objective, plan.bound)
         if proven is not claimed:
-            raise document.refuse("status", "not what score and bound say", repr(str(proven)))
+            raise document.refuse(
+                "status", "not the status of this score and bound", repr(str(proven))
+            )
     if document.has("claim") and document.text("claim") != plan.claim:
-        raise document.refuse("claim", "not what is known of the bound", repr(plan.claim))
+        raise document.refuse("claim", "does not match the bound", repr(plan.claim))
     about, instance = document.table("instance"), plan.problem.instance
     if about.has("content"):  # elsewhere the words about an instance may have changed since
         for table, key, words in (
@@ -490,7 +494,7 @@ def _check(document: Document, plan: Plan) -> None:
             (document, "provenance", list(instance.provenance)),
         ):
             if key in table.values and table.values[key] != words:
-                raise table.refuse(key, "not what the instance says", repr(words))
+                raise table.refuse(key, "does not match the instance", repr(words))
     recomputed = {**_decision(plan), "gap": _finite(plan.gap), **_breakdown(plan)}
     recomputed["contingency"] = _asked_losses(document, plan)
     document.only((*_AS_READ, *recomputed))

@@ -1,7 +1,7 @@
 """Plans of quorum stores inside plan files: problem, configuration, value and bound, by name.
 
-All that can be recomputed is recomputed on reading: value, thresholds, losses and status. The bound
-cannot: ``placement check`` proves it again, from the certificate where there is one.
+All fields except the bound are recomputed on reading: value, thresholds, losses and status. The
+bound is not: ``placement check`` proves it again, from the certificate if there is one.
 """
 
 from __future__ import annotations
@@ -198,7 +198,9 @@ def quorum_plan_from(document: Document) -> QuorumPlan:
         field = "bound" if "bound" in str(error) else "replicas"
         raise document.refuse(field, str(error), "what the configuration has") from None
     if plan.status is not status:
-        raise document.refuse("status", "not what value and bound say", repr(plan.status.value))
+        raise document.refuse(
+            "status", "not the status of this value and bound", repr(plan.status.value)
+        )
     written = {key: value for key, value in document.values.items() if key not in _CLAIMS}
     check_recomputed(
         dataclasses.replace(document, values=written), _values(plan), "this configuration"

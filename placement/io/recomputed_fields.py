@@ -1,4 +1,4 @@
-"""Fields of a file that can be recomputed: what is written there must be what is recomputed."""
+"""Fields of a file that can be recomputed: the written value must equal the recomputed one."""
 
 from __future__ import annotations
 

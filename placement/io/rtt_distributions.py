@@ -130,7 +130,7 @@ def read_pairs(path: str | os.PathLike[str]) -> PairTable:
 
 
 def weight_of(table: Table) -> str | None:
-    """Return the column with the weights of a histogram; None where there is none."""
+    """Return the column with the weights of a histogram; None without one."""
     return next((name for name in _WEIGHTS if name in table.columns), None)
 
 

@@ -32,7 +32,7 @@ class RttTable:
     sources, destinations
         Names along the axes, in the order of the file: a source waits for a destination.
     values
-        ms, NaN where nothing was measured: shape (sources, destinations), or with a leading axis of
+        ms, NaN without a measurement: shape (sources, destinations), or with a leading axis of
         intervals.
     intervals
         Labels, oldest first where they are times or numbers, else in the order of the file; empty

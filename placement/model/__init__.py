@@ -1,4 +1,4 @@
-"""The model of the world: operations, instances, demand, configurations, constraints."""
+"""The model of a placement problem: operations, instances, demand, configurations, constraints."""
 
 from placement.lazy import lazy_names
 

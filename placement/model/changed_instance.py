@@ -210,7 +210,7 @@ def with_site(instance: Instance, name: str, latitude: float, longitude: float) 
 def _known_places(
     places: FloatArray | None, names: Sequence[str], kind: str, homes: Mapping[str, FloatArray]
 ) -> FloatArray:
-    """Return the coordinates of sites or clients; those without any are those of `homes`."""
+    """Return the coordinates of sites or clients; if unknown, the coordinates of `homes`."""
     known = np.full((len(names), 2), np.nan) if places is None else places.copy()
     for i, name in enumerate(names):
         if not np.isfinite(known[i]).all():

@@ -48,7 +48,7 @@ class Diversity:
     min_domains
         At least so many distinct domains.
     domain, least
-        At least so many (`least`) in the domain of this name; a rule of its own, given without
+        At least so many (`least`) in the domain of this name; a separate rule, given without
         `cap` and `min_domains`.
 
     Examples
@@ -433,7 +433,7 @@ def group_rule(instance: Instance, rule: Diversity, bound: BoolArray, why: str =
                     field=f"domains[{level!r}]",
                     expected=f"a {level} for every site that may be chosen (or forbid the site)",
                 )
-            label = f"\0{site}"  # an unbound site without a label is a domain of its own
+            label = f"\0{site}"  # an unbound site without a label is a separate domain
         codes.append(numbers.setdefault(label, len(numbers)))
     array = np.array(codes, dtype=np.intp)
     array.flags.writeable = False

@@ -78,7 +78,7 @@ class Demand:
     @property
     def has_waits(self) -> bool:
         """Return whether A, B, G and D leave out a part of the score: waits or constants."""
-        # asked for every score, so that most often no array is looked at
+        # asked for every score, so most calls must not read an array
         return bool(self.waits) or (self.constants.size > 0 and bool(self.constants.any()))
 
     @property
@@ -97,7 +97,7 @@ class Demand:
 
     @property
     def leaderless(self) -> bool:
-        """Return whether operations wait for somebody, and none of them needs a leader."""
+        """Return whether there are waits, and no operation needs a leader."""
         return (
             bool(self.waits)
             and not self.coefficients[:, 1:].any()
@@ -144,11 +144,11 @@ def aggregate(
     Parameters
     ----------
     instance
-        The world.
+        The instance.
     decay
         τ >= 1 of Eq. 2.
     operations
-        What the operations of the instance wait for under a protocol; None: what they say.
+        Operations under a protocol; None: the operations of the instance.
 
     Returns
     -------

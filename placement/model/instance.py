@@ -1,6 +1,6 @@
 """Measured instance: sites, clients, round-trip times, demand, failure domains.
 
-An :class:`Instance` holds data only; what is asked of it is a :class:`placement.problem.Problem`.
+An :class:`Instance` holds data only; a :class:`placement.problem.Problem` holds the question.
 """
 
 from __future__ import annotations
@@ -441,9 +441,9 @@ def _domains(
             found: Iterable[object] = labels_by_name(given, field, ("site", sites))
         else:
             found = elements(given, field, "one label per site")
-        labels = tuple(
-            None if label is None or label == "" else text(str(label), field) for label in found
-        )
+        labels = tuple(None if label is None or label == "" else str(label) for label in found)
+        for label in filter(None, dict.fromkeys(labels)):
+            text(label, field)
         if len(labels) != len(sites):
             raise InputError(
                 f"level {level!r} needs one label per site",

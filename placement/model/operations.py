@@ -56,7 +56,7 @@ class Operation:
         δ, rounds of votes the leader waits for.
     kind
         "read" or "write": whether the operation changes state, which its messages do not tell (a
-        linearizable read may wait for votes). By default what :func:`kind_of` says. Rules of thumb
+        linearizable read may wait for votes). By default as :func:`kind_of` says. Baseline rules
         about writes ask for it; no score depends on it.
     waits
         Waits beside the δ rounds of votes, as :class:`Wait` or as its text; they add up.

@@ -213,7 +213,7 @@ class Prices:
         for client, site in self.client_sites.items():
             if site not in left and (self.to_clients is None or self.from_clients is None):
                 raise InputError(
-                    f"the site whose prices client {client!r} has is gone",
+                    f"the site whose prices client {client!r} has is removed",
                     field="prices.client_sites",
                     value=site,
                     expected="one of the remaining sites",

@@ -91,7 +91,7 @@ class ProtocolFamily:
     assumptions
         Sentences beside those common to all.
     one_group_only
-        Whether a transaction over several groups has no path of its own: no leader commits it.
+        Whether a transaction over several groups has no path: no leader commits it.
     """
 
     name: str

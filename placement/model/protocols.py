@@ -192,7 +192,7 @@ class Protocol:
         return tuple(votes_as_coefficients(one, voters, quorum) for one in found)
 
     def needs_groups(self, operations: Sequence[Operation]) -> tuple[str, ...]:
-        """Name the transactions over several groups that have no path: nobody leads the groups."""
+        """Name the multi-group transactions that have no path: the groups have no leader."""
         if not self.family.one_group_only or "multi" in self.parameters:
             return ()
         return tuple(one.name for one in operations if operation_path(one) == "multi_write")

@@ -79,7 +79,7 @@ def is_count(value: object) -> TypeGuard[int | tuple[int, int] | range]:
 
 
 def layout_votes(problem: Problem) -> tuple[int, int]:
-    """Return the votes that a commit waits for under a vote layout, and those of all voters.
+    """Return the votes that a commit waits for under a vote layout, and all votes.
 
     Parameters
     ----------
@@ -95,7 +95,8 @@ def _layout_quorum(problem: Problem, voters: int) -> int:
     """Return how many voters have the votes of a commit under a vote layout, the leader first.
 
     The leader has the most votes, and the voters closest to it the next: no other placement of the
-    votes waits less. So the layout is no decision, but the least k whose first k entries suffice.
+    votes waits less. The layout is therefore no decision, but the least k whose first k entries
+    suffice.
     """
     assert problem.vote_layout is not None
     layout = [_whole(entry, "vote_layout") for entry in problem.vote_layout]
@@ -325,7 +326,7 @@ def allowed_sites(problem: Problem) -> AllowedSites:
         raise _too_many_pins("pinned_voters", pinned, holding)
     pins = _count(must_hold)
 
-    # What follows from the counts alone is said outright, so that every method sees it.
+    # Consequences of the counts alone are stated here, so that every method uses them.
     if pinned == holding:
         may_vote = must_vote.copy()
     elif _count(may_vote) == holding:
@@ -368,7 +369,7 @@ def compile_rules(problem: Problem, known: AllowedSites, before: Rules | None = 
         What :func:`allowed_sites` says of it.
     before
         Rules of a problem that differs from it in the number of replicas alone, if there is one:
-        what is the same is taken from there.
+        equal parts are taken from there.
 
     Raises
     ------

@@ -7,8 +7,8 @@ one (Schrijver 2003, section 39.4; a lower bound reserves places). A least numbe
 blocks in a set of n sites leaves n - d places for sites that are not the first of their block; a
 bipartite graph between sites and places then induces the matroid (section 39.6). Where the size has
 a range, empty places take the part of sites.
-So the cheapest set is found by going through the sites in ascending order of cost, and taking each
-beside which there is room for what the family still needs.
+The cheapest set is therefore found by a greedy. It goes through the sites in ascending order of
+cost, and takes each site that leaves room for the remaining needs of the family.
 
 Rules whose blocks cross are several families; a set obeys the rules when it obeys every family.
 
@@ -25,6 +25,7 @@ Six sites in three pairs; at least two in the first pair, and sites in two pairs
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -75,17 +76,16 @@ class SiteFamily:
         spread: Iterable[Collection[int]] = (),
         distinct: int = 0,
     ) -> SiteFamily:
-        """Order nested blocks; those of `spread` without bounds get none."""
+        """Order nested blocks; blocks of `spread` without bounds get none."""
         counted = {frozenset(block) for block in spread}
         blocks = sorted({*bounds, *counted}, key=lambda block: (len(block), sorted(block)))
         limits = [bounds.get(block, (0, len(block))) for block in blocks]
         innermost, parent = [-1] * sites, [-1] * len(blocks)
         for number, block in reversed([*enumerate(blocks)]):
+            if block:  # those that hold one of its sites are nested: the smallest holds all of it
+                parent[number] = innermost[next(iter(block))]
             for site in block:
                 innermost[site] = number
-        for number, block in enumerate(blocks):
-            outer = (i for i in range(number + 1, len(blocks)) if block and block < blocks[i])
-            parent[number] = next(outer, -1)
         return cls(
             tuple(innermost),
             tuple(parent),
@@ -208,7 +208,7 @@ def site_families(rules: Rules, role: Role) -> tuple[SiteFamily, ...]:
 
     Notes
     -----
-    O(domains² · sites).
+    O(domains · sites).
     """
     sites = len(rules.may_hold)
     able: BoolArray = rules.may_vote if role == "voters" else rules.may_hold
@@ -244,10 +244,12 @@ def site_families(rules: Rules, role: Role) -> tuple[SiteFamily, ...]:
 
 def _domains(group: GroupRule, able: BoolArray) -> list[_Block]:
     """Return the sites of each domain that a rule counts."""
-    return [
-        frozenset(np.nonzero(able & (group.labels == number))[0].tolist())
-        for number in range(len(group.names))
-    ]
+    domains: list[list[int]] = [[] for _ in group.names]
+    labels = group.labels.tolist()
+    for site in np.nonzero(able)[0].tolist():
+        if labels[site] >= 0:
+            domains[labels[site]].append(site)
+    return [frozenset(domain) for domain in domains]
 
 
 def _nested(
@@ -255,7 +257,14 @@ def _nested(
 ) -> dict[_Block, tuple[int, int]]:
     """Return blocks none of which cross: of `first` what goes together, then of the others."""
     chosen: dict[_Block, tuple[int, int]] = {}
+    of_site: defaultdict[int, list[_Block]] = defaultdict(list)
     for block, limit in (*first.items(), *others.items()):
-        if all(not block & one or block <= one or one <= block for one in chosen):
+        if block in chosen:
             chosen[block] = limit
+            continue
+        shares = {one for site in block for one in of_site[site]}  # the others are disjoint
+        if all(block <= one or one <= block for one in shares):
+            chosen[block] = limit
+            for site in block:
+                of_site[site].append(block)
     return chosen

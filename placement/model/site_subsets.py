@@ -64,10 +64,10 @@ def subsets(choice: SiteSubset) -> Iterator[tuple[int, ...]]:
 
     Notes
     -----
-    Depth-first over positions, take before skip. A branch ends when the remaining positions cannot
-    fill the set, the caps can't take enough of it, what a minimum lacks outnumbers the picks left
-    or the domains (sites of a named domain) left, the first b positions can't give m, or the
-    cheapest completion breaks the budget.
+    Depth-first over positions, take before skip. A branch ends in four cases. The remaining
+    positions cannot fill the set, or the caps do not admit enough of it. A minimum lacks more than
+    the picks left or the domains (sites of a named domain) left. The first b positions cannot give
+    m. The cheapest completion breaks the budget.
     """
     order = [int(site) for site in choice.order]
     if not choice.pinned <= set(order) or len(choice.pinned) > choice.size:

@@ -101,7 +101,7 @@ def _median(values: FloatArray) -> float:
 def _compare_with_light(rtt: RttMatrix, places: FloatArray, sites: FloatArray) -> None:
     """Warn when an RTT is shorter than the round trip of light in fibre between the two places."""
     shortest = rtt.values if rtt.values.ndim == 2 else rtt.values.min(axis=0)
-    # The squared chord of the arc that light can cover, against that of the arc between the places:
+    # The squared chord of the arc that light can cover, compared with the arc between the places:
     # one product of matrices, where great circles would need three functions per pair. In place,
     # because new arrays of this size cost as much as the arithmetic.
     reach = shortest * (1000.0 / FIBRE_MS_PER_1000_KM)

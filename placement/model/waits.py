@@ -148,7 +148,9 @@ class Wait:
             )
         clauses = tuple(instance_of(one, Clause, "clauses", "Clause(…)") for one in clauses)
         if not clauses:
-            raise InputError("a wait for nobody", field="clauses", expected="at least one clause")
+            raise InputError(
+                "a wait without clauses", field="clauses", expected="at least one clause"
+            )
         object.__setattr__(self, "origin", origin)
         object.__setattr__(self, "clauses", clauses)
         object.__setattr__(self, "times", number(times, "times", maximum=LARGEST))

@@ -1,8 +1,8 @@
 """Independent random streams, one per cause, so that every policy meets the same sample path.
 
-Common random numbers: what happens to a system (speeds, arrivals, work) is drawn from streams that
-no policy touches, so that two policies compared under one seed differ by what they decide and by
-nothing else. Without this, ratios between policies are not comparable: the same policy under
+Common random numbers: random events of a system (speeds, arrivals, work) are drawn from streams
+that no policy touches. Two policies compared under one seed therefore differ only by their
+decisions. Without this, ratios between policies are not comparable: the same policy under
 another seed moves by up to a third of its value.
 """
 

@@ -6,9 +6,9 @@ decay τ >= 1,
     N(0) = 0,    N(i) = N(i−1)/τ + n(i)
 
 so that interval k weighs τ^(k−i) after interval i. Eq. 1 is linear in the counts: with one RTT
-matrix for all intervals, the score of N(i) is agg_score(i). The state is N(i) and nothing else, and
-one update is one division and one addition per cell; a run that is stopped, written down and taken
-up again therefore gives the same bits as one that was never stopped.
+matrix for all intervals, the score of N(i) is agg_score(i). The state is only N(i), and one update
+is one division and one addition per cell. A run that is stopped, stored and continued therefore
+gives the same bits as a run without a stop.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def add_moves(
         default=[],
         metavar="PART=MS,…",
         help="price of a change, in ms added to the latency of one period of the demand; PART is "
-        "add, remove, promote, demote or leader; one number alone: the same for all of them",
+        "add, remove, promote, demote or leader; one number: the price of every part",
     )
     group.add_argument(
         "--move-horizon",
@@ -62,7 +62,7 @@ def add_moves(
 
 
 def read_moves(args: argparse.Namespace) -> Moves | None:
-    """Return the moves of the options; None where none of them is given.
+    """Return the moves of the options; None if no option is given.
 
     Raises
     ------

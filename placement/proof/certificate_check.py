@@ -1,13 +1,14 @@
 """An independent check of optimality certificates, in whole numbers without rounding errors.
 
-It shares no code with any search. It reads the demand and the constraints of a problem, and a
-certificate (formats ``replica-placement/bound/1`` for the mean, ``replica-placement/losses/1`` for
-scores after losses and ``replica-placement/percentile/1``), and proves afresh that no configuration
-has an objective below the certificate's bound. Bounds are computed in int64 with costs rounded
-down, and where that does not decide, in Python integers: every double is a whole multiple of a
-power of two. (Probabilities are sums of products of doubles, computed with a margin.)
+The checker shares no code with any search. It reads the demand and the constraints of a problem,
+and a certificate (formats ``replica-placement/bound/1`` for the mean,
+``replica-placement/losses/1`` for scores after losses and ``replica-placement/percentile/1``). It
+proves again that no configuration has an objective below the certificate's bound. Bounds are
+computed in int64 with costs rounded down. If this does not decide, Python integers do: every double
+is a whole multiple of a power of two. (Probabilities are sums of products of doubles, computed with
+a margin.)
 
-What a proof of one leader is, and why it is one, stands in :mod:`placement.proof.leader_proof`; of
+The proof of one leader, and why it is valid, is in :mod:`placement.proof.leader_proof`; of
 one leader and its successors after losses, in :mod:`placement.proof.loss_proof`. That there is no
 configuration at all is proved by counting (format ``replica-placement/no-plan/1``,
 :mod:`placement.proof.no_plan_check`), or as a claim about losses.
@@ -119,7 +120,7 @@ def check_certificate(plan: Plan, *, work: int = WORK) -> CheckResult:
         With a certificate; an infeasible one may do without where counting alone shows it, or where
         there are few configurations.
     work
-        Most steps to take. A bound, and a replica set that is looked at, takes |S| · |C| / 32 steps
+        Most steps to take. A bound, and an evaluated replica set, takes |S| · |C| / 32 steps
         in int64 and |S| · |C| in Python integers, and up to |S| · (|S| + 3) + 1,000 more.
 
     Returns

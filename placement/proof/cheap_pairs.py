@@ -127,7 +127,7 @@ def covers(
 
 
 def few(counted: int, listed: int) -> bool:
-    """Return whether so many of the pairs listed are worth a list of their own."""
+    """Return whether so many of the listed pairs are worth a separate list."""
     return _NARROW * counted <= listed
 
 

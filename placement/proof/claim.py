@@ -298,7 +298,7 @@ class Claim:
         """RTT from each site to a leader, or to the closest of a group; 0 without any."""
         if isinstance(leaders, int):
             return np.ascontiguousarray(self.scenario_rtt[:, :, leaders])
-        if not leaders:  # nobody may take over, which only the rest of a bound says
+        if not leaders:  # no successor is possible, which only the rest of a bound says
             return np.zeros(self.scenario_rtt.shape[:2])
         return np.asarray(self.scenario_rtt[:, :, list(leaders)].min(axis=2))
 

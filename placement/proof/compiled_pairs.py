@@ -1,7 +1,7 @@
 """The pairs of :mod:`placement.proof.cheap_pairs`, listed and summed by compiled loops.
 
 The loops (``csrc/pair_sums.c``) are the checker's own; no search uses them. They compute the same
-whole numbers as NumPy does, in a tenth of the time, and are left out where none were built.
+whole numbers as NumPy does, in a tenth of the time, and are left out if they were not built.
 """
 
 from __future__ import annotations

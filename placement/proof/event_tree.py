@@ -62,8 +62,8 @@ class Work:
         self.left -= steps
         if self.left < 0:
             raise LimitError(
-                f"checking this certificate takes more than {self.limit:,} steps, the limit; a "
-                "larger limit is set by the option --work of 'placement check', or the argument "
+                f"checking this certificate takes more than {self.limit:,} steps, the limit; set a "
+                "larger limit by the option --work of 'placement check', or the argument "
                 "'work' of check_certificate"
             )
 
@@ -72,7 +72,7 @@ class Work:
 class State:
     """Sites that hold a replica and sites that do not, and sites that are known to vote or not to.
 
-    A bound may leave out what is known of votes: it then holds for more configurations.
+    A bound may leave out known votes: it then holds for more configurations.
     """
 
     inside: frozenset[int]

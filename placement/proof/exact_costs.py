@@ -86,7 +86,7 @@ class ExactCosts:
         beta: Betas,
         less: int | None = None,
     ) -> tuple[int, list[int]]:
-        """Constant part of L, and ρ of every site; only those of free sites mean something.
+        """Constant part of L, and ρ of every site; only ρ of free sites have a meaning.
 
         Parameters
         ----------

@@ -42,7 +42,7 @@ or L(I, O + j) is computed by itself, the latter with u_c less β_cj where j ∈
 
 A proof is a list of events that narrow or split the state until nothing is left
 (:mod:`placement.proof.event_tree`). Each bound is first computed in int64 with costs rounded down
-(:mod:`placement.proof.rounded_costs`). What that does not prove is computed in exact integers
+(:mod:`placement.proof.rounded_costs`). Bounds that are not proved so are computed in exact integers
 (:mod:`placement.proof.exact_costs`), which decide.
 """
 

@@ -1,7 +1,7 @@
 """Check of a certificate about losses (format ``replica-placement/losses/1``).
 
 =============  ====================================================================================
-"floors"       [[site, bits, u], …]: multipliers of sites that are out as leaders, as successors, or
+"floors"       [[site, bits, u], …]: multipliers of sites eliminated as leaders, successors, or
                both (:func:`placement.proof.loss_proof.reached`)
 "proofs"       [{"leader": ℓ, "heir": h or null, "events": […]}, …]: for every leader that is not
                out, one tree for all successors that are not out either (null), or one for each

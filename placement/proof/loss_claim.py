@@ -6,9 +6,9 @@ has a threshold T_s for every scenario and says that each configuration reaches 
 X_s >= T_s:
 
 - goal "worst": all thresholds are the claimed bound;
-- goal "bounded": T_0 is the claimed bound, and the others are the limit and what the evaluator
-  rounds; a configuration that reaches one of those breaks the limit. So does one that reaches it
-  without a loss: T_0 is no more than the others;
+- goal "bounded": T_0 is the claimed bound, and the other thresholds are the limit and what the
+  evaluator rounds; a configuration that reaches one of those breaks the limit. So does one that
+  reaches it without a loss: T_0 is no more than the others;
 - goal "weighted": there is one threshold, for Σ p_s X_s.
 
 Without a bound, T_0 is the limit or infinite: no configuration keeps it, or none survives every

@@ -14,12 +14,12 @@ and leaders that stay, the other losses count as well: a set that a loss misses 
 after it, which has the same threshold.
 
 For the goal "weighted" the weights are the probabilities: those of losses that hit I, and for the
-normal case what is left of 1, since a loss that misses I costs at least the normal bound without
-the sites that it takes.
+normal case the rest up to 1, since a loss that does not hit I costs at least the normal bound
+without the sites that it takes.
 
 A site is *out* as a leader where the normal bound, with no site but its own fixed, reaches T_0, and
 as a successor where it reaches T of losses: with fewer sites no bound falls. Where clients
-move, no site is out as a successor: clients may come closer to what is left.
+move, no site is out as a successor: clients may come closer to the remaining sites.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ Why nothing wraps around
 ------------------------
 With n replicas at most and T the sum of the largest costs of all clients, K, the largest D·r and
 all prices, g is chosen so that 2 (n + 4) T 2^g < 2^60. The multipliers come from a file: they have
-a rounded form only where Σ |u| + Σ β <= 2 T, which is looked at in doubles, before anything becomes
+a rounded form only where Σ |u| + Σ β <= 2 T, which is checked in doubles, before anything becomes
 an integer. Then |ρ_j| <= 4 T 2^g, and all sums over clients stay below 2^62. Transfers of cost have
 one where they sum to T at most; they change the costs of all clients together by 2 T at most. Sums
 over sites are made of Python's integers.
@@ -108,7 +108,7 @@ class TableCosts:
         beta: Betas,
         less: int | None = None,
     ) -> tuple[int, list[int]]:
-        """Constant part of L, and ρ of every site; only those of free sites mean something.
+        """Constant part of L, and ρ of every site; only ρ of free sites have a meaning.
 
         Parameters
         ----------

@@ -169,7 +169,7 @@ class SiteChoice:
     def open_sites(self, inside: Collection[int], free: Iterable[int]) -> list[int]:
         """Free sites for which the rules for replicas leave room beside I.
 
-        None are left where I breaks a rule. The others are in no configuration of the state.
+        None are left where I breaks a rule. The other sites are in no configuration of the state.
         """
         if not self._families:
             return [*free]
@@ -201,7 +201,7 @@ class SiteChoice:
         put_in, left_out
             A free site that is added to I, or is not free; its ρ does not count.
         radii
-            Radii to look at; None: all.
+            Radii to try; None: all.
         """
         inside, skip = sites.inside, left_out
         if put_in is not None:

@@ -3,9 +3,9 @@
 What is proved
 --------------
 A configuration has a value X_s in every scenario s, and the claim is that each configuration of the
-tree reaches one of the thresholds, X_s >= T_s. Every X_s is an assignment problem of its own, with
-costs w_s, sites L_s that serve nobody, and a part rest_s that does not depend on the assignment. In
-a state (I, O), let f(c) be client c's first site of I ∖ L_s. With any u, as for the mean
+tree reaches one of the thresholds, X_s >= T_s. Every X_s is a separate assignment problem, with
+costs w_s, sites L_s that serve no client, and a part rest_s that does not depend on the assignment.
+In a state (I, O), let f(c) be client c's first site of I ∖ L_s. With any u, as for the mean
 (:mod:`placement.proof.leader_proof`),
 
     X_s >= rest_s + Σ_c min(u_c, w_c,f(c)) + Σ_{j ∈ R∩F, j ∉ L_s} ρ_js
@@ -193,7 +193,9 @@ class ThresholdProof(EventTree[_Form, list[BoundPart]]):
             stops = any(self._rest(form, s, state) is None for s in force)
             return -math.inf if stops else math.inf, rho, [0]
         if not {part.scenario for part in multipliers} <= force:
-            raise CertificateError(f"proof for {self.whom}: a loss counts that hits no replica")
+            raise CertificateError(
+                f"proof for {self.whom}: a loss that hits no replica has a weight"
+            )
         weights, wanted = self._weights(form, state, multipliers)
         free = self._free(state)
         for part, weight in zip(multipliers, weights, strict=True):
@@ -224,7 +226,7 @@ class ThresholdProof(EventTree[_Form, list[BoundPart]]):
             if whole:
                 parts.append(BoundPart(index(scenario), whole, u))
         if len({part.scenario for part in parts}) != len(parts):
-            raise CertificateError(f"proof for {self.whom}: a scenario is told twice")
+            raise CertificateError(f"proof for {self.whom}: a scenario is listed twice")
         if event[1] and not parts:
             raise CertificateError(f"proof for {self.whom}: all weights are 0")
         return parts
@@ -286,6 +288,6 @@ def prove_leaders(
         if given is not None:
             tree.run(given["events"], tree.start(leader))
         elif not tree.closed_at_once(tree.start(leader)):
-            raise CertificateError(f"nothing is proved of leader {leader}")
+            raise CertificateError(f"there is no proof for leader {leader}")
         events, bounds = events + tree.events, bounds + tree.bounds
     return len(leaders), events, bounds

@@ -1,9 +1,9 @@
 """Proof that no configuration of a quorum store is better, without any code of the searches.
 
-Every (N, R, W) that the rules leave and every replica set is accounted for: it breaks a rule about
-regions, its latency in normal operation is beyond the limits that the value implies, or the
-evaluator gives it a value that is no better. For a store whose sets are few enough this is quicker
-to trust than a certificate of the search, and takes seconds.
+Every (N, R, W) that the rules leave and every replica set is accounted for in one of three ways. It
+breaks a rule about regions; its latency in normal operation is beyond the limits that the value
+implies; or the evaluator gives it a value that is no better. For a store with few sets this is
+easier to trust than a certificate of the search, and takes seconds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class SetAccount:
     Attributes
     ----------
     least
-        Least value of all configurations, infinite where there is none.
+        Least value of all configurations, infinite if there is none.
     sets
         Pairs of a replica set and quorum sizes.
     by_rules, by_normal, evaluated

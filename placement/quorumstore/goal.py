@@ -1,9 +1,9 @@
 """Goal of a key: objective, limits, and tie-breaking.
 
-A configuration (S, R, W) has four thresholds, the weighted percentiles of read and write latency in
-normal operation and in the worst scenario; a :class:`Goal` turns them (and the cost) into one
-number, and turns "at most this number" back into limits on the thresholds, which is what every
-exact method here asks for.
+A configuration (S, R, W) has four thresholds: the weighted percentiles of read and write latency in
+normal operation and in the worst scenario. A :class:`Goal` turns them (and the cost) into one
+number. It also turns "at most this number" back into limits on the thresholds, as every exact
+method here asks for.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Metrics:
         T_r and T_w in normal operation, ms.
     worst_read, worst_write
         Their largest values over normal operation and all losses, ms; equal to the normal ones
-        where losses are not looked at.
+        where losses are not considered.
     mean
         Mean latency over all reads and writes in normal operation, ms.
     cost
@@ -127,7 +127,7 @@ class Goal:
 
         normal_weight · X(normal) + worst_weight · X(worst)
 
-    where X is what `target` names. The defaults minimise the worst threshold. (1, 0) with
+    where `target` names X. The defaults minimise the worst threshold. (1, 0) with
     `read_bound` and `write_bound` is "best normal latency whose worst case stays within the
     bounds"; (1, λ) trades the two.
 

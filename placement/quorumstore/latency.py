@@ -188,10 +188,10 @@ def worst_thresholds(
 ) -> tuple[FloatArray, FloatArray]:
     """Largest T_r and T_w of each set over normal operation and all losses, shape (k,) each.
 
-    The same as the maxima of :func:`loss_thresholds`, at a fraction of the work in two cases. When
-    single sites are lost, only the N losses of a replica change more than one client's latency, and
-    the loss of another site matters only where moving its own clients breaks the percentile reached
-    so far. When several are lost and clients stay, losing another replica as well never helps: the
+    The same as the maxima of :func:`loss_thresholds`, at a fraction of the work in two cases. If
+    single sites are lost, only the N losses of a replica change more than one client's latency. The
+    loss of another site matters only if moving its own clients breaks the percentile reached so
+    far. If several sites are lost and clients stay, losing another replica as well never helps: the
     C(N, F) ways to lose F replicas include the worst.
     """
     rules = problem.rules

@@ -93,13 +93,13 @@ class QuorumPlan:
     value, bound
         Value of the goal and its proven lower bound; +∞ for both when infeasible.
     status, termination, method, seconds
-        What is known, why and how.
+        Proof state, reason of the end, method and wall time.
     reasons
         Why there is no configuration, with the numbers that make it so.
     notes
-        What the reader should know about how the plan came about.
+        Remarks for the reader about the origin of the plan.
     certificate
-        From which the bound is proven a second time; None without one.
+        Data that re-prove the bound; None without them.
     """
 
     problem: QuorumProblem
@@ -128,7 +128,7 @@ class QuorumPlan:
         notes: Sequence[str] = (),
         certificate: RefutationTree | None = None,
     ) -> QuorumPlan:
-        """Evaluate `configuration` and say what is known about it.
+        """Return the plan of an evaluated `configuration`, with its status.
 
         Raises
         ------

@@ -62,7 +62,7 @@ class QuorumProblem:
     sites
         Names; "0", "1", … when not given.
     regions
-        Region of each site; every site is a region of its own when not given.
+        Region of each site; None: every site is a separate region.
     rules, goal
         See :class:`StoreRules` and :class:`Goal`.
     prices

@@ -48,7 +48,7 @@ _FIRST = 2
 
 @dataclass(frozen=True, slots=True)
 class RefutationTree:
-    """Numbers of all prefixes that are looked at.
+    """Return the numbers of all visited prefixes.
 
     Attributes
     ----------

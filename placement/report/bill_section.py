@@ -16,7 +16,7 @@ __all__ = ["bill_section", "shown_tables"]
 
 
 def bill_section(plan: Plan, today: Configuration | None = None) -> list[Markup]:
-    """Return the section of the bill, beside that of `today`; nothing without prices."""
+    """Return the section of the bill and of the bill of `today`; nothing without prices."""
     if plan.bill is None:
         return []
     said = f"{plan.bill.total:,.2f} {plan.bill.currency} per month."

@@ -173,7 +173,7 @@ def load_source(path: str | os.PathLike[str]) -> Source:
 
 
 def page(title: str, sections: Sequence[Child], *, data: object = None) -> str:
-    """Put sections into a page of their own: style, script and data inside, nothing fetched.
+    """Put sections into one page: style, script and data inside, nothing fetched.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Pictures of comparisons, sweeps and frontiers (extra ``plot``).
 
-Figures are built on matplotlib's objects and drawn by Agg (or as SVG); pyplot, with its global
-state and its choice of windows, is never touched, so that this works in a service and in a thread.
+Figures are built on matplotlib's objects and drawn by Agg (or as SVG). pyplot, with its global
+state and its choice of windows, is never used, so this works in a service and in a thread.
 """
 
 from __future__ import annotations

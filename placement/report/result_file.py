@@ -1,9 +1,9 @@
 """Files of benchmark results: one JSON object per line, appended as cells finish.
 
 A line of kind ``run`` opens a run: it names the suite, the machine, the versions and the commit.
-The lines of kind ``row`` after it, each carrying that run's ``id``, are the cells. A line is
-written whole or, when the machine stops in the middle of it, torn: then it is the last one, it has
-no end of line or is no JSON, and the reader drops it and says so.
+The lines of kind ``row`` after it, each with that run's ``id``, are the cells. A line is written
+whole, or is torn if the machine stops while it is written. A torn line is the last one, and has no
+end of line or is no JSON. The reader drops it and says so.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def best_known(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[float, floa
     Returns
     -------
     dict
-        Group -> (bound, value); −∞ and +∞ where nothing is known. All rows of a group answer the
+        Group -> (bound, value); −∞ and +∞ if unknown. All rows of a group answer the
         same question, so the largest bound of one method holds for the values of all.
     """
     found: dict[str, tuple[float, float]] = {}

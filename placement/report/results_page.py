@@ -304,7 +304,7 @@ def comparison_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> l
 def figures_sections(
     rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], about: str = ""
 ) -> list[Markup]:
-    """Return the section of a comparison with figures of its own, as ``placement online`` writes.
+    """Return the section of a comparison with its own figures, as ``placement online`` writes.
 
     Parameters
     ----------
@@ -362,7 +362,7 @@ def sweep_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> list[M
         return [section("answer", "No results", tag("p", {"class": "badge unknown"},
                                                     "The sweep has no row."))]  # fmt: skip
     by_voters = _by(rows, lambda row: row["voters"])
-    # What is minimised, where that is not the mean latency.
+    # The objective, if it is not the mean latency.
     valued = any(row.get("value", row.get("mean_latency")) != row.get("mean_latency")
                  for row in rows if math.isfinite(_number(row.get("value"))))  # fmt: skip
 

@@ -1,7 +1,7 @@
 """Distributions of one pair on a grid of bins, from samples, percentiles, or a family.
 
-A value is put into the bin whose multiple of the bin width is closest; mass beyond the last bin is
-left out of the result, which then sums to less than 1: overflow, never dropped in silence.
+A value is put into the bin whose multiple of the bin width is closest. Mass beyond the last bin is
+left out of the result, which then sums to less than 1. This overflow is never dropped in silence.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ class LateOperations:
         leaders
             Site indices, shape (B,).
         deadline
-            t, in bins: what takes longer is late.
+            t, in bins: an operation that takes longer is late.
 
         Returns
         -------

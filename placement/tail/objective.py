@@ -1,6 +1,6 @@
 """The objective "p-th percentile of the latency of all operations".
 
-What the latency of all operations is, and how it is distributed:
+The distribution of the latency of all operations:
 :mod:`placement.tail.latency_mixture`.
 """
 
@@ -239,7 +239,7 @@ class Percentile:
 
     @property
     def decimals(self) -> int:
-        """Return the decimals with which a value in ms is shown: those of the grid."""
+        """Return the number of decimals of a value in ms: as many as the grid has."""
         return max(1, math.ceil(-math.log10(self.distributions.width) - 1e-9))
 
     def check(self, problem: Problem) -> None:
@@ -258,7 +258,7 @@ class Percentile:
             )
         if problem.cost_weight:
             raise InputError(
-                "a percentile does not weigh money",
+                "a percentile does not support a weight of the cost",
                 field="cost_weight",
                 value=problem.cost_weight,
                 expected="0, or a budget",

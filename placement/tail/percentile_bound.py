@@ -1,4 +1,4 @@
-"""A lower bound on the percentile: what is late whatever the replicas and voters are.
+"""A lower bound on the percentile: operations that are late for any replicas and voters.
 
 For a deadline t and leader ℓ, with s and d of :mod:`placement.tail.late_operations`,
 

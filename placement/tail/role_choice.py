@@ -1,8 +1,8 @@
 """Tier 2 for percentiles: the best leader and voters among given replicas.
 
-Closest first is exact here too when the RTTs from a leader are *stochastically ordered*, each
-closer voter answering by any time with at least the probability of each farther one: then its
-quorum wait is the stochastically smallest, and so is every percentile. When they are not, or greedy
+Closest first is exact here too when the RTTs from a leader are *stochastically ordered*: each
+closer voter answers by any time with at least the probability of each farther one. Then its quorum
+wait is the stochastically smallest, and so is every percentile. If they are not ordered, or greedy
 is not exact for the rules, the voter sets of that leader are enumerated.
 """
 

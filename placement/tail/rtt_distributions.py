@@ -136,7 +136,7 @@ class Distributions:
         return max(0.0, 1 - float(least))
 
     def check(self, instance: Instance) -> None:
-        """Raise InputError unless sites and clients are those of the instance, in its order."""
+        """Raise InputError unless sites and clients equal the instance's, in its order."""
         for name, own, wanted in (
             ("sites", self.sites, instance.sites),
             ("clients", self.clients, instance.clients),

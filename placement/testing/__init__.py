@@ -11,10 +11,10 @@ or, one test per check::
     def test_my_method(check):
         check(placement.methods.load_method("my-method"), seed=0)
 
-Small test networks of every kind (ties, one site, asymmetric RTTs, zero demand, pins, nested and
-crossing failure domains, flexible quorums, ranges, budgets, decay, RTTs that vary) are put to the
-method and its answers are held against all configurations there are. A method may refuse a test
-network, with a reason; it may not answer it wrongly.
+The method gets small test networks of every kind (ties, one site, asymmetric RTTs, zero demand,
+pins, nested and crossing failure domains, flexible quorums, ranges, budgets, decay, RTTs that
+vary). Its answers are compared with all configurations. A method may refuse a test network, with a
+reason; it may not answer it wrongly.
 """
 
 from placement.testing.conformance import CHECKS, ConformanceError, check_method

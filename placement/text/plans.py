@@ -30,7 +30,7 @@ def plan_text(plan: Plan, today: MonthlyBill | None = None) -> str:
     plan
         Any plan.
     today
-        Bill of the configuration that runs today, to stand beside that of the plan.
+        Bill of the present configuration, to compare with the bill of the plan.
     """
     instance = plan.problem.instance
     sections = [facts(plan_facts(plan))]
@@ -208,7 +208,7 @@ def _tables(plan: Plan) -> tuple[ValueTable, ...]:
 
 
 def _bill(plan: Plan, today: MonthlyBill | None) -> list[str]:
-    """Return the tables of the bill of a plan, beside those of today where given.
+    """Return the tables of the bill of a plan, and of the present bill if given.
 
     Nothing without prices, and where one term is all that there is to tell.
     """

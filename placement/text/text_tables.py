@@ -48,7 +48,7 @@ def table(
         long = [position for position in texts if widths[position] > _LEAST_CLIPPED]
         if not long:
             break
-        # what a row is about stands first: it is clipped last
+        # the first cell names the row: it is clipped last
         widest = max(long, key=lambda position: (position > 0, widths[position]))
         widths[widest] -= 1
     lines = []

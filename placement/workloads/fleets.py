@@ -244,7 +244,7 @@ def fleet(
 
 
 def standard_database(clients: Clients, mix: str = "social", rate: float = 1_000_000.0) -> Database:
-    """Return the one database of the bundled data sets: world-wide, consumers, a mix by name."""
+    """Return the one database of the bundled data sets: global, consumers, a mix by name."""
     return Database(
         index=0,
         name=mix,

@@ -110,7 +110,7 @@ class Clients:
 
 
 def everywhere(clients: Clients) -> FloatArray:
-    """Return weights of a world-wide database: users ^ 0.7, shape (clients,), summing to 1."""
+    """Return weights of a global database: users ^ 0.7, shape (clients,), summing to 1."""
     instance_of(clients, Clients, "clients", "workloads.Clients")
     weights: FloatArray = clients.users**USER_EXPONENT
     weights /= weights.sum()
@@ -130,7 +130,7 @@ def national(clients: Clients, country: str, share: float = 0.97) -> FloatArray:
 
 
 def home_and_tail(clients: Clients, home: int, share: float = 0.85) -> FloatArray:
-    """Return weights of a database with 85 % at one cluster and a world-wide tail."""
+    """Return weights of a database with 85 % at one cluster and a global tail."""
     return _split(clients, _only(clients, home), share)
 
 

@@ -75,7 +75,7 @@ def generate(
     timeline
         The intervals.
     seed
-        Every database draws from a stream of its own, made of `seed` and its index: neither
+        Every database draws from a separate stream, made of `seed` and its index: neither
         the size of the blocks nor which other databases are drawn changes what comes out.
     law
         ``poisson``; ``negative-binomial``, where a gamma factor of mean 1 and variance
@@ -123,14 +123,14 @@ def generate(
     for database in databases:
         if len(database.weights) != len(clients):
             raise InputError(
-                f"database {database.name!r} speaks of other clients",
+                f"database {database.name!r} has other clients",
                 field="weights",
                 value=len(database.weights),
                 expected=f"{len(clients)} weights",
             )
         if database.index in streams:
             raise InputError(
-                f"database {database.name!r} would draw from another one's stream",
+                f"database {database.name!r} has the random stream of another database",
                 field="index",
                 value=database.index,
                 expected="unique indices",

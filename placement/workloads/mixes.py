@@ -1,10 +1,10 @@
-"""Operation mixes: what share of a database's operations is of which kind.
+"""Operation mixes: the share of each kind of operation in a database.
 
 Nine mixes, over the five standard operations of
 :data:`placement.model.operations.STANDARD_OPERATIONS`. The two YCSB rows are workloads A and B of
 Cooper et al., "Benchmarking cloud serving systems with YCSB", SoCC 2010 (50/50 and 95/5 reads to
-updates), with strong reads and single-group updates; the others are typical of the named kind of
-service.
+updates), with strong reads and single-group updates; the other mixes are typical of the named kind
+of service.
 """
 
 from __future__ import annotations

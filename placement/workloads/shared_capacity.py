@@ -44,7 +44,7 @@ def database_sizes(
     sigma
         Standard deviation of the natural logarithm.
     largest
-        Largest size, in medians: larger databases need a site of their own.
+        Largest size, in medians: larger databases need a separate site.
     """
     count = whole(databases, "databases", minimum=1)
     number(median_gb, "median_gb", above=True)

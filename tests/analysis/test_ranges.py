@@ -147,7 +147,7 @@ def test_only_the_intervals_that_the_decay_leaves_count():
     problem = placement.Problem(lone_client(counts), replicas=2, voters=1, decay=math.inf)
     plan = placement.solve(problem)
     assert (demand_range(plan, "alone").low, demand_range(plan, "alone").high) == (0, math.inf)
-    with pytest.raises(InputError, match="nothing in the intervals that count"):
+    with pytest.raises(InputError, match="has no demand in the intervals that count"):
         demand_range(plan, "silent")
 
 

@@ -255,7 +255,8 @@ QUESTIONS = [
     Question("decay below 1", {**COUNTS, "decay": 0.5}, ("--decay", 0.5),
              ("decay: ", "0.5", "number >= 1")),
     Question("money without prices", {**COUNTS, "budget": 3.0}, ("--budget", 3),
-             ("budget: money is asked about, but the instance has no prices: got 3.0",)),
+             ("budget: a budget or a weight of the cost needs prices, "
+              "and the instance has none: got 3.0",)),
     Question("a cap of none", {**COUNTS}, ("--cap", "country=none"),
              ("--cap: not a rule: got 'country=none', expected LEVEL=K or LEVEL=K:replicas",)),
     Question("all counts zero", COUNTS, (),

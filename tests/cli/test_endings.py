@@ -113,7 +113,7 @@ def test_a_defect_of_ours_is_not_hidden(
 def test_a_method_that_cannot_take_the_question_says_why(placement: Run, world: Path) -> None:
     outcome = placement("solve", world, "--replicas", 2, "--voters", 1, "--method", "tier2")
     assert outcome.code == 1
-    assert "'tier2' cannot take this problem" in outcome.err
+    assert "'tier2' does not support this problem" in outcome.err
 
 
 @pytest.mark.parametrize(

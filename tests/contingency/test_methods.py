@@ -285,7 +285,7 @@ def test_an_interrupted_first_search_leaves_no_time_to_the_second():
 
 def test_money_is_refused_instead_of_ignored():
     instance = random_instance(2, prices=True)
-    with pytest.raises(InputError, match="does not weigh money"):
+    with pytest.raises(InputError, match="does not support a weight of the cost"):
         placement.Problem(instance, replicas=4, voters=3, cost_weight=1.0, objective=Contingency())
 
 

@@ -100,7 +100,7 @@ def test_what_cannot_be_said_is_refused_and_nothing_is_written(run, world):
     read(run, "-o", "today.json")
     refused = run("export", "cockroachdb", "plan.json", "-o", "plan.sql")  # no database is named
     assert refused.code == 1
-    assert "cannot be told" in refused.err
+    assert "cannot express this placement" in refused.err
     assert not (world / "plan.sql").exists()
     deployment = run("export", "cockroachdb", "today.json", "--database", "app")
     assert "--instance" in deployment.err

@@ -192,7 +192,7 @@ def test_existing_files_need_force(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"exists already.*--force"):
         write_file(tmp_path / "a", b"2")
     assert (tmp_path / "a").read_bytes() == b"1"
-    with pytest.raises(InputError, match="a folder stands"):
+    with pytest.raises(InputError, match="there is a folder at this path"):
         write_file(tmp_path, b"2", force=True)
     with pytest.raises(InputError, match="does not exist"):
         write_file(tmp_path / "b" / "c", b"2")
@@ -213,7 +213,7 @@ def test_existing_folders_need_force_and_strangers_files_stay(tmp_path: Path) ->
     assert (tmp_path / "mine/sites.csv").read_text() == "my own"
     assert same(load_instance(tmp_path / "mine"), NEW)
     (tmp_path / "file").write_text("x")
-    with pytest.raises(InputError, match="something other than a folder"):
+    with pytest.raises(InputError, match="this path is not a folder"):
         save_instance(OLD, tmp_path / "file", force=True)
 
 

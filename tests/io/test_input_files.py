@@ -75,7 +75,7 @@ def test_folders_sockets_and_paths_that_are_none(
         with pytest.raises(InputError, match="a socket, not a regular file"):
             read(tmp_path / "s")
     for name in ("a\0b", "a\udfff\0"):
-        with pytest.raises(InputError, match="not the path of a file"):
+        with pytest.raises(InputError, match="not a file path"):
             read(Path(name))
     with pytest.raises(InputError, match="no such file"):
         read(tmp_path / "none")

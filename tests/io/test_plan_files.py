@@ -217,8 +217,12 @@ def test_an_instance_edited_inside_the_plan_is_refused(tmp_path: Path) -> None:
 
 FORGED: list[tuple[str, Any, str]] = [
     ("score", 1.0, "score: not the value of this configuration: got 1.0"),
-    ("status", "optimal", "status: not what score and bound say: got 'optimal', expected 'feas"),
-    ("status", "infeasible", "status: not what score and bound say"),
+    (
+        "status",
+        "optimal",
+        "status: not the status of this score and bound: got 'optimal', expected 'feas",
+    ),
+    ("status", "infeasible", "status: not the status of this score and bound"),
     ("status", "violating", "status: the configuration breaks no constraint"),
     ("status", "splendid", "status: not a status: got 'splendid', expected one of optimal, "),
     ("termination", "tired", "termination: not a termination: got 'tired'"),
@@ -247,9 +251,9 @@ FORGED: list[tuple[str, Any, str]] = [
     ("mean_latency_ms", 1, "mean_latency_ms: not the value of this configuration: got 1, expected"),
     ("failures", {}, "failures.level: missing key"),
     ("failures", None, "failures: not the value of this configuration"),
-    ("reasons", ["it is too slow"], "reasons: not what the configuration breaks"),
-    ("provenance", ["Measured."], "provenance: not what the instance says: got ['Measured.']"),
-    ("claim", "checked by hand", "claim: not what is known of the bound: got 'checked by hand'"),
+    ("reasons", ["it is too slow"], "reasons: not the constraints that the configuration breaks"),
+    ("provenance", ["Measured."], "provenance: does not match the instance: got ['Measured.']"),
+    ("claim", "checked by hand", "claim: does not match the bound: got 'checked by hand'"),
     ("bound", {"$float": "nan"}, "bound: not a number"),
     ("bound", "inf", "bound: not a number: got 'inf'"),
     ("seconds", "inf", "seconds: not a number: got 'inf'"),

@@ -75,7 +75,7 @@ def test_a_wait_by_hand(folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
         (("--protocol", "epaxos"), "epaxos:multi=2"),
         (
             ("--protocol", "leases", "--method", "local-search"),
-            "methods that take it: cp-sat, exact, exhaustive, milp, sets",
+            "methods that support it: cp-sat, exact, exhaustive, milp, sets",
         ),
         (("--wait", "nobody=leader: 1 of voters"), "unknown operation"),
         (("--wait", "leader: 1 of voters"), "--wait"),

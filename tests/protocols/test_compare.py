@@ -77,7 +77,7 @@ def test_the_command(
     assert document["same_sites"] is True
     assert [row["protocol"] for row in document["protocols"]][2] == "epaxos:slow=0.1,multi=2"
     for wrong, said in (
-        (["--same-sites"], "--protocols beside it"),
+        (["--same-sites"], "--protocols together with it"),
         ([*named, "--methods", "exact,sets"], "--methods"),
         ([*named, "--set", "exact.kernel=numpy"], "--set"),
         ([*named, "--protocol", "raft"], "already"),

@@ -280,12 +280,12 @@ def test_what_happens_over_time_refuses_waits() -> None:
     problem = Problem(one, replicas=3, voters=3, protocol="leases")
     here = placement.solve(problem).configuration
     assert here is not None
-    with pytest.raises(UnsupportedError, match=r"a watch knows .* such as raft"):
+    with pytest.raises(UnsupportedError, match=r"a watch supports only .* such as raft"):
         settings(problem=problem)
-    with pytest.raises(UnsupportedError, match=r"a move with a price knows .* such as raft"):
+    with pytest.raises(UnsupportedError, match=r"a move with a price supports .* such as raft"):
         best_move(problem, here, MovePrices(leader=1.0), 5.0, placement.solve)
     asked, trace, both = two_towns(np.ones((3, 2, 2)))
-    with pytest.raises(UnsupportedError, match=r"a replay knows .* such as raft"):
+    with pytest.raises(UnsupportedError, match=r"a replay supports only .* such as raft"):
         replay(asked.replace(protocol="crdb-global"), trace, both, tiers=(1,))
 
 

@@ -217,7 +217,7 @@ def test_what_the_search_does_not_take_is_refused_with_the_way_out() -> None:
         {"replicas": 3, "voters": 3, "budget": 9.0},
         {"replicas": 3, "voters": 3, "cost_weight": 1.0},
     ):
-        with pytest.raises(placement.UnsupportedError, match="knows no money"):
+        with pytest.raises(placement.UnsupportedError, match="does not support money"):
             placement.solve(Problem(one, **asked), "sets")  # type: ignore[arg-type]
     moving = one.replace(
         counts=np.repeat(one.counts, 2, axis=0),

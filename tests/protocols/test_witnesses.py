@@ -394,7 +394,7 @@ def test_what_counts_voters_as_replicas_refuses_witnesses() -> None:
     assert caught.value.field == "failures"
     with pytest.raises(InputError, match="without witnesses"):
         deployment_of_plan(plan)
-    with pytest.raises(UnsupportedError, match="without witnesses"):
+    with pytest.raises(UnsupportedError, match="supports only voters with a replica"):
         placement.solve(problem, method="local-search")
     broken = Configuration(0, (0, 1, 2), (0, 1, 2))
     assert "0 witnesses instead of 1" in violations(problem, broken)

@@ -93,7 +93,7 @@ def test_fractions_are_scaled_to_a_million_requests():
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--own-demand", "--reads", "us-east-1=5"), "the demand twice"),
+        (("--own-demand", "--reads", "us-east-1=5"), "the demand is given twice"),
         (("--own-demand", "--keys", "keys.csv"), "one key and a table"),
     ],
 )

@@ -114,7 +114,7 @@ def test_a_method_that_cannot_is_refused_with_those_that_can(placement, world):
     asked = ("--percentile", 99, "--spread", 0.1, "--method", "kq")
     outcome = placement("solve", world, *ASK, *asked)
     assert outcome.code == 1
-    assert "methods that take it: exact, exhaustive, local-search" in outcome.err
+    assert "methods that support it: exact, exhaustive, local-search" in outcome.err
 
 
 def test_the_default_method_proves_a_percentile(placement, world):
@@ -129,8 +129,11 @@ def test_the_default_method_proves_a_percentile(placement, world):
     [
         (["--spread", "0.1"], "--spread: does nothing without --percentile"),
         (["--horizon", "9"], "--horizon: does nothing without --percentile"),
-        (["--percentile", "99"], "--percentile: needs to know how RTTs are distributed"),
-        (["--percentile", "99", "--family", "gamma"], "--percentile: needs to know"),
+        (["--percentile", "99"], "--percentile: needs the distributions of RTTs"),
+        (
+            ["--percentile", "99", "--family", "gamma"],
+            "--percentile: needs the distributions of RTTs",
+        ),
         (["--percentile", "0", "--spread", "1"], "percentile: out of range"),
         (["--percentile", "101", "--spread", "1"], "percentile: out of range"),
         (["--percentile", "nan", "--spread", "1"], "percentile: out of range"),

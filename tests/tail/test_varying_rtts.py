@@ -130,4 +130,4 @@ def test_the_command_gives_every_interval_its_own_spread(capsys, tmp_path):
     assert replayed["objective"] == "p90 latency"
     refused = command("solve", *asked, "--distributions", "x.csv")
     assert refused.code == 1
-    assert "--distributions: a file of distributions has one per pair" in refused.err
+    assert "--distributions: a file has one distribution per pair" in refused.err

@@ -331,9 +331,9 @@ def test_bad_options_are_refused_before_the_first_block(options, message):
 
 
 def test_databases_that_do_not_fit_are_refused_before_the_first_block():
-    with pytest.raises(InputError, match="'db' speaks of other clients"):
+    with pytest.raises(InputError, match="'db' has other clients"):
         workloads.generate([database(weights=np.array([0.5, 0.5]))], CLIENTS, WEEK, seed=0)
-    with pytest.raises(InputError, match="would draw from another one's stream"):
+    with pytest.raises(InputError, match="has the random stream of another database"):
         workloads.generate([database(), database()], CLIENTS, WEEK, seed=0)
     with pytest.raises(InputError, match="weights: shares that do not add up"):
         database(weights=workloads.everywhere(CLIENTS) * 0.9)

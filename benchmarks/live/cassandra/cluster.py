@@ -1,4 +1,4 @@
-"""A Cassandra cluster with nodes in datacentres of their own, and a client of it."""
+"""A Cassandra cluster with nodes in separate datacentres, and its client."""
 
 from __future__ import annotations
 

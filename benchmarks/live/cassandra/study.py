@@ -4,7 +4,7 @@
     python -m benchmarks run live.cassandra --quick            a short form; writes nothing
     python -m benchmarks run live.cassandra --only latency     a part; the other keeps what it had
 
-Five replicas, each in a datacentre of its own. A client asks its closest node, which coordinates. A
+Five replicas, each in a separate datacentre. A client asks its closest node, which coordinates. A
 write goes to all replicas, and waits for as many as its consistency level says, the coordinator
 counted. A read goes to that many alone: those of the coordinator's datacentre first, then others in
 the order of the ring, which is one at random for each key. So a read at QUORUM waits for the slower

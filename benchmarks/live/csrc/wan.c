@@ -9,7 +9,7 @@
  * Input, one command a line:
  *   nodes N                 first; N <= 120
  *   seed S                  of the draws
- *   hold US                 a delay is drawn anew every US microseconds (per ordered pair)
+ *   hold US                 a delay is drawn again every US microseconds (per ordered pair)
  *   loss P                  share of packets that are dropped, independently
  *   delay A B Q D1 ... DQ   quantiles of the one-way delay from A to B, in microseconds, rising: each
  *                           is the delay of a share 1/Q of the periods
@@ -308,7 +308,7 @@ static void carry(void)
             if (watched[i].revents) receive(i);
         if (watched[nodes].revents) {
             ssize_t got = read(0, line + filled, sizeof line - filled - 1);
-            if (got <= 0) return; /* whoever started the network is gone */
+            if (got <= 0) return; /* the process that started the network is gone */
             filled += (size_t)got;
             for (char *end; (end = memchr(line, '\n', filled));) {
                 char one[sizeof line];
@@ -331,7 +331,7 @@ int main(void)
     size_t room = 0;
     prctl(PR_SET_TIMERSLACK, 1);
     sched_setscheduler(0, SCHED_RR, &priority); /* refused without rights: deliveries are later */
-    setvbuf(stdin, NULL, _IONBF, 0); /* what comes after the start is read by poll */
+    setvbuf(stdin, NULL, _IONBF, 0); /* input after the start is read by poll */
     while (getline(&line, &room, stdin) > 0)
         if (command(line)) {
             make_network();

@@ -114,7 +114,7 @@ class EtcdCluster:
         self._owner.stop(self._running.pop(self.name(site)))
 
     def forget(self, site: str) -> None:
-        """Ask a server no more: nobody reaches it, and it runs on."""
+        """Ask a server no more: it runs on, but is cut off."""
         self._forgotten.append(self._running.pop(self.name(site)))
 
     def restart(self, site: str) -> None:
@@ -147,7 +147,7 @@ class EtcdCluster:
         return read_deployment(_SYSTEM, texts, self.request()).deployment
 
     def becomes(self, goal: Deployment) -> Deployment:
-        """Wait for a deployment, and return it; a member has no name before its start."""
+        """Return a deployment once it is up; a member has no name before its start."""
         said = _SYSTEM.said(goal)
         return awaited(self.deployment, lambda found: not found.differences(said))
 

@@ -64,7 +64,7 @@ def _loss(bench: EtcdBench, layout: Layout, kind: str, site: str, seconds: float
         cluster.forget(site)
     else:
         cluster.kill(site)
-    # who leads, once somebody else does; the rest of the time is for measuring
+    # the new leader, once there is one; the rest of the time is for measuring
     after = awaited(
         lambda: cluster.deployment().leaders, lambda found: found not in ((), (site,)), 60
     )[0]

@@ -41,7 +41,7 @@ def server_programs() -> Path:
     Raises
     ------
     UnsupportedError
-        Where none is installed.
+        When no server is installed.
     """
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda p: p.parts[4])
     if found:

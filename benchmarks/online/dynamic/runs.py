@@ -73,7 +73,7 @@ def other_keys_runs(
 def _policies(
     workload: RequestWorkload, seed: int, forwarding: WriteForwarding
 ) -> Iterator[dict[str, Any]]:
-    """Yield all policies on one workload; `forwarding` is what writes wait for with caches."""
+    """Yield all policies on one workload; `forwarding` says for what writes wait with caches."""
     world = world_of(six_sites(), KEYS, 0.0, seed)
     share = workload.write_share
     rng = spawn_streams(seed, CAUSES)["policy"]

@@ -61,8 +61,8 @@ def table(seeds: Sequence[int], *, independent: bool = False) -> Iterator[dict[s
     """Yield mean read RTTs in ms per case and seed; SystemExit when the exact methods disagree.
 
     With `independent`, on the published sites, each of the three static copies of each object is at
-    a site of its own draw, two perhaps at the same. On a ring of 96 nodes the static copies of all
-    objects are one of 96 sets, so that a ring favours some sites.
+    a site drawn independently, two perhaps at the same. On a ring of 96 nodes the static copies of
+    all objects are one of 96 sets, so that a ring favours some sites.
     """
     for name, objects, k, correlation, reference in CASES:
         if independent and name != "paper":

@@ -3,7 +3,7 @@
     python -m benchmarks run online.reads.claims [--seeds 2] [--operations 15000]
 
 Writes benchmarks/results/online_reads_claims.json: the write latency against the work of a write at
-the leaseholder, its followers and x; what reads do while leaders crash or are cut off, with all
+the leaseholder, its followers and x; reads while leaders crash or are cut off, with all
 assumptions and without each; transactions that read several groups. Minutes of processor time: two.
 """
 

@@ -94,8 +94,8 @@ def _page(rows: list[Row], head: dict[str, object]) -> list[str]:
         "Made by `python -m benchmarks run online.reads --write-docs` from",
         f"`benchmarks/results/online_reads.csv`; {head['seeds']} seeds, {head['operations']:,} "
         "operations a run, the first tenth not",
-        "counted; ± is half the range over the seeds. What is simulated, and what reproduces and",
-        "what does not, is on [the page of the subject](../online-reads.md).",
+        "counted; ± is half the range over the seeds. For the simulator, and for results that do",
+        "not reproduce, see [the page of the subject](../online-reads.md).",
         "",
         f"{machine.sentence(described)}.",
         "",
@@ -286,8 +286,8 @@ def _hot(rows: list[Row]) -> list[str]:
         ),
         "",
         "Operations per second; for strong reads also retries per 100 reads (in parentheses",
-        "those of the retry model at the measured write rate) and read latency. Source: many",
-        "retries at high contention. At ordinary lives of intents there are next to none: it takes",
+        "the retry model at the measured write rate) and read latency. Source: many",
+        "retries at high contention. At ordinary lives of intents there are hardly any: they need",
         "intents that linger for hundreds of ms.",
     ]
 

@@ -43,8 +43,8 @@ sooner under a faster policy.
 
 {_arriving(document["arriving"])}
 
-The same servers with reads that arrive at a fixed rate: duplicates help where there is room, and
-add to the load where there is none.
+The same servers with reads that arrive at a fixed rate: duplicates help if servers have room, and
+only add to the load if not.
 """
 
 

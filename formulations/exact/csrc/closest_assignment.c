@@ -90,7 +90,7 @@ double improve_closest_assignment(context *x, tree_node *f, int iterations, doub
         const int *order = x->p.by_client + (size_t)c * sites;
         x->rows.start[c] = total;
         /* Few cells can matter: those of sites that the steps select, and those cheap enough to be
-         * the client's choice. The others are left out, with beta 0, and u stays below them all. */
+         * the client's choice. The other cells are left out, with beta 0, and u stays below them all. */
         double last = 0.0, plain = f->sparse ? f->plain_cost[c] : f->fixed_cost[c] - f->offset[c];
         double reach = f->u[c] > plain ? f->u[c] : plain;
         size_t cell = f->sparse ? f->cells.start[c] : 0, end = f->sparse ? f->cells.start[c + 1] : 0;

@@ -11,7 +11,7 @@
  * - leader -1 stands for "the leader does not matter" (no relayed, direct or quorum demand);
  * - a *cell* is a pair (client, site), a *size* a number of replicas, a *root* the node of everything under one leader.
  *
- * A context holds one problem and one search. Each part of it is a struct of its own; the comment above the struct says
+ * A context holds one problem and one search. Each part of it is a separate struct; the comment above the struct says
  * which file writes it. The other files only read it.
  */
 #ifndef EXACT_CONTEXT_H
@@ -43,6 +43,7 @@
 enum { FREE = 0, IN = 1, OUT = 2 };
 
 enum { MOST_VOTERS = 64 };    /* replicas among which voters are searched: length of some arrays */
+enum { MOST_BALL_SITES = 512 }; /* sites up to which cases of balls have a scan of their own: length of some arrays */
 enum { MOST_WAITS = 2, MOST_BLOCKS = 7, FORBIDDEN = 1 << MOST_BLOCKS }; /* as in placement/evaluation/waits/wait_cases.py */
 
 /* Kinds of events, as ../certificate_events.py reads them. */
@@ -79,6 +80,9 @@ typedef struct {
     int shorter;               /* wait that is never the longer of two, -1: none is known */
     int bars;                  /* 1: a case forbids replicas somewhere: a wait for all of them */
     int nested;                /* 1: no blocks cross, so that the greedy of a case is exact */
+    int balls;                 /* 1: cases are balls around the leader, see waits/ball_cases.c: ... */
+    int voting, votes;         /* ... the wait for so many votes within its radius, ... */
+    int barring;               /* ... and the one that leaves no replica beyond its radius; -1: there is none */
     int **made;                /* by leader, NULL: none yet: by the cases of each wait, 1 + the place in `known`; 0: not made yet */
     wait_case **known;         /* the cases that were made, NULL: no replica set meets it */
     int count_known, capacity;
@@ -122,7 +126,7 @@ typedef struct {
     double tolerance;          /* relative: how far below the score a bound closes */
 } incumbent;
 
-/* Amounts that move from the costs of one client to those of another, at the first sites in the order of the one that gives:
+/* Amounts that move from one client's costs to another's, at the first sites in the order of the one that gives:
  * see trees/cost_transfers.c. */
 typedef struct {
     int count;
@@ -142,7 +146,7 @@ typedef struct {
     int ordered_is_current;    /* ... 1: of this leader */
 } leader_view;
 
-/* Work done so far: the counters that a plan shows, and the work by which searches take turns. Every loop that
+/* Work done so far: the counters that a plan shows, and the work by which searches alternate. Every loop that
  * is worth counting adds to `work`. */
 typedef struct {
     double work;               /* elementary operations, about a nanosecond each */
@@ -168,7 +172,8 @@ typedef struct {
     double next[3];            /* smallest reduced cost left out, per relaxation */
     double base[3];            /* value of the relaxation, D * radius included */
     int size[3];               /* how many free sites it selects */
-    const unsigned char *member; /* of its case: bits by site; NULL: there are no cases */
+    const unsigned char *member; /* of its case: bits by site; NULL: there are none */
+    double reach;              /* no replica is farther from the leader; BIG: there is no such limit */
 } radius_minimum;
 
 /* The inner problem. `rho` is written by the functions that compute reduced costs (lagrangean_bound.c, sparse_node.c,
@@ -293,7 +298,7 @@ typedef struct tree_node {
     int warm;                  /* 1: a root that began with the beta of another tree */
     int shared;                /* 1: the columns are the costs, see node_make_root */
     int sparse;                /* 1: `cells` stand in for columns and beta, see sparse_node.c */
-    int outdated;              /* 1: the cells are those of an earlier state */
+    int outdated;              /* 1: the cells belong to an earlier state */
     int has_beta;              /* 1: some of the cells have a beta */
     int own_record;            /* 1: beta was improved below the root, here or above */
     sparse_cells cells;
@@ -332,7 +337,7 @@ typedef struct {
     pseudo_costs pseudo;
     float *root_u;             /* clients: multipliers of its root, once that was branched on */
     cost_transfers transfers;
-    beta_list beta;            /* those of its root */
+    beta_list beta;            /* beta of its root */
 } leader_tree;
 
 /* All trees, and what of them is not on the stack. Written by open_parts.c and search_order.c. */
@@ -389,7 +394,7 @@ typedef struct {
     int *level_rank;           /* the same of ranks */
     double *by_site;           /* sites: sums of sparse nodes */
     double *beta_by_site;      /* sites: a client's beta while its cells are gathered, else 0 */
-    sparse_cells cells;        /* cells that replace those of a node */
+    sparse_cells cells;        /* cells that replace a node's columns */
     double *block_u;           /* LEADERS_PER_PASS x padded: multipliers of leaders that are bounded together */
 } scratch;
 

@@ -22,6 +22,7 @@ void clear_answer(radius_minimum *a)
         a->size[k] = 0;
     }
     a->member = NULL;
+    a->reach = BIG;
 }
 
 /* The `limit` smallest keys of the free positions, ascending (ties: earlier position). */
@@ -42,14 +43,6 @@ int smallest(const double *key, int n, int limit, int *out)
         out[at] = i;
     }
     return found;
-}
-
-static int by_key(const void *a, const void *b)
-{
-    const keyed *p = a, *q = b;
-    if (p->key != q->key)
-        return p->key < q->key ? -1 : 1;
-    return p->position - q->position;
 }
 
 /* The minimum without caps, when every site may vote: exact for each radius. */
@@ -199,6 +192,10 @@ static int cheapest_voters(context *x, tree_node *f, const keyed *sorted, int n,
     for (int i = 0; i < n; i++) {
         int j = sorted[i].position, s = f->free_site[j], take = 0;
         double key = sorted[i].key;
+        if (need == 0 && (other == slots_hi || (other >= slots_lo && key >= 0.0))) { /* no later site is taken either */
+            next = key < next ? key : next;
+            break;
+        }
         if (need > 0 && eligible[s] && take_site(family, votes, s, v, v)) {
             need--;
             take = 1;
@@ -236,12 +233,8 @@ static int cheapest_under_rules(context *x, tree_node *f, keyed *sorted, int *n,
         begin_count(family, count);
         if (!count_all(family, count, f->in_site, f->in_count, least, most))
             return 0;
-        for (int i = 0; i < *n && list->rules; i++) {
-            if (take_site(family, count, f->free_site[sorted[i].position], least, most))
-                count_site(family, count, f->free_site[sorted[i].position], -1);
-            else
-                x->inner.blocked[sorted[i].position] = 1;
-        }
+        for (int i = 0; i < *n && list->rules; i++)
+            x->inner.blocked[sorted[i].position] |= !site_fits(family, count, f->free_site[sorted[i].position], least, most);
     }
     for (int i = 0; i < *n; i++)
         if (!x->inner.blocked[sorted[i].position])
@@ -255,6 +248,11 @@ static int cheapest_under_rules(context *x, tree_node *f, keyed *sorted, int *n,
         for (int i = 0; i < left; i++) {
             int s = f->free_site[sorted[i].position];
             double key = sorted[i].key;
+            int ends = size == hi || (key >= 0.0 && still_needed(family, count, least) <= 0); /* no later site is taken either */
+            if (ends) {
+                next = key < next ? key : next;
+                break;
+            }
             if (key < 0.0 ? take_site(family, count, s, least, most)
                           : still_needed(family, count, least) > 0 && take_needed_site(family, count, s, least, most)) {
                 chosen[size++] = sorted[i].position;
@@ -296,18 +294,40 @@ static fixed_votes votes_within(const context *x, const tree_node *f, const site
     return found;
 }
 
-/* All positions by ascending key (ties: earlier position). */
-static void sort_positions(const double *key, int n, keyed *sorted)
+/* Put `n` keys in order, those of equal keys as they came. */
+static void sort_run(keyed *run, int n)
 {
-    for (int i = 0; i < n; i++) {
+    for (int i = 1; i < n; i++) {
+        keyed one = run[i];
         int at = i;
-        for (; at > 0 && n <= FEW_TO_SORT && sorted[at - 1].key > key[i]; at--)
-            sorted[at] = sorted[at - 1];
-        sorted[at].key = key[i];
-        sorted[at].position = i;
+        for (; at > 0 && run[at - 1].key > one.key; at--)
+            run[at] = run[at - 1];
+        run[at] = one;
     }
-    if (n > FEW_TO_SORT)
-        qsort(sorted, (size_t)n, sizeof(keyed), by_key);
+}
+
+/* All positions by ascending key (ties: earlier position): short runs are sorted, and merged two by two. `room`: n more. */
+static void sort_positions(const double *key, int n, keyed *sorted, keyed *room)
+{
+    keyed *from = sorted, *to = room;
+    for (int i = 0; i < n; i++)
+        from[i] = (keyed){key[i], i};
+    int width = SORTED_RUN;
+    for (int first = 0; first < n; first += width)
+        sort_run(from + first, n - first < width ? n - first : width);
+    for (; width < n; width *= 2) {
+        for (int first = 0; first < n; first += 2 * width) {
+            int a = first, end_a = first + width < n ? first + width : n, b = end_a;
+            int end_b = first + 2 * width < n ? first + 2 * width : n;
+            for (int i = first; i < end_b; i++)
+                to[i] = b >= end_b || (a < end_a && from[a].key <= from[b].key) ? from[a++] : from[b++];
+        }
+        keyed *kept = from;
+        from = to;
+        to = kept;
+    }
+    if (from != sorted)
+        memcpy(sorted, from, (size_t)n * sizeof(keyed));
 }
 
 /* The cheapest case where no other rules hold. */
@@ -319,7 +339,7 @@ static double minimum_over_cases(context *x, tree_node *f, int lo, int hi, int a
     radius_minimum common;
     cheapest_case best = {.chosen = x->inner.selected, .trial = x->inner.selected + x->p.sites};
     clear_answer(&common);
-    sort_positions(x->inner.rho, n, sorted);
+    sort_positions(x->inner.rho, n, sorted, sorted + x->p.sites);
     for (; size < hi && (size < lo || sorted[size].key < 0.0); size++)
         least += sorted[size].key;
     cheapest_case_of(x, f, sorted, n, lo, hi, all, slack, &common, least, &best);
@@ -342,7 +362,7 @@ static double ruled_minimum(context *x, tree_node *f, int lo, int hi, int all, d
     clear_answer(&common);
     x->inner.radius_count = 0;
     *count = 0;
-    sort_positions(x->inner.rho, n, sorted);
+    sort_positions(x->inner.rho, n, sorted, sorted + x->p.sites);
     if (!cheapest_under_rules(x, f, sorted, &n, lo, hi, &common, whole, &whole_count))
         return BIG;
     /* relaxation 2: enough voters of any distance */
@@ -448,8 +468,11 @@ double inner_minimum(context *x, tree_node *f, int all_radii, double slack, int 
     x->inner.radius_count = 0;
     if (hi < 0 || lo > hi)
         return BIG;
-    if (p->plain_voters && !p->replica_families.rules)
-        return p->cases.count && x->view.leader >= 0 ? minimum_over_cases(x, f, lo, hi, all_radii, slack, count)
-                                                     : uncapped_minimum(x, f, lo, hi, all_radii, slack, count);
+    if (p->plain_voters && !p->replica_families.rules) {
+        if (!p->cases.count || x->view.leader < 0)
+            return uncapped_minimum(x, f, lo, hi, all_radii, slack, count);
+        return p->cases.balls ? minimum_over_balls(x, f, lo, hi, all_radii, slack, count)
+                              : minimum_over_cases(x, f, lo, hi, all_radii, slack, count);
+    }
     return ruled_minimum(x, f, lo, hi, all_radii, slack, count);
 }

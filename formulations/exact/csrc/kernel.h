@@ -98,6 +98,11 @@ int wait_of_cases(const context *x, int leader, const int *replicas, int count, 
 int cheapest_of_case(const tree_node *f, const keyed *sorted, int n, const wait_case *one, int family, int lo, int hi,
                      double *value, double *top, double *next, int *chosen);
 
+/* waits/ball_cases.c */
+void find_balls(problem *p);
+double wait_of_balls(const context *x, int leader, const int *replicas, int count);
+double minimum_over_balls(context *x, const tree_node *f, int lo, int hi, int all, double slack, int *count);
+
 /* waits/case_search.c */
 int fix_far_sites(context *x, tree_node *f);
 void cheapest_case_of(context *x, tree_node *f, const keyed *sorted, int n, int lo, int hi, int all, double slack,

@@ -90,7 +90,7 @@ double improve_bound(context *x, tree_node *f, int iterations, double *error)
     for (int it = 0; it < iterations; it++) {
         size_set open = f->open;
         double e, value = evaluate_bound(x, f, u, 0, &count, &e);
-        if ((f->open ^ open) & x->sizes.focus) /* fewer sizes: the others get all the steps */
+        if ((f->open ^ open) & x->sizes.focus) /* fewer sizes: the remaining ones get all the steps */
             stall = it = 0;
         if (value - e > best) {
             if (value - e > best + 1e-4 * fabs(best))
@@ -150,7 +150,7 @@ static void find_choice_bounds(context *x, const tree_node *f, int lo, int hi, d
                 largest = a->base[k] > largest ? a->base[k] : largest;
             }
         unchanged = largest < unchanged ? largest : unchanged;
-        apart = count != 1 || a->member;
+        apart = count != 1 || a->member || a->reach < BIG;
         for (int i = 0; i < n && apart; i++)
             plus[i] = minus[i] = -BIG;
         for (int j = 0; j < count; j++) {
@@ -164,6 +164,9 @@ static void find_choice_bounds(context *x, const tree_node *f, int lo, int hi, d
         }
         for (int i = 0; i < n && a->member; i++)
             if (a->member[f->free_site[i]] & FORBIDDEN) /* too far for the waits of this case */
+                plus[i] = BIG;
+        for (int i = 0; i < n && a->reach < BIG; i++)
+            if (distance_of(x, x->view.leader, f->free_site[i]) > a->reach)
                 plus[i] = BIG;
         if (apart) {
             lower_to(plus, n, with);

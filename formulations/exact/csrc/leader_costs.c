@@ -82,7 +82,7 @@ void costs_of_tree(context *x, int leader)
         x->control.out_of_memory = 1;
 }
 
-/* The costs before any transfers: those of a configuration. */
+/* The costs before any transfers: the costs of a configuration. */
 const double *paid_costs(const context *x)
 {
     return x->view.moved > 0.0 ? x->view.paid : x->view.costs;

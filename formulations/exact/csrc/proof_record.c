@@ -56,7 +56,7 @@ void record_beta(context *x, const double *beta)
         x->proof.events.data[at] = entries;
 }
 
-/* The multipliers beta in force, as record_beta records those of a dense node. */
+/* The multipliers beta in force, in the form in which record_beta records a dense node. */
 void record_sparse_beta(context *x, const tree_node *f)
 {
     size_t at = x->proof.events.length + 1;

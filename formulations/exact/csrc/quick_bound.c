@@ -37,8 +37,8 @@ static double reduced_cost_by_scenario(const problem *p, int leader, int site, c
 }
 
 /* Bound up to LEADERS_PER_PASS leaders (not -1) by their multipliers `u` (clients each), which are cut to what they take
- * at most.  The RTTs are read once for all of them: they do not fit into any cache, what is done with
- * them for one leader is soon done. */
+ * at most.  The RTTs are read once for all of them: they do not fit into any cache, and the work on
+ * them for one leader is short. */
 static void quick_bound_block(context *x, const int *leader, int count, double *u, double *bounds)
 {
     const problem *p = &x->p;
@@ -90,7 +90,7 @@ void adapt_multipliers(context *x, const double *from, int other, int leader, do
         double changed = from[c] + p->relay_weight[c] * later;
         u[c] = changed > 0.0 ? changed : 0.0;
     }
-    if (x->proof.recording) /* what goes into a proof has few digits */
+    if (x->proof.recording) /* multipliers of a proof have few digits */
         round_multipliers(u, p->clients);
 }
 

@@ -30,9 +30,18 @@ double bound_root(context *x, int leader, double *u, int warm, int iterations, i
         bound = record_close(x, f, bound);
         x->evaluated.best_at = -1;
     }
-    if (x->evaluated.best_at != x->effort.evaluations) /* rho is not that of f->u */
+    if (x->evaluated.best_at != x->effort.evaluations) /* rho does not belong to f->u */
         evaluate_bound(x, f, f->u, 0, &count, &error);
+    else
+        count = -1;
     store_reduced_costs(x, f, x->evaluated.served);
+    if (x->p.cases.count && swaps > 0 && bound < x->best.cutoff && count >= 0) { /* descents from elsewhere end early */
+        int size = f->in_count;
+        memcpy(set, f->in_site, (size_t)size * sizeof(int));
+        for (int i = 0; i < count; i++)
+            set[size++] = f->free_site[x->inner.selected[i]];
+        swap_descent(x, set, size, ROOT_SWAPS);
+    }
     if (x->sizes.active)
         note_open_sizes(x, leader, f->open);
     memcpy(u, f->u, (size_t)x->p.clients * sizeof(double));
@@ -63,7 +72,7 @@ static int closed_by_adapted(context *x, int leader, const double *from, int oth
 
 /* Bound leaders in turn, until `work` is done or the caller's limit is reached, but always the first one;
  * returns how many.  The first `full` of them, and all while there is no incumbent, get a descent of `swaps`;
- * the others are bounded by multipliers adapted from the best of them first.
+ * the other leaders are first bounded by multipliers adapted from the best of these.
  * bounds[i] and ends[i], the length of the record after leader i, are filled in. */
 int bound_roots(context *x, const int *leader, int count, double *u, const unsigned char *warm,
                  int iterations, int swaps, int full, double work, double *bounds, long long *ends)

@@ -58,6 +58,27 @@ int take_site(const site_family *f, int *count, int site, int least, int most)
     return 0;
 }
 
+/* 1 when take_site would take a site; the count stays as it is. */
+int site_fits(const site_family *f, const int *count, int site, int least, int most)
+{
+    const int *held = count + HELD, *need = held + f->blocks, *inner = need + f->blocks;
+    int change = 0, present = count[PRESENT];
+    for (int b = f->innermost[site]; b >= 0; b = f->parent[b]) {
+        int own = f->least[b] - held[b] - 1, within = inner[b] + change;
+        if (own < within)
+            own = within;
+        if (held[b] + 1 + own > f->most[b])
+            return 0;
+        if (f->spread[b])
+            present += !(held[b] > 0 || need[b] > 0); /* it holds a site then */
+        change = own - need[b];
+    }
+    int blocks = count[OUTERMOST] + change, size = least - count[SIZE] - 1;
+    if (f->distinct > present)
+        blocks += f->distinct - present;
+    return count[SIZE] + 1 + (blocks > size ? blocks : size) <= most;
+}
+
 /* As take_site, for a site that is of use only if it lowers the number of sites still needed. */
 int take_needed_site(const site_family *f, int *count, int site, int least, int most)
 {
@@ -107,7 +128,7 @@ int longest_count(const family_list *list)
     return longest;
 }
 
-/* Check the numbers of a family and make the count of no sites; 0 when they are wrong or memory is out. */
+/* Check the numbers of a family and make the count of no sites; 0 when they are wrong or memory is short. */
 int family_prepare(site_family *f, int sites)
 {
     f->parent = f->innermost + sites;

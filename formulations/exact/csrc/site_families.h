@@ -24,6 +24,7 @@ void begin_count(const site_family *f, int *count);
 int still_needed(const site_family *f, const int *count, int least);
 int count_site(const site_family *f, int *count, int site, int by);
 int take_site(const site_family *f, int *count, int site, int least, int most);
+int site_fits(const site_family *f, const int *count, int site, int least, int most);
 int take_needed_site(const site_family *f, int *count, int site, int least, int most);
 int count_all(const site_family *f, int *count, const int *sites, int number, int least, int most);
 int sites_fit(const family_list *list, const int *sites, int number, int most, int *scratch);

@@ -10,7 +10,7 @@
  *
  * reach_c is the most that u_c may be, so that omitted cells add exactly 0 to every reduced cost.
  * It follows the fixed cost down by itself; where a new replica makes a client's fixed cost grow (a
- * detour: closest assignment), the client's cells are gathered anew from the matrix. */
+ * detour: closest assignment), the client's cells are gathered again from the matrix. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  *
  * Measured on the questions of `python -m benchmarks run exact.speed` (27 to 1,000 sites, modelled and measured networks,
  * p-medians) and, where a line says "sizes", of `python -m benchmarks run exact.sweep`. Constants on which correctness or
- * the format of a certificate depends stand in context.h. Those of Python are in ../tuning.py. */
+ * the format of a certificate depends are in context.h. The Python constants are in ../tuning.py. */
 #ifndef EXACT_TUNING_H
 #define EXACT_TUNING_H
 
@@ -20,10 +20,10 @@
 #define TIGHT_PATIENCE 20         /* steps without gain before the step shrinks */
 #define TIGHT_SHRINK 0.6          /* factor by which the step shrinks */
 #define TIGHT_MOMENTUM 0.95       /* share of the last direction that is kept */
-#define TIGHT_SELDOM 0.01         /* sites that the steps select more seldom get no new beta */
+#define TIGHT_SELDOM 0.01         /* sites that the steps select less often get no new beta */
 
 /* Transfers of cost between clients (trees/cost_transfers.c): 490 sites. */
-#define TRANSFER_CLIENTS 1000     /* clients up to which all pairs of them are looked at */
+#define TRANSFER_CLIENTS 1000     /* clients up to which all pairs of them are tried */
 #define TRANSFER_NODES 50         /* nodes of a tree with steps on (u, beta) after which it begins again, with transfers */
 #define TRANSFER_PAYS 0.5         /* share of the gap left that they have to close: else none is kept or looked for again */
 #define TRANSFER_STEPS 600        /* steps */
@@ -56,10 +56,10 @@
 
 /* Order of the parts (trees/search_order.c), 500 x 500 and PlanetLab's 490 sites. */
 #define BURST_NODES 50            /* nodes that a leader gets before the others had the steps of their roots */
-#define PUT_OFF_FROM 5e8          /* work from which parts are put off; what ends before is proven soon anyway ... */
+#define PUT_OFF_FROM 5e8          /* work from which parts are put off; a shorter search is soon proven anyway ... */
 #define PUT_OFF_FROM_LARGE 2e8    /* ... the same for a large question */
 #define GAP_SHRINK 0.7            /* factor by which the gap shrinks within which parts are put off */
-#define FINE_GAP 0.01             /* gap below which few parts are worth a restart: what was asked for is reached ... */
+#define FINE_GAP 0.01             /* gap below which few parts are worth a restart: the wanted gap is reached ... */
 #define FEW_PARTS 64              /* ... and how many these are */
 #define MOST_KEPT 1e8             /* bytes of parts that are kept, whatever the gap */
 
@@ -88,7 +88,7 @@
 #define BARRED_ROOT_STEPS 10      /* steps on u at a root where a wait is for all replicas ... */
 #define FAR_STEPS 8               /* ... then those that may rule out sites far from the leader ... */
 #define BARRED_STEPS 20           /* ... and those after each round of fixing */
-#define FEW_TO_SORT 64            /* sites up to which insertion sorts sooner than qsort */
+#define SORTED_RUN 12             /* sites up to which insertion sorts sooner than merging */
 
 /* Sparse nodes (sparse_node.c), 100 x 200 and more. */
 #define SPARSE_FROM 20000.0       /* free sites x clients below which dense nodes are as quick */

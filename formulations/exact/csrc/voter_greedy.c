@@ -152,7 +152,7 @@ static int closest_radius(context *x, int leader, const int *replicas, int count
 typedef struct {
     int leader, able[MOST_VOTERS], number;  /* the leader, and who may vote and need not, nearest first */
     int set[MOST_VOTERS + 1];
-    double least, floor;       /* least wait so far; what no set is below */
+    double least, floor;       /* least wait so far; lower bound of all sets */
 } voter_search;
 
 /* sum over the scenarios of D times the m-th smallest RTT from the leader to the first `number` of `set`. */

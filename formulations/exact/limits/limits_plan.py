@@ -28,7 +28,7 @@ def without_limits(problem: Problem) -> Problem:
 def answers(problem: Problem, plan: Plan) -> bool:
     """Return whether the plan of the question without limits is the answer to the problem.
 
-    So is a proof that there is none; else the plan keeps the limits and is worth the same.
+    A proof that there is no plan holds too; else the plan keeps the limits, at the same value.
     """
     found = plan.configuration
     if found is None:

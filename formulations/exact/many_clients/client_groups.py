@@ -65,9 +65,9 @@ class GroupBound:
 class ClientGroups:
     """Clients that rank the free sites before their nearest certain one alike, by their cells.
 
-    A *cell* is a pair of a group and such a site. Whatever is decided, all clients of a group use
-    the same cell, or each its own certain site; so their costs are added up, and the bound of the
-    sum is never below the sum of the bounds. Sums are rounded down.
+    A *cell* is a pair of a group and such a site. In every completion, all clients of a group use
+    the same cell, or each its own certain site. Their costs are therefore added up, and the bound
+    of the sum is never below the sum of the bounds. Sums are rounded down.
 
     Parameters
     ----------
@@ -148,8 +148,8 @@ class ClientGroups:
     def open_kernel(self, core: ReducedProblem, states: States) -> tuple[CompiledKernel, IntArray]:
         """Return a kernel for the open sites below a state, its tree open, and its sites.
 
-        In it a group is one client, with A = 1 and the sum of A·d for an RTT. What it pays at its
-        certain sites is at one of them, the leader where there is one.
+        In it a group is one client, with A = 1 and the sum of A·d for an RTT. Its cost at its
+        certain sites is at one of them, the leader if there is one.
         """
         start, site, near, relay, most, u = self._kernel.compiled.groups_arrays(self._groups)
         first = np.frombuffer(start, dtype=np.uintp).astype(np.intp)

@@ -2,7 +2,7 @@
 
 "A replica at j" ends the cells of every group at j, and "none at j" takes them out, so that clients
 become alike: below a few decisions, half a million are some thousand groups. Clients are added up
-anew at every node. What has become small goes to a compiled kernel, which finishes it.
+again at every node. Small remaining problems go to a compiled kernel, which solves them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class _GroupedPart:
 
 
 class GroupedTree:
-    """A tree that works on parts of its own, or on one that a compiled kernel has.
+    """A tree that works on its own parts, or on a part of a compiled kernel.
 
     Parameters
     ----------

@@ -130,7 +130,7 @@ class ManyClientsKernel:
     def bound_root(
         self, leader: int, u: FloatArray, iterations: int, swaps: int, warm: bool, seconds: float
     ) -> float:
-        """Bound one leader by sweeps; see the protocol. The primal search is that of a sample."""
+        """Bound one leader by sweeps; see the protocol. The primal search runs on a sample."""
         end = time.perf_counter() + seconds
         self._tree = None
         if swaps > 0:
@@ -175,7 +175,7 @@ class ManyClientsKernel:
         return len(asked.leaders) - at
 
     def _start_multipliers(self, leader: int, u: FloatArray) -> None:
-        """Write multipliers to start from: those of another leader, or what the incumbent costs."""
+        """Write start multipliers: from another leader, or the costs under the incumbent."""
         found = self._root.incumbent()
         replicas = () if found is None else found.replicas
         if self._best is not None and self._best[1] >= 0 and replicas:
@@ -250,7 +250,7 @@ class ManyClientsKernel:
     # --- trees -----------------------------------------------------------------------------
 
     def open_trees(self, leaders: Sequence[int], u: FloatArray, bounds: FloatArray) -> None:
-        """Open the trees of leaders: one after another here, that of the least bound first."""
+        """Open the trees of leaders one after another, the least bound first."""
         self._leave_tree()
         known = bounds.tolist()
         trees = [

@@ -144,7 +144,7 @@ class NumpyKernel:
         return bounds
 
     def open_trees(self, leaders: Sequence[int], u: FloatArray, bounds: FloatArray) -> None:
-        """Open the trees of leaders: one after another here, that of the least bound first."""
+        """Open the trees of leaders one after another, the least bound first."""
         known = bounds.tolist()
         self._stack = []
         self._waiting = sorted(zip(known, leaders, u, strict=True), key=lambda one: -one[0])

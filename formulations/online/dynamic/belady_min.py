@@ -1,11 +1,11 @@
 """The most hits any cache can have, knowing all requests: Belady's MIN, with writes.
 
 Keeping an object from one read to its next, without a write to it in between, earns one hit and
-takes one place for that interval; a cache of c places is a choice of intervals of which at most c
-overlap. Evicting what is read furthest in the future takes the intervals that end first, which
-maximises their number when all objects have one size (Belady 1966; as interval scheduling, Carlisle
-and Lloyd 1995). A write makes the next read a miss for every cache, since it removes the object; so
-an object that is written before it is read again is as good as never read again.
+takes one place for that interval. A cache of c places is a choice of intervals of which at most c
+overlap. Evicting the object that is read furthest in the future takes the intervals that end first.
+This maximises their number when all objects have one size (Belady 1966; as interval scheduling,
+Carlisle and Lloyd 1995). A write removes the object and makes the next read a miss for every cache.
+So an object that is written before it is read again counts as never read again.
 
 An object need not be put in: what is read furthest in the future may be the one just read.
 """
@@ -47,8 +47,8 @@ def most_hits(events: IntArray, room: int) -> int:
         raise InputError("out of range", field="room", value=room, expected="at least 0")
     following = _next_reads(events)
     held: set[int] = set()
-    # Places by the read they are kept for, furthest first. What is read moves on to its next read,
-    # so an entry is out of date when its read is past; furthest-first entries never are.
+    # Places by the read they are kept for, furthest first. A read object moves on to its next read,
+    # so an entry is stale when its read is past; furthest-first entries never are.
     waiting: list[tuple[int, int]] = []
     hits = 0
     for now, (event, then) in enumerate(zip(events.tolist(), following.tolist(), strict=True)):

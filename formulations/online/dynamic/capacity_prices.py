@@ -5,10 +5,10 @@ For prices μ >= 0 the problem falls apart into objects, each choosing its subse
     L(μ) = Σ_o min_Y { cost_o(Y) + Σ_{j ∈ Y} μ_j } − Σ_j μ_j·C_j
 
 Every L(μ) is a lower bound on the cost of copies within capacity. L is concave and piecewise linear
-in at most a dozen prices, so Kelley's cutting planes, queried between the best point so far and
-the optimum of the model (in-out, Ben-Ameur and Neto 2007), find its maximum in some tens of
-evaluations. max L is the optimum of the linear relaxation over subsets, never below that of G1 and
-G2.
+in at most a dozen prices. Kelley's cutting planes therefore find its maximum in some tens of
+evaluations; they are queried between the best point so far and the optimum of the model (in-out,
+Ben-Ameur and Neto 2007). max L is the optimum of the linear relaxation over subsets, never below
+that of G1 and G2.
 
 An object whose single savings are below the prices at every site takes no copies (savings are
 submodular), so only objects that beat a floor under the prices have a table. This is what makes
@@ -178,7 +178,7 @@ def _master(
     span = np.maximum(ceiling - floor, 0.0)
     widest = float(span.max(initial=0.0)) or 1.0
     prices = builder.add_columns(np.zeros(len(floor)), upper=span / widest)
-    # θ is what the model gains on the first cut's value at the floor; it is never negative.
+    # θ is the gain of the model on the first cut's value at the floor; it is never negative.
     base = cuts[0][0] + float(cuts[0][1] @ floor)
     gain = builder.add_columns([-1.0], upper=np.inf)
     for constant, slope in cuts:

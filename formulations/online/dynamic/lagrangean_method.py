@@ -49,7 +49,7 @@ def solve_lagrangean(
     close
         Whether to close the gap that rounding leaves.
     time_limit
-        Seconds for closing it; what is known when they have passed, or at Ctrl-C, is returned.
+        Seconds for closing it; at the limit, or at Ctrl-C, the best plan and bound are returned.
 
     Returns
     -------

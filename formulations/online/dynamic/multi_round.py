@@ -92,7 +92,7 @@ def solve_rounds(
     copying
         Cost of creating one copy, >= 0, in the unit of the objective.
     before
-        Dynamic copies before the first round; none where None.
+        Dynamic copies before the first round; None: no copies.
     time_limit
         Seconds; the best schedule so far, with the bound so far, when they have passed.
 

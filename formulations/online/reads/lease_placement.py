@@ -81,7 +81,7 @@ def solve_leases(
 
         def judge(values: FloatArray) -> bool:
             # Leases are fixed here and the rest is a linear program, so the bound of the node is
-            # as good as the proof gets; what it found may still be better than what is known.
+            # as good as the proof gets; its strategy may still be better than the incumbent.
             offer(values)
             return False
 

@@ -15,7 +15,7 @@ HiGHS works with absolute tolerances, so that loads are handed over in units of 
 one and the objective in units of its largest coefficient; prices are turned back.
 
 A tangent lies below the convex f, so that the program is a relaxation, and its duals are good
-prices for :func:`placement.online.reads.lower_bound`, which is what proves.
+prices for :func:`placement.online.reads.lower_bound`, which gives the proof.
 
 When nothing obeys the limits, the same program with both limits raised by e (in units of the
 largest possible load and in parts of the budget) and objective e gives prices that refute them.

@@ -18,7 +18,7 @@ With `spare` = f a read completes when any f of the nodes it asks are down; the 
 does not, so give a problem without one (leader=None) to ask for that everywhere.
 
 HiGHS looks for a strategy; :func:`formulations.solvers.safe_bounds.prove_by_branching` closes the
-tree on safe bounds, with the evaluator as the judge of what is left, so that neither rests on
+tree on safe bounds, and the evaluator scores the remaining strategies. So neither rests on
 tolerances.
 """
 

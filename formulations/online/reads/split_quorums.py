@@ -46,7 +46,7 @@ def spread(part: Part, values: FloatArray, without: int | None = None) -> dict[Q
     Notes
     -----
     Dividing by a small s magnifies the solver's tolerance, so that a side may miss its whole sum by
-    more than rounding; what is missing is taken from the room that is left, in proportion.
+    more than rounding; the missing part is taken from the remaining room, in proportion.
     """
     weight = float(values[part.whole])
     if weight <= NOTHING or without in part.forced:

@@ -2,7 +2,7 @@
 
 Reads of the same group g, of keys and of clients with the same nearest replica, are alike: of mean
 work w̄ and mean RTT. Time is cut into bins of `width` ticks. x_gsk is how much of group g starts on
-server s in bin k, B_gk what is left waiting at its end (network time beyond the nearest replica is
+server s in bin k, B_gk the backlog at its end (network time beyond the nearest replica is
 added to the cost of x):
 
     min  Σ w̄·f_sk·x_gsk + width·Σ W_gk
@@ -11,7 +11,7 @@ added to the cost of x):
     Σ_g w̄·f_sk·x_gsk <= c·width                            (servers, per bin)
 
 The value of the program is a floor for large numbers only: works differ, and service that starts
-late in a fast bin may run past it. What is proven is the bound of its capacity duals as prices
+late in a fast bin may run past it. The proven bound comes from its capacity duals as prices
 (:mod:`.prices`), for the reads as they are.
 """
 
@@ -125,7 +125,7 @@ def bound(window: Window, *, width: int, steps: int = 0) -> Fluid:
     cost = np.concatenate(
         [service[where, k] + further[g, copy], np.zeros(cells), np.full(cells, float(width))]
     )
-    # What never starts still pays its quickest service, so that leaving it waiting is not free.
+    # A read that never starts still pays its quickest service: waiting for ever is not free.
     cost[backlog.reshape(groups, bins)[:, -1]] = work * float(window.factors.min())
     here = np.arange(cells)
     later = here[here % bins > 0]

@@ -10,12 +10,11 @@ starts. Variables: x_o ∈ {0, 1}; S_r, the start of service.
     first come, first served (order="fcfs" only): r before r' in arrival order, both on s
         ⇒ S_r <= S_r', and no read starts before one that was sent earlier
 
-Order "any" admits every order and any idling: its bound holds for every policy that does not
-interrupt service, those that hold reads back included. Order "fcfs" is the best that choosing
-replicas can do at servers that serve first come, first served. While speeds do not change inside
-the window it is exact; when they do, the model may idle a server until it is faster, which real
-servers do not, so that it is a relaxation: its bound holds and the plan is what the simulator says
-of the same choices.
+Order "any" admits every order and any idling. Its bound holds for every policy that does not
+interrupt service, including policies that delay reads. Order "fcfs" is the best choice of replicas
+at servers that serve first come, first served. While speeds do not change inside the window it is
+exact. When they do, the model may idle a server until it is faster, which real servers do not. It
+is then a relaxation: its bound holds, and the simulator evaluates the plan of the same choices.
 """
 
 from __future__ import annotations
@@ -190,9 +189,10 @@ class _WindowModel:
         if quantile is None:
             latest = latest_starts(window, total)
         else:
-            # Once all have arrived and all fixed work is done, a server that idles longer than the
-            # next read would take could serve it at once instead: so in some optimal schedule each
-            # read idles and serves for at most twice its slowest service, one after the other.
+            # # Once all have arrived and all fixed work is done, a server that idles longer than
+            # the # next read takes could serve this read at once instead. In some optimal schedule
+            # each # read therefore idles and serves for at most twice its slowest service, one
+            # after the other.
             slowest = int(window.factors.max())
             end = int(max(window.release[-1] + window.delay, window.fixed[:, 2].max(initial=0)))
             latest = np.full(window.size, end + 2 * int(window.work.sum()) * slowest)

@@ -46,7 +46,7 @@ class ServerTimePrices:
 
     @classmethod
     def zero(cls, window: Window, width: int, bins: int) -> ServerTimePrices:
-        """Prices that charge nothing: their bound is what reads take when alone."""
+        """Zero prices: their bound is the time of reads when alone."""
         return cls(width, np.zeros((window.path.cluster.servers, bins)))
 
 
@@ -188,7 +188,7 @@ def _keep_least(
 def _usage(
     shape: tuple[int, ...], width: int, server: IntArray, start: Ticks, end: Ticks
 ) -> FloatArray:
-    """Ticks of the intervals [start, end) in every bin; what is beyond the last bin is dropped."""
+    """Ticks of the intervals [start, end) in every bin; ticks beyond the last bin are dropped."""
     used = np.zeros(shape)
     at = start // width
     while at.size:

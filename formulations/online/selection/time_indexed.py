@@ -6,7 +6,7 @@ Slots of `width` ticks; x_rsu >= 0 is the part of read r that starts on server s
     Σ_su x_rsu = 1                                            for every read
     Σ_r Σ_{u' <= u < u' + ⌊p/width⌋} x_rsu' <= c − fixed_su    for every server and slot
 
-It is a relaxation for every width: what is counted in slot u is in service at the end of the slot.
+It is a relaxation for every width: a read counted in slot u is in service at the end of the slot.
 Fixed intervals count likewise. The bound is not the solver's word: the duals, made non-negative,
 are put into the Lagrangean bound of this program, computed here, and into that of
 :mod:`.prices`, which knows the true durations and is the stronger of the two.

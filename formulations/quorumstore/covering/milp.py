@@ -1,10 +1,10 @@
 """The covering model as a MILP: Pyomo and HiGHS, with every "infeasible" confirmed.
 
-HiGHS with presolve has been seen to call a feasible model of this family infeasible (a hull form
-with continuous y, several versions up to 1.15; see ERGO-Code/HiGHS #2432, #2585, #3090 for kin). So
-an "infeasible" ends a step only once it is confirmed with presolve off, and a "feasible" only if
-the rounded point passes the exact check of the model; otherwise CP-SAT, which works on integers,
-decides. Either event is kept in `notes`.
+HiGHS with presolve has called feasible models of this family infeasible (a hull form with
+continuous y, several versions up to 1.15; see ERGO-Code/HiGHS #2432, #2585, #3090 for similar
+cases). An "infeasible" therefore ends a step only if a run without presolve confirms it. A
+"feasible" counts only if the rounded point passes the exact check of the model. Otherwise CP-SAT,
+which works on integers, decides. Either event is kept in `notes`.
 """
 
 from __future__ import annotations

@@ -17,14 +17,14 @@ within T_r of i in normal operation"
 
     Σ_{i: f ∉ B_i} reads_i · y_i + Σ_{i: f ∈ B_i} reads_i · z_i >= needed reads     if x_f = 1
 
-is scenario f: 2n binaries in place of n². Clients that are moved when f is lost have a ball and a y
-of their own in that row, and as they notice the loss of f even if it holds no replica, there is
-one more row, with all the other y_i, whatever x_f is.
+is scenario f: 2n binaries in place of n². Clients that are moved when f is lost
+have a separate ball and y in that row, and as they notice the loss of f even if it holds no
+replica, there is one more row, with all the other y_i, whatever x_f is.
 
 Rows with the same ball and quorum share their y; rows of percentiles that become equal are merged.
 
 A budget is linear too, with nearest-first routing: sort the sites by RTT from client i, let u_k say
-that position k is still looked at (u falls from 1 to 0 once) and q_k = x_k ∧ u_k that its replica
+that position k is still asked (u falls from 1 to 0 once) and q_k = x_k ∧ u_k that its replica
 answers; then Σ_k q_k = R makes q the R nearest replicas, and the bill is a sum over x and q.
 
 The model is only described here; :mod:`formulations.quorumstore.covering.reduction` decides what is

@@ -1,8 +1,8 @@
 """Single MILPs of the whole question: documented cross-checks, not for production.
 
-Both say in one model what bisection asks in about ten; their relaxations are weak (on a 27-site key
-with optimum 212 ms the assignment form bounds it by 9 ms, the radius form by 104 ms), so they
-serve as statements of the problem and as independent references on small instances.
+Each states in one model what bisection asks in about ten. Their relaxations are weak: on a 27-site
+key with optimum 212 ms the assignment form bounds it by 9 ms, the radius form by 104 ms. They serve
+as statements of the problem and as independent references on small instances.
 
 - :func:`assignment_model`: R and W are decisions; answers are assigned to replicas. Products such
   as "client satisfied and pair k chosen" are exact because the pairs are one-hot, so there is no

@@ -329,7 +329,7 @@ def solve(
 def _lexicographic(
     bisection: Bisection, goals: Sequence[Goal], start: QuorumConfiguration | None
 ) -> ThresholdStep:
-    """Minimise the goals in turn; value and bound are those of the first."""
+    """Minimise the goals in turn; value and bound belong to the first."""
     contingency = bisection.problem.rules.contingency
     first = bisection.minimise(goals[0], start=start)
     step, caps = first, ThresholdLimits()

@@ -162,7 +162,7 @@ int set_within(search *x, const int *set, const limits *at)
     return fine;
 }
 
-/* Smallest value whose limits the set obeys, given that it obeys those of `known`. */
+/* Smallest value whose limits the set obeys, given that it obeys the limits of `known`. */
 int set_value(search *x, const int *set, int known)
 {
     int low = -1, high = known;

@@ -117,7 +117,7 @@ struct search {
     int listing;              /* 0: find better sets; 1: list; 2: keep the first under the tie rule */
     int tie_cap;              /* listing 2: allowed values in normal operation */
     int settled;              /* listing 2: whether the larger threshold is the same in all ties ... */
-    int either;               /* ... so that one side or the other has to be below the best sum: */
+    int either;               /* ... so that at least one side has to be below the best sum: */
                               /* two more conditions behind the others, of which one must hold */
     int other_cap;            /* values that side is allowed */
     figures tie;

@@ -83,7 +83,7 @@ static condition *new_condition(search *x, int b, int side)
 }
 
 /* Most requests of clients without enough sites that may escape in one scenario, being redirected:
-   those of the F sites lost. */
+   the requests of the F lost sites. */
 static double escaping(const search *x, int side, int limit, int quorum)
 {
     double sum = 0.0, above = 0.0;
@@ -195,7 +195,7 @@ static int other_cap(const search *x)
     return low;
 }
 
-/* Prepare the conditions for the limits in force; prefixes grown before are out of date. */
+/* Prepare the conditions for the limits in force; prefixes grown before are no longer valid. */
 void screen_build(search *x)
 {
     x->epoch++;

@@ -7,10 +7,10 @@ falls as soon as a better set is met, and what passes the conditions is tested e
 in every scenario of whatever may be lost. Latencies are ranks in one grid of all values a threshold
 can take, so a limit is a number of allowed grid values and nothing is rounded.
 
-It looks at all sets twice: first for anything better than the best so far, until there is nothing,
-which proves the optimum; then for the configurations that reach it, of which it keeps the first
+The search visits all sets twice: first for any set better than the best so far, until none is left,
+which proves the optimum; then for the configurations of this value, of which it keeps the first
 under the tie rule (:func:`placement.quorumstore.tie_order`), so that thousands of ties cost no
-memory. The value of what comes out is the evaluator's.
+memory. The evaluator computes the value of the result.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ class CompiledSearch:
 
     @property
     def nodes(self) -> int:
-        """Prefixes looked at so far."""
+        """Number of prefixes visited so far."""
         from formulations.quorumstore import _kernel
 
         return _kernel.nodes(self._search)

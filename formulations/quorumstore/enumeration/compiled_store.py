@@ -39,7 +39,7 @@ class CompiledStore:
     shapes
         The same with the most replicas that may share a region, shape (pairs, 4).
     ways
-        C(N, F) of each pair; 0 where nothing, or no given number of sites, is lost.
+        C(N, F) of each pair; 0 without losses, or without a given number of lost sites.
     steps
         m(k) − m(k−1) of conditions 1 and 3 at k = 0, 1, …: reads normally, reads after losses,
         writes likewise; shape (pairs, 4, largest N + 1).

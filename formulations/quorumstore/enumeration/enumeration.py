@@ -107,7 +107,7 @@ class Enumeration:
             problem,
             found,
             method=METHOD,
-            # What has been looked at stands; the rest is bounded by a replica at every site.
+            # Visited prefixes keep their result; a replica at every site bounds the rest.
             bound=value if finished else least_bound(value, full_replication_bound(problem)),
             termination=termination,
             seconds=time.perf_counter() - start,

@@ -1,9 +1,9 @@
 """Exact tests on the few replica sets that pass the screening: every scenario, on integer ranks.
 
 Latencies are ranks in the grid of all values a threshold can take. For each candidate and each
-client with requests they are gathered once, for normal operation, for the loss of each of its N
-replicas ("P6": one look-up), and for the client's own site being lost where requests are
-redirected; "within limits" is then one comparison and one matrix product.
+client with requests they are gathered once: for normal operation, for the loss of each of its N
+replicas ("P6": one look-up), and for the loss of the client's own site if requests are redirected.
+"Within limits" is then one comparison and one matrix product.
 """
 
 from __future__ import annotations

@@ -197,7 +197,7 @@ class SetTables:
         return cls(problem, NearestSites.of(problem))
 
     def need(self, problem: QuorumProblem) -> None:
-        """Check that these tables are those of the problem's store.
+        """Check that these tables belong to the problem's store.
 
         Raises
         ------

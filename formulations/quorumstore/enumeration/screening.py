@@ -203,22 +203,22 @@ class MissCondition:
 
     @property
     def deepest(self) -> int:
-        """Largest k that is looked at."""
+        """Largest k that is tested."""
         return max(self.levels, default=0)
 
     @property
     def first(self) -> int:
-        """Smallest k that is looked at: smaller sets cannot break the condition."""
+        """Smallest k that is tested: smaller sets cannot break the condition."""
         return min(self.levels, default=0)
 
     @property
     def levels(self) -> tuple[int, ...]:
-        """Every k that is looked at."""
+        """Every k that is tested."""
         of_must = () if self.must is None else (self.must[0],)
         return (*of_must, *(k for k, _, _ in self.terms))
 
     def must_hold(self, level: Bits) -> BoolArray:
-        """Return whether O_k, k that of `must`, has none of its clients; shape (sets,)."""
+        """Return whether O_k, with the k of `must`, has none of its clients; shape (sets,)."""
         hit = np.zeros(level.shape[1], dtype=np.uint16)
         if self.must is not None:
             for lane, bits in zip(level, self.must[1], strict=True):

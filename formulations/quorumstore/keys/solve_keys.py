@@ -2,7 +2,7 @@
 
 Batches are independent, and solving one is a pure function
 (:func:`formulations.quorumstore.keys.key_rows.solve_batch`), so they run in as many processes as
-asked for. Each finished batch is a file of its own in ``<target>.parts``, written whole or not at
+asked for. Each finished batch is a separate file in ``<target>.parts``, written whole or not at
 all; once all are there they are joined into the target, which appears by one rename. A run that is
 killed (``kill -9`` included) is continued by running it again: finished batches are not solved
 again.

@@ -79,7 +79,7 @@ static void offer(sets *x, double value, const int *voters)
     x->found = 1;
 }
 
-/* The voters of least waits of the leader, out of the replicas; INFINITY where none obey the rules. */
+/* The voters of least waits of the leader, out of the replicas; INFINITY if none obey the rules. */
 static double best_voters(const sets *x, int *voters)
 {
     double best = INFINITY;
@@ -164,7 +164,7 @@ double leaf(sets *x)
     return sum;
 }
 
-/* Sum of the near costs when a site joins: those of clients that it is nearer to, else those that stay. */
+/* Sum of the near costs when a site joins: new costs of clients that it is nearer to, else unchanged costs. */
 static double joined(const sets *x, const double *distance, int site)
 {
     const int C = x->clients;
@@ -172,7 +172,7 @@ static double joined(const sets *x, const double *distance, int site)
     double sum[4] = {0};
     for (int c = 0; c < C; c++) {
         double other = d[c] < distance[c] ? cost[c] : stay[c];
-        /* whoever wins a tie, it is one of the two */
+        /* one of the two wins a tie */
         other = d[c] == distance[c] && cost[c] < other ? cost[c] : other;
         sum[c & 3] += other;
     }
@@ -192,7 +192,7 @@ static double waited(const sets *x, const term *t, const double *low, const doub
 }
 
 /* All sets that lack one site. Most are dropped by near costs and waits of clients and leader, which
-   the set without that site leaves little to compute for; the others are leaves. */
+   the set without that site leaves little to compute for; the other sets are leaves. */
 static void last_sites(sets *x, int from)
 {
     const int C = x->clients, depth = x->size - 1;
@@ -322,7 +322,7 @@ int search_below(sets *x, int depth, int from, int (*stop)(void *), void *contex
     return done;
 }
 
-/* Value of the set `chosen`, from nothing; the state is that of the set afterwards. */
+/* Value of the set `chosen`, from nothing; the state belongs to the set afterwards. */
 static double rebuilt(sets *x, const int *chosen)
 {
     memset(x->member, 0, (size_t)x->sites);

@@ -1,6 +1,6 @@
 """Greedy: add the copy that saves most, until nothing saves or nothing fits.
 
-What is saved on reads is a monotone submodular function of the set of copies (a copy is worth less
+The saving on reads is a monotone submodular function of the set of copies (a copy is worth less
 beside others), and "at most C_j at site j" is a partition matroid; so greedy saves at least half of
 what an optimum saves, when writes cost nothing. Fisher, Nemhauser, Wolsey, "An analysis of
 approximations for maximizing submodular set functions II", 1978.

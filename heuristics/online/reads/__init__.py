@@ -1,7 +1,7 @@
-"""Rules for reads: those of the paper, and ones that choose the majority by distance or load.
+"""Rules for reads: from the paper, and rules that choose the majority by distance or load.
 
 The paper (:mod:`placement.online.reads`) draws the majority uniformly and leaves a better choice
-to the future; the others are answers to that, each with or without the coin.
+to the future. The other rules are such choices, each with or without the coin.
 """
 
 from heuristics.online.reads.adaptive_majorities import (

@@ -72,8 +72,8 @@ class EarliestCompletion(Tied):
     ----------
     future
         False: as if servers kept the speed they have now (ECT). True: with the speeds to come
-        (ECTF), where the replay is what will happen, the clairvoyant greedy choice. With RTTs of
-        their own, with updates to come and with duplicates the replay is an estimate.
+        (ECTF), where the replay is exact, the clairvoyant greedy choice. With different RTTs of
+        clients, with updates to come and with duplicates the replay is an estimate.
     """
 
     _: KW_ONLY
@@ -126,7 +126,7 @@ class _Clairvoyant(Clairvoyant):
     """Keeps the books of all slots; O(replication·slots) per read.
 
     Service is first come, first served. Where all delays are equal the end of a read is thus known
-    when it is sent; with RTTs of their own it is an estimate, in the order of sending.
+    when it is sent; with different RTTs of clients it is an estimate, in the order of sending.
     """
 
     def __init__(

@@ -40,7 +40,7 @@ _Rules = tuple[float, float, float, float, float, float, float, float, float, fl
 
 
 def described(policy: Policy, clients: int) -> _Described | None:
-    """Return the kernel's form of a policy: (number, random ties, b, w, α); None: it does not.
+    """Return the kernel's form (number, random ties, b, w, α) of a policy; None without one.
 
     Subclasses and policies from elsewhere are not known, whatever they look like. A hedged policy
     is described by the policy that chooses its replicas.

@@ -62,7 +62,7 @@ def add_losses(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--leader-may-move",
         action="store_true",
-        help="a leader that survives may hand over to a better one",
+        help="after a loss, a surviving leader may hand over to a better one",
     )
     group.add_argument(
         "--clients-move",

@@ -55,8 +55,8 @@ def add_distributions(group: argparse._ActionsContainer, horizon: str = "--horiz
         "--spread",
         type=types.number(0, 100),
         metavar="V",
-        help="in place of --distributions: one family for all pairs, whose standard deviation is V "
-        "times the RTT",
+        help="instead of --distributions: one family for all pairs, with a standard deviation of "
+        "V times the RTT",
     )
     group.add_argument(
         "--family",
@@ -96,7 +96,7 @@ def apply_percentile(problem: Problem, args: argparse.Namespace) -> Problem:
         return problem
     if args.distributions is None and args.spread is None:
         raise InputError(
-            "needs to know how RTTs are distributed",
+            "needs the distributions of RTTs",
             field="--percentile",
             value=args.percentile,
             expected=_NEEDS,
@@ -154,7 +154,7 @@ def _distributions(instance: Instance, whole: Instance, args: argparse.Namespace
     if args.distributions is not None:
         if whole.varying_rtt:
             raise InputError(
-                "a file of distributions has one per pair, and the RTTs vary by interval",
+                "a file has one distribution per pair, but the RTTs vary by interval",
                 field="--distributions",
                 value=args.distributions,
                 expected="--spread, which gives each interval its own distributions",

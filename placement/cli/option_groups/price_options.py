@@ -58,19 +58,19 @@ def add_prices(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--zones",
         metavar="LEVEL",
-        help="the names in --transfer are the domains of LEVEL and not sites",
+        help="the names in --transfer are domains of LEVEL, not sites",
     )
     group.add_argument(
         "--marginal-gb",
         type=types.number(),
         metavar="GB",
-        help="monthly volume whose tier gives the price, where --transfer has volume tiers",
+        help="monthly volume that selects the price, if --transfer has volume tiers",
     )
     group.add_argument(
         "--client-sites",
         metavar="FILE|nearest|internet",
-        help="site whose prices of traffic a client has: a CSV (client, site), the site with the "
-        "smallest RTT, or the internet; a client with the name of a site is there",
+        help="place of each client for the prices of traffic: a CSV (client, site), the site with "
+        "the smallest RTT, or the internet; a client with the name of a site is at this site",
     )
     group.add_argument(
         "--gb-per-op",
@@ -106,7 +106,7 @@ def add_bill(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tiers",
         metavar="FILE",
-        help="volume tiers by which the traffic of the answer is priced again: a CSV with from, "
+        help="volume tiers for a second bill of the plan's traffic: a CSV with from, "
         "up_to_gb (blank: no limit) and price",
     )
     parser.add_argument(

@@ -56,7 +56,7 @@ def add_sizes_question(parser: argparse.ArgumentParser) -> argparse._ArgumentGro
         "--points",
         type=types.whole(1),
         metavar="N",
-        help="most solves of the frontier per number of voters (default: all)",
+        help="largest number of solves of the frontier per number of voters (default: all)",
     )
     add_table_output(parser)
     return group

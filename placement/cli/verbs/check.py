@@ -32,7 +32,7 @@ def add_parser(verbs: Subparsers) -> None:
         "A plan of a quorum store without a certificate is proved by the evaluation of all replica "
         "sets. A plan of a fleet (JSON or Parquet) is proved by its prices and one pass over its "
         "databases. "
-        "All other numbers and names of the file are recomputed, and a file that says otherwise is "
+        "All other numbers and names of the file are recomputed, and a file with other values is "
         "bad input. Exit code 0: proved; 1: bad input; 2: refused, with the first flaw.",
     )
     parser.add_argument(

@@ -37,7 +37,8 @@ def add_parser(verbs: Subparsers) -> None:
         "compare",
         help="run several methods and show gap, bound and seconds",
         description="Run several methods on one question. The gap of each is measured against the "
-        "best bound that any of them proved; what a method refuses, and why, is a row too. With "
+        "best bound that any of them proved; a method that refuses the question has a row with "
+        "the reason. With "
         "--protocols: one question under several commit protocols, each with its own best sites.",
     )
     add_question(parser)
@@ -61,13 +62,13 @@ def add_parser(verbs: Subparsers) -> None:
     sites.add_argument(
         "--each-optimal",
         action="store_true",
-        help="each protocol with its own best sites, and what it costs on those of the first "
+        help="each protocol on its own best sites, and on the best sites of the first protocol "
         "(default)",
     )
     sites.add_argument(
         "--same-sites",
         action="store_true",
-        help="all protocols on the sites that are best under the first",
+        help="all protocols on the best sites of the first protocol",
     )
     add_limits(group, each=("each method or protocol", TIME_LIMIT))
     group.add_argument(
@@ -91,9 +92,9 @@ def run(args: argparse.Namespace) -> int:
     for option in ("same_sites", "each_optimal"):
         if vars(args)[option]:
             raise InputError(
-                "nothing to hold to the same sites",
+                "only protocols are compared on the same sites",
                 field=f"--{option.replace('_', '-')}",
-                expected="--protocols beside it",
+                expected="--protocols together with it",
             )
     settings = _settings(args)
     problem = question_from(args, instance_from(args))

@@ -15,7 +15,7 @@ def add_parser(verbs: Subparsers) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "completion",
-        help="lines that let bash, zsh or fish complete verbs, options and names",
+        help="print the lines that let bash, zsh or fish complete verbs, options and names",
         description="Print the lines that let a shell complete verbs, options, data sets, methods "
         'and sites. Add to ~/.bashrc or ~/.zshrc: eval "$(placement completion bash)" (or zsh); '
         "to ~/.config/fish/config.fish: placement completion fish | source",

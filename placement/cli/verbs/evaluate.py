@@ -1,4 +1,4 @@
-"""``placement evaluate``: what a given configuration costs, and which constraints it breaks."""
+"""``placement evaluate``: score of a given configuration, and broken constraints."""
 
 from __future__ import annotations
 

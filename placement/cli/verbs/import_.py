@@ -39,7 +39,7 @@ def add_parser(verbs: Subparsers) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "import",
-        help="make an instance of your own RTTs and demand",
+        help="make an instance from your own RTTs and demand",
         description="Make an instance from measured RTTs between sites, and demand. The format of "
         "a file is recognised by its content. RTTs are milliseconds; rows (sources) wait for "
         "columns (destinations).",
@@ -85,7 +85,7 @@ def add_parser(verbs: Subparsers) -> None:
     table.add_argument(
         "--measured-from",
         metavar="SITE",
-        help="where a probe ran, if its text does not say so (default: name of the file)",
+        help="site where a probe ran, if its text does not name it (default: the file name)",
     )
     table.add_argument(
         "--site-of",
@@ -120,8 +120,8 @@ def add_parser(verbs: Subparsers) -> None:
         action="append",
         default=[],
         metavar="NAME=OPERATION or NAME:KEY=VALUE,…",
-        help="say which operation a name in --counts is (select=strong_read; '*' is every other "
-        "name), or define one by round trips: near (client to nearest "
+        help="map a name in --counts to an operation (select=strong_read; '*' is every other "
+        "name), or define an operation by round trips: near (client to nearest "
         "replica), relay (nearest replica to leader), direct (client to leader), quorum (rounds of "
         "votes); may be repeated",
     )
@@ -151,7 +151,7 @@ def add_parser(verbs: Subparsers) -> None:
         metavar="F",
         help="multiply RTTs, 1000 for seconds",
     )
-    more.add_argument("--name", help="name of the instance (default: that of the folder)")
+    more.add_argument("--name", help="name of the instance (default: the folder name)")
     group = parser.add_argument_group("files")
     group.add_argument(
         "-o", "--output", required=True, metavar="FOLDER", help="folder of the new instance"

@@ -1,4 +1,4 @@
-"""``placement next``: which site to add or to give up next, and what it brings."""
+"""``placement next``: find the best site to add or to remove next, and what it brings."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ def add_parser(verbs: Subparsers) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "next",
-        help="which site to add or to give up next",
-        description="From a plan that runs today: what each site would bring as the next replica, "
-        "and what each present replica is worth, each with the proven best leader and voters. The "
+        help="find the best site to add or to remove next",
+        description="Starting from the present plan, show the gain of each site as the next "
+        "replica and "
+        "the loss without each present replica, each with the proven best leader and voters. The "
         "rules of the plan (pins, leader, diversity, budget) hold for every row unless --lift "
         "leaves them out; sites given by name as replicas or voters count as their number.",
     )
@@ -50,7 +51,7 @@ def add_parser(verbs: Subparsers) -> None:
         dest="present",
         required=True,
         metavar="PLAN",
-        help="the plan file of what runs today",
+        help="plan file of the present configuration",
     )
     parser.add_argument(
         "--moves",
@@ -58,8 +59,8 @@ def add_parser(verbs: Subparsers) -> None:
         type=types.whole(),
         const=_ALL,
         metavar="K",
-        help="instead: the best plan with 0, 1, 2, … changes to what runs today, up to K (default: "
-        "until no change brings more), each proven, and what each brings",
+        help="instead: the best plan with 0, 1, 2, … changes to the present plan, up to K "
+        "(default: until no change helps), each proven, with its gain",
     )
     parser.add_argument(
         "--lift",

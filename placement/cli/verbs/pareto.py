@@ -30,7 +30,7 @@ def add_parser(verbs: Subparsers) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "pareto",
-        help="the plans that no other beats in both latency and cost",
+        help="find the plans that no other plan beats in both latency and cost",
         description="Find every plan that no other beats in both latency and cost, among numbers "
         "of replicas such as --replicas 3..7, and name what changes from one to the next. Needs "
         "prices, of the instance or by --prices.",

@@ -27,8 +27,8 @@ def add_parser(verbs: Subparsers) -> None:
     parser = verbs.add_parser(
         "protocols",
         help="list the commit protocols, or describe one",
-        description="List the commit protocols that --protocol takes, or describe one: what each "
-        "kind of operation waits for, its parameters, what is assumed, and where it is from.",
+        description="List the commit protocols that --protocol takes, or describe one: the waits "
+        "of each kind of operation, its parameters, assumptions and source.",
     )
     parser.add_argument("name", nargs="?", metavar="NAME", help="a protocol, with its parameters")
     parser.add_argument(
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
         return exits.FOUND
     given: dict[str, float | str] = {}
     bare = args.name.strip() in FAMILIES
-    if bare:  # a description needs no value of its own for what a user must say
+    if bare:  # a description needs no value for parameters that a user must give
         given = {
             key: "LEVEL" if one.kind == "level" else 2
             for key, one in FAMILIES[args.name.strip()].parameters.items()

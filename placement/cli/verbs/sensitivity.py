@@ -26,9 +26,9 @@ def add_parser(verbs: Subparsers) -> None:
     parser = verbs.add_parser(
         "sensitivity",
         help="the runners-up of a plan, and how far demand and RTTs may move",
-        description="From a plan file with a proven optimum: the next best plans with their "
-        "distance, the factors by which the demand of the heaviest clients may change, and the "
-        "ranges of the RTTs that matter most, before another plan is better.",
+        description="For a plan file with a proven optimum, compute the next best plans with their "
+        "distance. Also compute how far the demand of the heaviest clients, and the RTTs that "
+        "matter most, may change before another plan is better.",
     )
     parser.add_argument("plan", help="a plan file that solve wrote (-o)")
     parser.add_argument(
@@ -56,7 +56,7 @@ def add_parser(verbs: Subparsers) -> None:
         type=types.number(0, 99, above=True),
         metavar="PERCENT",
         help="solve again with the doubtful RTTs between sites PERCENT lower and higher: "
-        "asymmetric ones, detours, faster than light, and those of --pair",
+        "asymmetric ones, detours, faster than light, and the pairs of --pair",
     )
     parser.add_argument(
         "--pair",
@@ -120,7 +120,7 @@ _MOST_DOUBTS = 20
 
 
 def _doubts(plan: Plan, texts: list[str], percent: float) -> tuple[RttChange, ...]:
-    """Change the doubtful pairs, those of the user first."""
+    """Change the doubtful pairs, first the pairs that the user gave."""
     from placement.analysis.data_quality import data_quality, effects_of_doubt
 
     pairs = []

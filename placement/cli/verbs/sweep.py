@@ -30,7 +30,7 @@ def add_parser(verbs: Subparsers) -> None:
         "sweep",
         help="solve for many numbers of replicas and voters",
         description="Solve for every number of replicas and voters, as in --replicas 3..9 "
-        "--voters 1,3,5, and show what one more replica brings; with --pareto, the least latency "
+        "--voters 1,3,5, and show the gain of one more replica; with --pareto, the least latency "
         "for every cost.",
     )
     group = add_sizes_question(parser)

@@ -1,6 +1,6 @@
 """etcd: members and learners, as a runbook of commands.
 
-etcd stores who votes and who learns, and nothing about who should lead. So the text written is a
+etcd stores voters and learners, and not which member should lead. The written text is therefore a
 list of commands, each a list of arguments that no shell needs to take apart, with the members that
 ``etcdctl member list`` shows at the end.
 """
@@ -291,7 +291,7 @@ def _move_leader(server: Server, cluster: Sequence[Server], request: Request) ->
 def _first_start(
     servers: Sequence[Server], deployment: Deployment, request: Request
 ) -> list[dict[str, object]]:
-    """Return the commands that start a cluster where there is none."""
+    """Return the commands that start a new cluster."""
     voters = [server for server in servers if server.voter]
     steps = [_start(server, voters, request, "new") for server in voters]
     lead = deployment.leaders[0] if deployment.leaders else None

@@ -173,7 +173,7 @@ def _members(
 
 
 def _numbered(servers: Sequence[Server]) -> dict[str, int]:
-    """Return the number of each member: that of the running one, else the next free one."""
+    """Return the number of each member: its number in the running set, else the next free one."""
     found = {server.name: int(server.identity) for server in servers if server.identity}
     free = (number for number in range(1000) if number not in set(found.values()))
     for server in servers:

@@ -39,7 +39,7 @@ def remark(values: Mapping[str, object], mark: str = "--") -> str:
 
 
 def remarked(text: str, source: str) -> Document:
-    """Return the values of the last such comment of a text; empty where there is none."""
+    """Return the values of the last such comment of a text; empty without one."""
     found = _LINE.findall(text)
     if not found:
         return Document(source, "", {})

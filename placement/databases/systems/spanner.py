@@ -1,9 +1,9 @@
 """Spanner: instance configurations, whose voters are chosen from a catalogue.
 
-The voters of a base configuration are fixed: three replicas of one region; two regions with two
-replicas and a witness each; or two regions with two replicas each and a witness in a third region.
-A custom configuration adds read-only replicas, and a database may choose among the regions of the
-read-write replicas the one that leads.
+The voters of a base configuration are fixed. There are three kinds: three replicas of one region;
+two regions with two replicas and a witness each; two regions with two replicas each and a witness
+in a third region. A custom configuration adds read-only replicas. A database may choose the leader
+among the regions of the read-write replicas.
 """
 
 from __future__ import annotations

@@ -160,7 +160,7 @@ def _said(deployment: Deployment) -> Deployment:
 
 
 def _numbered(servers: Sequence[Server]) -> dict[str, int]:
-    """Return the number of each server: its own, that of the table, else the next free one."""
+    """Return the number of each server: its own, else from the table, else the next free one."""
     found: dict[str, int] = {}
     for server in servers:
         text = server.identity or server.facts.get("id", "")

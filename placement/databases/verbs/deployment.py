@@ -58,8 +58,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _add_source(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("system", metavar="SYSTEM", help="placement export --list names them")
-    parser.add_argument("files", nargs="+", metavar="FILE", help="what the database prints")
+    parser.add_argument(
+        "system", metavar="SYSTEM", help="system (placement export --list shows the names)"
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help="output of the database")
     add_instance(parser, option=True)
     add_names(parser)
 
@@ -81,7 +83,7 @@ def _add_read(parts: Subparsers) -> None:
 def _add_lint(parts: Subparsers) -> None:
     parser = parts.add_parser(
         "lint",
-        help="find what is broken or weak in a configuration",
+        help="find errors and weaknesses of a configuration",
         description="Find constraints that cannot be met, preferences that are never met, losses "
         "that stop writes, and more. Exit code 2: something is broken.",
     )

@@ -27,15 +27,19 @@ def add_parser(verbs: Subparsers) -> None:
         "export",
         help="write a plan as statements or documents of a database",
         description="Write a plan, or a deployment that was read, as the statements, commands or "
-        "documents of a database. A placement that the database cannot be told is refused with the "
-        "reason. The text was checked as --list says; try it on a test cluster first.",
+        "documents of a database. A placement that the database cannot express is refused, with "
+        "the reason. The text was checked as --list says; try it on a test cluster first.",
     )
-    parser.add_argument("system", nargs="?", metavar="SYSTEM", help="--list names them")
+    parser.add_argument(
+        "system", nargs="?", metavar="SYSTEM", help="system (--list shows the names)"
+    )
     parser.add_argument(
         "plan", nargs="?", metavar="PLAN", help="a plan file, or a file that deployment read wrote"
     )
     parser.add_argument(
-        "--list", action="store_true", help="what each system can say, and how it was validated"
+        "--list",
+        action="store_true",
+        help="show what each system can express, and how the output was validated",
     )
     parser.add_argument(
         "--from",
@@ -46,7 +50,7 @@ def add_parser(verbs: Subparsers) -> None:
     parser.add_argument(
         "--instance",
         metavar="INSTANCE",
-        help="for a deployment: whose sites it names (a plan has its own)",
+        help="for a deployment: the instance of its sites (a plan contains its instance)",
     )
     add_names(parser)
     group = parser.add_argument_group("output")

@@ -1,7 +1,7 @@
 """The cases of each wait of the leaders alone, from which the engine makes those that it needs.
 
 Two waits have a case for each pair of radii, see :mod:`placement.evaluation.waits.wait_cases`; a
-search looks at few of them. So the engine gets the cases of one wait at a time, S for each leader,
+search needs few of them. So the engine gets the cases of one wait at a time, S for each leader,
 and ``formulations/exact/csrc/waits/wait_cases.c`` combines two when it first asks for the pair.
 """
 
@@ -80,8 +80,8 @@ class SingleWait:
         everyone = rules.replicas_min == rules.replicas_max == rules.voters
         counted = any(c.need == "majority" and c.scope == "inside" for c, _ in wait)
         voting = np.arange(1, rules.voters + 1) if counted else np.zeros(1, dtype=np.intp)
-        everywhere = np.ones_like(distance, dtype=bool)
-        asked = np.zeros_like(everywhere)
+        everywhere = np.ones((1, distance.shape[1]), dtype=bool)
+        asked = np.zeros(distance.shape, dtype=bool)
         scope = np.zeros(distance.shape, dtype=np.uint8)
         near: list[bool] = []
         least: list[IntArray] = []
@@ -96,7 +96,7 @@ class SingleWait:
             part = domain & able
             asked |= part & rules.may_hold
             if clause.need == "all" and (everyone or not votes):
-                scope[part] |= FORBIDDEN
+                scope |= part.astype(np.uint8) << MOST_BLOCKS
                 continue
             found: list[tuple[BoolArray, bool, IntArray]] = []
             if clause.need == "majority" and clause.scope == "inside":
@@ -109,7 +109,7 @@ class SingleWait:
                 count = size if clause.need == "all" else needed(clause, role, rules.quorum, size)
                 found.append((part, True, count))
             for sites, ball, count in found:
-                scope[sites & rules.may_hold] |= 1 << len(near)
+                scope |= (sites & rules.may_hold).astype(np.uint8) << len(near)
                 near.append(ball)
                 least.append(count)
                 of_voters.append(votes)
@@ -152,7 +152,7 @@ class SingleWaits:
         One or two.
     shorter
         Wait whose clauses the other one has too, −1: none. The other one is never shorter, and its
-        blocks are those of its own clauses: a pair of cases counts where its radius is as long.
+        blocks come from its own clauses: a pair of cases counts where its radius is as long.
     nested
         Whether no two blocks of a case can cross.
     """

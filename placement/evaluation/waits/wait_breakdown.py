@@ -79,7 +79,7 @@ class WaitLatency:
 def by_part(problem: Problem, configuration: Configuration) -> tuple[OperationParts, ...]:
     """Return the parts of the mean latency of each operation, in the order of the instance.
 
-    The parts of an operation that nobody issued are NaN.
+    The parts of an operation without demand are NaN.
     """
     demand, quorum = problem.demand, quorum_size(problem, configuration)
     asked = (configuration.leader, configuration.voters, configuration.replicas, quorum)
@@ -112,7 +112,7 @@ def by_part(problem: Problem, configuration: Configuration) -> tuple[OperationPa
 
 
 def _mean(values: FloatArray, count: FloatArray) -> float:
-    """Return the mean weighted with the counts; NaN where there are none."""
+    """Return the mean weighted with the counts; NaN without counts."""
     total = float(count.sum())
     if total == 0:
         return math.nan
@@ -176,7 +176,7 @@ def _one_fewer(demand: Demand, configuration: Configuration, quorum: int) -> Dem
 
 
 def _members(configuration: Configuration, role: WaitRole) -> tuple[int, ...]:
-    """Return the sites of a role; without lease holders of its own every replica is one."""
+    """Return the sites of a role; without chosen lease holders every replica is one."""
     if role == "voters":
         return configuration.voters
     leased = configuration.lease_holders if role == "lease holders" else ()

@@ -2,7 +2,7 @@
 
 For a leader ℓ a *case* has one radius t_j for each distinct wait j, and says what a replica set
 must hold so that no wait is longer: at least `least` sites of each of some *blocks*, and none of
-the sites that it forbids ("all of" a role leaves nobody beyond the radius). So
+the sites that it forbids ("all of" a role leaves no member beyond the radius). So
 
     Σ_j D_j · wait_j = min over the cases that the replica set meets of Σ_j D_j · t_j.
 
@@ -337,7 +337,7 @@ class _Forest:
     def voters_needed(self, missing: IntArray) -> IntArray:
         """Return how many voters beside the leader each case asks for, at least.
 
-        Families are looked at one by one: only within a family two blocks cannot share voters.
+        Families are checked one by one: only within a family two blocks cannot share voters.
         """
         cases, number = missing.shape
         within = np.zeros((cases, number), dtype=np.intp)

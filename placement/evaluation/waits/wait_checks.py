@@ -35,24 +35,24 @@ def refuse_waits(problem: Problem, what: str) -> None:
     """
     if problem.rules.witnesses:
         raise UnsupportedError(
-            f"{what} knows voters with a replica alone, and the question has witnesses; ask it "
-            "without them"
+            f"{what} supports only voters with a replica, and the problem has witnesses; leave "
+            "them out"
         )
     if problem.vote_layout is not None:
         raise UnsupportedError(
-            f"{what} counts one vote for each voter, and the question has a vote layout; ask it "
-            "without one"
+            f"{what} counts one vote for each voter, and the problem has a vote layout; leave it "
+            "out"
         )
     if any(one.has_waits for one in problem.operations):  # a watch has no demand yet
         raise UnsupportedError(
-            f"{what} knows operations of the four coefficients alone, and those of the question "
-            f"have waits or constants ({_who(problem)}); ask it with operations without them, or "
-            "with a protocol whose commits wait for one quorum of votes, such as raft"
+            f"{what} supports only operations of the four coefficients, and the problem has waits "
+            f"or constants ({_who(problem)}); use operations without them, or a protocol whose "
+            "commits wait for one quorum of votes, such as raft"
         )
 
 
 def check_waits(problem: Problem) -> None:
-    """Refuse a question whose waits nobody can answer, or that is not about waits alone.
+    """Refuse a question with an impossible wait, or with more than waits.
 
     Raises
     ------
@@ -75,13 +75,13 @@ def check_waits(problem: Problem) -> None:
             "protocol or of waits",
             field="cost_weight" if problem.cost_weight else "budget",
             value=problem.cost_weight or problem.budget,
-            expected="no money in such a question",
+            expected="no budget and no weight of the cost",
         )
     if not demand.has_waits:
         return
     if problem.moves is not None:
         raise InputError(
-            "moves are not weighed for operations with waits or constants",
+            "moves are not supported for operations with waits or constants",
             field="moves",
             value=problem.moves.given,
             expected="operations of the four coefficients alone, or no moves",
@@ -132,7 +132,7 @@ def _check_witnesses(problem: Problem) -> None:
                 problem.objective.describe() if field == "objective" else getattr(problem, field)
             )
             raise InputError(
-                "witnesses are not taken here", field=field, value=value, expected=expected
+                "witnesses are not supported here", field=field, value=value, expected=expected
             )
     for term in problem.demand.waits:
         if not _asks_all(term):
@@ -159,7 +159,7 @@ def _check_layout(problem: Problem) -> None:
         if odd:
             value = problem.instance.name if field == "instance" else getattr(problem, field)
             raise InputError(
-                "a vote layout is not taken here", field=field, value=value, expected=expected
+                "a vote layout is not supported here", field=field, value=value, expected=expected
             )
     if isinstance(problem.protocol, Protocol):
         paths = problem.protocol.family.paths(problem.protocol.parameters, problem.rules.voters)
@@ -191,7 +191,7 @@ def _check_need(problem: Problem, clause: Clause) -> None:
     rules = problem.rules
     if clause.role == "lease holders" and not rules.lease_holders:
         raise InputError(
-            "nobody says who the lease holders are",
+            "the lease holders are not given",
             field="waits",
             value=str(clause),
             expected="the protocol leases:holders=… with a number, or 'of replicas'",
@@ -218,11 +218,11 @@ def _check_parts(problem: Problem, clauses: tuple[Clause, ...]) -> None:
         if not apart or {first.scope, second.scope} != {"inside", "outside"}:
             continue
         size = _size(rules, first, rules.replicas_max)
-        # whoever asks inside its own domain is a member there: a majority is one at least
+        # a leader that waits inside its own domain is a member: a majority is at least one
         asked = sum(one.need if isinstance(one.need, int) else 1 for one in (first, second))
         if asked > size and "all" not in (first.need, second.need):
             raise InputError(
-                f"more answers than {first.role}: nobody answers inside and outside",
+                f"more answers than {first.role}: no member is both inside and outside",
                 field="waits",
                 value=f"{first} + {second}",
                 expected=f"at most {size} together",
@@ -237,7 +237,7 @@ def _check_groups(problem: Problem, protocol: Protocol) -> None:
         if operation.name in missing and instance.counts[:, :, place].any():
             raise InputError(
                 f"the protocol {protocol.name} has no path for {operation.name}, which spans "
-                "several groups: without a leader, nothing commits them as one",
+                "several groups: without a leader, no commit covers all groups",
                 field="protocol",
                 value=str(protocol),
                 expected=f"{protocol.name}:multi=2 (commits one after another), another mix "

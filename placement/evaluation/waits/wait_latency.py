@@ -115,7 +115,7 @@ def _until(clause: Clause, answers: FloatArray, size: int, quorum: int) -> Float
             return np.full(answers.shape[:-1], np.inf)
         return np.asarray(np.partition(answers, need - 1, axis=-1)[..., need - 1])
     count = np.isfinite(answers).sum(axis=-1)
-    place = needed(clause, size, quorum, count) - 1  # the majority of nobody is one
+    place = needed(clause, size, quorum, count) - 1  # the majority of no members is one
     found = np.take_along_axis(
         np.sort(answers, axis=-1), np.minimum(place, size - 1)[..., np.newaxis], axis=-1
     )

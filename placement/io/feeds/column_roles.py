@@ -1,7 +1,7 @@
 """Roles of the columns of a table: what is the source, the destination, the RTT, the client.
 
 A role is guessed only where exactly one column fits. ``--columns src=from,dst=to,rtt=ms`` decides
-where none or several fit.
+if no column or several columns fit.
 """
 
 from __future__ import annotations

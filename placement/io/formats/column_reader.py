@@ -123,7 +123,7 @@ class ColumnTable:
         place: dict[str, int] = {}
         of_cell = []
         for cell, row in cells:
-            # only the cells that differ are looked at, each where it is first met
+            # only distinct cells are checked, each at its first row
             where = self.at(row) if is_blank(cell) or "\0" in str(cell) else self.source
             name = name_cell(cell, where, column)
             name = name.strip() if strip else name

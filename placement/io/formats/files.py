@@ -1,12 +1,12 @@
 """Files that appear whole or not at all.
 
 A single file is written under a temporary name in the same folder, synced to the disk, and then
-renamed. A folder of several files has one *manifest*, which names the others: what it does not name
-does not exist. A new folder is built under a temporary name and renamed. In an existing folder the
-new tables go beside the old ones, under names that no old table has, and then the manifest is
-replaced, which is the one moment at which the old content gives way to the new. So a crash, a
-Ctrl-C or a full disk at any moment leaves either the old content or the new, and never a mixture;
-files of the user's own in that folder are never touched.
+renamed. A folder of several files has one *manifest*, which names the other files: a file that it
+does not name does not exist. A new folder is built under a temporary name and renamed. In an
+existing folder the new tables go beside the old ones, under names that no old table has. Then the
+manifest is replaced: at this one moment the new content replaces the old. A crash, a Ctrl-C or a
+full disk therefore leaves either the old content or the new, and never a mixture. Files of the user
+in that folder are never touched.
 
 Only a regular file is ever replaced. A pipe or a character device (``/dev/stdout``) is written
 through and stays what it is. Anything else that is no regular file is refused.
@@ -60,7 +60,7 @@ def check_file(path: str | os.PathLike[str], *, force: bool = False, regular: bo
         return Path(path)
     target = Path(os.path.realpath(path))
     if target.is_dir():
-        raise InputError("a folder stands at this path", source=str(path), expected="a file name")
+        raise InputError("there is a folder at this path", source=str(path), expected="a file name")
     _need_parent(target, path)
     if os.path.exists(path):
         _need_regular(path)
@@ -81,7 +81,7 @@ def check_folder(folder: str | os.PathLike[str], *, force: bool = False) -> Path
     _need_parent(target, folder)
     if target.exists() and not target.is_dir():
         raise InputError(
-            "something other than a folder stands at this path",
+            "this path is not a folder",
             source=str(folder),
             expected="a folder, or a path that does not exist",
         )

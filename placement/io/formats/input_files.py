@@ -43,7 +43,7 @@ def check_input(path: str | os.PathLike[str]) -> None:
         raise InputError(f"cannot be read ({error.strerror})", source=source) from None
     except ValueError as error:
         raise InputError(
-            f"not the path of a file ({error})", value=source, expected="a file name"
+            f"not a file path ({error})", value=source, expected="a file name"
         ) from None
     _check(found, source)
 

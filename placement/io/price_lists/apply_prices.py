@@ -26,7 +26,7 @@ __all__ = ["PriceInput", "nearest_sites", "with_prices"]
 
 @dataclass(frozen=True, eq=False)
 class PriceInput:
-    """Prices by name that replace those of an instance; None and empty: as they are.
+    """Prices by name that replace those of an instance; None and empty: no change.
 
     Attributes
     ----------

@@ -159,7 +159,7 @@ class TransferTable(PriceList):
                 "(--marginal-gb)",
             )
         rest, lacking = list(pairs), []
-        while rest:  # the place that lacks most prices, then that of the pairs that are left
+        while rest:  # the place that lacks most prices, then again among the remaining pairs
             names = [name for pair in rest for name in pair]
             lacking.append(max(dict.fromkeys(names), key=names.count))
             rest = [pair for pair in rest if lacking[-1] not in pair]
@@ -188,7 +188,7 @@ class TransferTable(PriceList):
 
 
 def one_currency(lists: Sequence[PriceList]) -> str:
-    """Return the one currency of several price lists; USD where none names any.
+    """Return the one currency of several price lists; USD if none names a currency.
 
     Raises
     ------

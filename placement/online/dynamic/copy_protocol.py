@@ -3,9 +3,9 @@
 Matri et al. 2018, section 7.3, argue that every write reaches every dynamic copy: a copy is created
 only after all static nodes have acknowledged its registration, and they hear of its deletion only
 after it was made inactive. Here one object, its static nodes and the sites of its dynamic copies
-exchange messages with delays of an adversary: most are short, some are very long, lost messages are
-sent again. A checker of its own (:func:`placement.online.reads.linearizability.check`) then looks
-for reads that returned less than a write which was acknowledged before they began.
+exchange messages with delays of an adversary. Most delays are short, some are very long, and lost
+messages are sent again. A separate checker (:func:`placement.online.reads.linearizability.check`)
+then looks for reads that returned less than a write which was acknowledged before they began.
 
 The paper leaves four things open on which the claim depends; each is a field of
 :class:`ProtocolSettings`:

@@ -46,7 +46,7 @@ class Evaluation:
 
 
 def base_cost(problem: ReplicationProblem) -> float:
-    """Cost without dynamic copies, what every saving is measured against."""
+    """Cost without dynamic copies, the reference of every saving."""
     return evaluate(problem, np.zeros(problem.static.shape, dtype=bool)).cost
 
 

@@ -62,8 +62,8 @@ class Ring:
     def static_nodes(self, keys: FloatArray, copies: int = 3) -> IntArray:
         """Nodes with the static copies of keys at the given positions, shape (keys, copies).
 
-        The primary is the first node at or after the key, the others are the next ones: two of
-        them may share a site.
+        The primary is the first node at or after the key. The other copies are on the next nodes:
+        two of them may share a site.
         """
         copies = whole(copies, "copies", minimum=1, maximum=len(self.position))
         first = np.searchsorted(self.position, keys)

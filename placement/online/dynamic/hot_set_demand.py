@@ -148,7 +148,7 @@ def hot_set_world(
     static_copies: int = 3,
     exponent: float = 0.99,
 ) -> HotSetWorld:
-    """Draw a world.
+    """Draw a store with its objects and preferences.
 
     Parameters
     ----------

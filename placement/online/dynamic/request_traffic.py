@@ -34,7 +34,7 @@ class RequestWorkload:
         Share of requests that are writes.
     write_keys
         "read": writes go to keys drawn like those of reads, so that they evict objects from caches
-        and wait for dynamic copies. "other": each goes to a key of its own that is never read and
+        and wait for dynamic copies. "other": each goes to a separate key that is never read and
         lies at the same place on the ring, as in Figure 6 of the paper; such keys have static
         copies alone.
     restart_every

@@ -31,8 +31,8 @@ class Geography:
     rtt
         d[i, j] in ms from a client at i to a copy at j, shape (sites, sites); the diagonal is the
         RTT within the site. Need not be symmetric.
-        Another metric may stand here, such as the price of traffic: it is then what lists are
-        ordered by, what decides between copies and what is minimised.
+        Another metric is possible, such as the price of traffic. It then orders the lists,
+        decides between copies and is minimised.
     preferred
         Per site the indices of its preferred sites, best first.
     latency

@@ -58,8 +58,8 @@ def replicas_exact(k: float, turnover: float, grace: int, lag: float = 0.0) -> f
     """Dynamic copies of a site under the rule as described: k·(1 + λ·(g − 1 + lag)).
 
     For keys that leave the list permanently: a copy stays for g − 1 rounds after the first list
-    without it, so that g = 1 has exactly the k of the list. What comes back to the list before
-    its copy is gone makes it fewer.
+    without it, so that g = 1 has exactly the k of the list. A key that comes back to the list
+    before its copy is gone makes it fewer.
 
     Parameters
     ----------

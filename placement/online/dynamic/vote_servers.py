@@ -1,10 +1,10 @@
 """The servers: nodes that count votes, summaries that are merged, copies that come and go.
 
-Matri et al. 2018, sections 6 and 7. With rounds of t seconds, the summary of round q is active in
-[q·t, (q + 1)·t), complete once gossip has brought all summaries to all nodes, which is when copies
-are created, and serving in [(q + 2)·t, (q + 3)·t), from when on it counts for deletions, for what
-clients are told, and for flagging their errors. Clocks are synchronous; all nodes have the same
-view, since they merge the same summaries in a way that does not depend on order.
+Matri et al. 2018, sections 6 and 7. With rounds of t seconds, the summary of round q is *active* in
+[q·t, (q + 1)·t). It is *complete* once gossip has brought all summaries to all nodes; copies are
+created then. It is *serving* in [(q + 2)·t, (q + 3)·t): from then on it counts for deletions, for
+the filters of clients, and for flagging their errors. Clocks are synchronous. All nodes have the
+same view, since they merge the same summaries in a way that does not depend on order.
 """
 
 from __future__ import annotations

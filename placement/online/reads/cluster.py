@@ -193,7 +193,7 @@ class ReadWorkload:
 
     @property
     def hot_keys(self) -> int:
-        """Return the number of hot keys: hot_fraction·keys, at least one where there are any."""
+        """Return the number of hot keys: hot_fraction·keys, at least one with hot requests."""
         return max(1, round(self.hot_fraction * self.keys)) if self.hot_fraction else 0
 
     def gateway_shares(self, nodes: int) -> FloatArray:

@@ -78,7 +78,7 @@ def uniform_share(
     writes_per_read: Fraction | float = 0,
     extra_cost: Fraction | float = 0,
 ) -> Fraction:
-    """X at which all nodes carry the same load; the nearest x in [0, 1] where none does.
+    """X at which all nodes carry the same load; the nearest x in [0, 1] if none does.
 
     With W writes per read, costing c_L at L and c_F at every other node (a read costs 1), L carries
     n·R·W·(c_L − c_F) more than the others besides its reads, so that
@@ -130,7 +130,7 @@ def follower_load(nodes: int, share: Fraction | float) -> Fraction:
 
 
 def leader_served(nodes: int, share: Fraction | float) -> Fraction:
-    """Part of *all* reads that L serves; x itself counts only those of the other gateways.
+    """Part of *all* reads that L serves; x itself counts only reads of the other gateways.
 
     Examples
     --------

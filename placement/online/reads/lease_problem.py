@@ -132,7 +132,7 @@ def evaluate_leases(
     leases
         The leaseholder of each range.
     strategies
-        Of each range; None where nothing is read.
+        Of each range; None for a range without reads.
     """
     if len(leases) != problem.ranges or len(strategies) != problem.ranges:
         raise InputError(
@@ -197,7 +197,7 @@ class LeasePlan:
         strategies: Sequence[ReadStrategy | None],
         bound: float = -math.inf,
     ) -> LeasePlan:
-        """Evaluate and say what is known; no leases: nothing was found.
+        """Return an evaluated plan; no leases: nothing was found.
 
         Raises
         ------

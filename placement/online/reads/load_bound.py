@@ -50,7 +50,7 @@ class NodePrices:
 
 
 def node_prices(problem: ReadProblem, prices: NodePrices) -> FloatArray:
-    """p_v, what one read per unit of time at node v costs, shape (n,)."""
+    """Price p_v of one read per unit of time at node v, shape (n,)."""
     both = np.maximum(prices.peak, 0.0) + np.maximum(prices.queue, 0.0)
     found: FloatArray = problem.volumes @ both / problem.capacities
     return found

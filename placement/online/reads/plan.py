@@ -31,7 +31,7 @@ class ReadPlan:
     value, bound
         Of the goal; both +∞ when infeasible.
     status, method, notes
-        What is known, how it was found, and what the reader should know.
+        Proof state, method, and remarks for the reader.
     """
 
     problem: ReadProblem
@@ -55,7 +55,7 @@ class ReadPlan:
         bound: float = -math.inf,
         notes: Sequence[str] = (),
     ) -> ReadPlan:
-        """Evaluate `strategy` and say what is known about it.
+        """Return the plan of an evaluated `strategy`, with its status.
 
         Raises
         ------

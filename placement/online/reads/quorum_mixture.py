@@ -1,10 +1,10 @@
 """Read strategies as mixtures of quorums, and drawing subsets with given inclusion probabilities.
 
-A linear program answers with probabilities p_v that node v is asked. Any p in [0, 1]^n with
-Σ p_v = k is a mixture of subsets of exactly k nodes (the hypersimplex has integral corners), and
-systematic sampling finds one with at most n + 1 subsets: lay the nodes along a line, each p_v long;
-draw u from U[0, 1) and take the nodes that contain u, u + 1, …, u + k − 1. Source: W. G. Madow, "On
-the theory of systematic sampling, II", Annals of Mathematical Statistics 20 (1949).
+A linear program gives probabilities p_v that node v is asked. Any p in [0, 1]^n with Σ p_v = k is a
+mixture of subsets of exactly k nodes (the hypersimplex has integral corners). Systematic sampling
+finds one with at most n + 1 subsets. Lay the nodes along a line, each p_v long; draw u from U[0, 1)
+and take the nodes that contain u, u + 1, …, u + k − 1. Source: W. G. Madow, "On the theory of
+systematic sampling, II", Annals of Mathematical Statistics 20 (1949).
 """
 
 from __future__ import annotations

@@ -141,8 +141,8 @@ class ThresholdQuorums:
     ) -> tuple[float, Quorum] | None:
         """For each possible `size`-th fastest node l, the cheapest nodes before and after it.
 
-        Given l the others are chosen freely: size − 1 nearer than l and `spare` farther, the
-        gateway itself wherever it stands. O(n² log n).
+        Given l, the other members are chosen freely: size − 1 nearer than l and `spare` farther,
+        the gateway itself at any place. O(n² log n).
         """
         order = self.order(gateway, rtt)
         best: tuple[float, Quorum] | None = None

@@ -17,7 +17,7 @@ class LogEntry:
     Attributes
     ----------
     version
-        1, 2, … per key; 0 is what a key holds before its first write.
+        1, 2, … per key; 0 before the first write of the key.
     applied
         When L has applied it.
     appended

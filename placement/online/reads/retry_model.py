@@ -224,9 +224,9 @@ def best_first_wait(
     Parameters
     ----------
     model
-        Its own first back-off is not looked at.
+        Its own first back-off is ignored.
     attempt_cost
-        c in ms: what the load of one more attempt is worth.
+        c in ms: price of the load of one more attempt.
     shortest
         Least b_0 in ms; the largest is the cap.
     points

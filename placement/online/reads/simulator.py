@@ -1,18 +1,18 @@
 """Clients in a closed loop on a Raft group: leaseholder, local, quorum and strong quorum reads.
 
-A read visits its gateway, then the nodes its rule names, half an RTT away, and is done when all of
-them but the spare ones of the rule have answered: it returns the highest version it has seen, of
-equal ones that with a value. Later answers cost work and are not looked at. Under ``strong`` a
-replica with an unresolved intent on the key answers with its version and no value; when the winner
-has no value the gateway backs off, asks its rule again and retries, for ever if need be.
+A read visits its gateway, then the nodes that its rule names, half an RTT away. It is done when all
+of them but the spare ones of the rule have answered. It returns the highest version of the answers,
+among equal ones the version with a value. Later answers cost work and are ignored. Under ``strong``
+a replica with an unresolved intent on the key answers with its version and no value. If the winner
+has no value, the gateway backs off, asks its rule again and retries, for ever if need be.
 
 A write visits its gateway, then L: propose; append at every follower; commit once m of them have
 answered; apply; resolve; then it is acknowledged. Writes on one key wait for each other at L.
 Followers hear of the commit and of the resolution half an RTT later and take their lag to apply it.
 
 A read transaction asks for several keys in parallel, each from the leader or a majority of its own
-group. Under ``snapshot`` it reads all of them again until two rounds in a row agree: no key then
-changed in between, so that all versions were current at the end of the first of the two.
+group. Under ``snapshot`` it reads all keys again until two rounds in a row agree. No key then
+changed in between, so all versions were current at the end of the first of the two rounds.
 
 What this leaves out: elections, failures and lost messages
 (:mod:`placement.online.reads.elections` has them), range splits, writes to several keys,

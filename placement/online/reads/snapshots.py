@@ -1,9 +1,9 @@
 """Read transactions over several keys: whether each saw one moment, and all of them one order.
 
-With the order of the writes of each key known (their versions), a transaction that returned
+Let the order of the writes of each key be known (their versions). A transaction that returned
 version v of a key saw a moment after the start of write v and before the end of write v + 1. It is
-*torn* when no moment within the transaction satisfies that for all its keys. Two transactions are
-*crossed* when each saw a newer version than the other of some key: no order of both explains that.
+*torn* when no moment within the transaction satisfies this for all its keys. Two transactions are
+*crossed* when each saw a newer version than the other of some key: no order explains both.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def check_snapshots(writes: History, transactions: Sequence[ReadTransaction]) ->
     Parameters
     ----------
     writes
-        All writes; reads among them are not looked at.
+        All writes; reads among them are ignored.
     transactions
         What was read.
     """

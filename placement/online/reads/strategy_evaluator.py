@@ -45,7 +45,7 @@ class ReadFigures:
     leader_served: float
 
     def objective(self, goal: ReadGoal) -> float:
-        """Value of the goal, its limits not looked at."""
+        """Value of the goal, without its limits."""
         value = goal.load_weight * self.peak + goal.latency_weight * self.latency
         return value + goal.queue_weight * self.queued if goal.queue_weight else value
 

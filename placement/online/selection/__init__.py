@@ -1,9 +1,9 @@
 """Replica selection: which of a group's servers answers a read, and when it is sent.
 
 After L. Suresh, M. Canini, S. Schmid, A. Feldmann, "C3: Cutting tail latency in cloud data stores
-via adaptive replica selection", NSDI 2015. Here are the cluster, the sample path, the simulator and
-the interface of policies; C3 and what it is compared with are in ``heuristics.online.selection``,
-optima in ``formulations.online.selection``.
+via adaptive replica selection", NSDI 2015. This package has the cluster, the sample path, the
+simulator and the interface of policies; C3 and what it is compared with are in
+``heuristics.online.selection``, optima in ``formulations.online.selection``.
 """
 
 from placement.online.selection.cluster import ServerCluster

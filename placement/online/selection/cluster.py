@@ -32,7 +32,7 @@ _MOST_REPLICAS = 127
 
 @dataclass(frozen=True)
 class ServerCluster:
-    """Servers, clients, and the load; defaults are those of the published simulation.
+    """Servers, clients, and the load; the defaults are the published simulation.
 
     Group g of keys is replicated on servers g, g + 1, …, g + replication − 1 (modulo `servers`),
     or where `group_servers` says. A server runs `slots` requests at a time and serves the others

@@ -71,11 +71,11 @@ class Window:
         Raises
         ------
         UnsupportedError
-            When clients have RTTs of their own.
+            When RTTs differ between clients.
         """
         if self.path.cluster.rtt_ms:
             raise UnsupportedError(
-                "RTTs of their own between clients and servers; the bounds from prices take them"
+                "exact models do not support RTTs of clients; the bounds from prices do"
             )
         return round(self.path.cluster.one_way_ms * self.ticks_per_ms)
 

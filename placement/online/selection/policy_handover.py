@@ -34,7 +34,7 @@ class Handover:
         return None
 
     def start(self, sample: ServerSamplePath, servers: Servers) -> Selector:
-        """Start the selectors of both policies."""
+        """Start the selectors of the two policies."""
         return _Both(self.before.start(sample, servers), self.after.start(sample, servers), self.at)
 
 

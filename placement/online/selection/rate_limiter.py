@@ -22,7 +22,7 @@ _ALMOST = 1.0 - 1e-9
 
 @dataclass(frozen=True)
 class LimiterRules:
-    """Constants of the rate control; defaults are those of the authors' simulator.
+    """Constants of the rate control; the defaults come from the authors' simulator.
 
     Attributes
     ----------

@@ -51,10 +51,10 @@ class ServerSamplePath:
     Attributes
     ----------
     cluster, seed
-        What it was drawn for, and from.
+        Cluster of the path, and seed of its draw.
     arrival
         ms at which each read reaches its client, increasing; shape (n,). Generators in a closed
-        loop do not look at it.
+        loop ignore it.
     client, group
         Of each read, shape (n,).
     work
@@ -302,7 +302,7 @@ def _sizes(cluster: ServerCluster, rng: np.random.Generator) -> FloatArray:
 
 
 def _common_unit(means: FloatArray) -> float:
-    """Return the largest time of which all means are multiples; near 0 where there is none."""
+    """Return the largest time of which all means are multiples; near 0 if there is none."""
     unit = Fraction(0)
     for mean in means.tolist():
         other = Fraction(mean).limit_denominator(10**6)

@@ -278,7 +278,7 @@ class _EventLoop:
     def wake(self, now: float, index: int, server: float) -> None:
         assert self.limiter is not None
         self.limiter.wake(index // self.groups * self.count + int(server), now)
-        self.push(now, _RETRY, index)  # an event of its own: all that wake now, wake before it
+        self.push(now, _RETRY, index)  # a separate event: all that wake now, wake before it
 
     def retry(self, now: float, index: int, _: float) -> None:
         self.serve(index, now)

@@ -60,7 +60,7 @@ def add_parser(parts: Subparsers) -> None:
     )  # fmt: skip
     group.add_argument(
         "--capacity", action="append", default=[], metavar="SITE=X",
-        help="speed of the machine of a replica, as a multiple of the others (repeatable)",
+        help="speed of the machine of a replica, relative to the other machines (repeatable)",
     )  # fmt: skip
     parser.set_defaults(run=run)
 

@@ -26,7 +26,7 @@ class ReplicaSites:
     sites
         Indices of the replica sites.
     leader
-        Position of the leader in `sites`; None where none was named.
+        Position of the leader in `sites`; None without a leader.
     """
 
     instance: Instance
@@ -53,7 +53,7 @@ def replicas_of(args: argparse.Namespace, *, required: bool = True) -> ReplicaSi
     leader: str | None = getattr(args, "leader", None)
     if args.plan is not None and args.replicas:
         raise InputError(
-            "the replicas twice", field="--replicas", value=args.replicas[0],
+            "the replicas are given twice", field="--replicas", value=args.replicas[0],
             expected="--plan or --replicas",
         )  # fmt: skip
     if args.plan is not None:

@@ -30,7 +30,7 @@ def add_parser(verbs: Subparsers) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "migrate",
-        help="the latency while leaders move to the leader of a plan, step by step",
+        help="show the latency while leaders move to the leader of a plan, step by step",
         description="Simulate a migration: the groups of a database have their leaders at several "
         "voters of a plan, and in each step some of them move to the leader of the plan. Shown "
         "are the mean latency and percentiles after every step.",

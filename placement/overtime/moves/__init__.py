@@ -1,4 +1,4 @@
-"""Stability: what moves cost, when they pay, and how to carry one out without losing a quorum."""
+"""Stability: costs of moves, decisions to move, and safe steps that keep a quorum."""
 
 from placement.evaluation.moves import RoleChanges, changes
 from placement.overtime.moves.hysteresis import Hysteresis, choose, leader_path

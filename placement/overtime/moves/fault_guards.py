@@ -42,7 +42,7 @@ class SurviveGuard:
     level
         The level.
     labels
-        Domain of each site; None: a domain of its own.
+        Domain of each site; None: a separate domain.
     """
 
     level: str

@@ -1,8 +1,8 @@
 """Rule for moves: only if the gain that is predicted over a horizon pays for the move.
 
-With the demand of an interval predicted (the decayed mean of what was seen), staying at c for the
-next H intervals costs H·score(c), moving to c' costs price(c → c') + H·score(c'). The rule takes
-the cheapest, and of equals the one that stands first, which is to stay:
+The demand of an interval is predicted (the decayed mean of past demand). Staying at c for the next
+H intervals then costs H·score(c), and moving to c' costs price(c → c') + H·score(c'). The rule
+takes the cheapest, and of equals the first, which is to stay:
 
     argmin over c' of  H·score(c') + price(c → c')
 

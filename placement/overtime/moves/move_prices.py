@@ -1,7 +1,7 @@
 """Prices of a move from one configuration to another.
 
 Sharov et al., PVLDB 8(12), 2015, section 3 ("recommendation oscillation"), ask for a second level
-of defence beside the decay, one that weighs the gain of a move against what the move costs. Here
+of defence beside the decay, which weighs the gain of a move against its cost. Here
 the price of a move is a sum over what changes:
 
     price(c → c') = leader·[ℓ ≠ ℓ'] + voter·|V Δ V'| + add·|R' ∖ R| + remove·|R ∖ R'|

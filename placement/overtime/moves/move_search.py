@@ -13,12 +13,12 @@ The mean latency and the prices are one question (`Problem.moves`), for the meth
 - *Sites.* With k replicas, add·|R' ∖ R| + remove·|R ∖ R'| = (add + remove)·|R' ∖ R| +
   remove·(|R| − k): a price per site that is added, which is money in the objective
   (`Problem.cost_weight`). Any method that weighs money takes it.
-- *Leader, votes.* Branch and bound over what is kept: a search without these prices bounds a part
-  from below; where its plan changes the leader or takes a vote away that the bound of the part does
+- *Leader, votes.* Branch and bound over kept roles. A search without these prices bounds a part
+  from below. If its plan changes the leader or takes a vote away that the bound of the part does
   not count yet, the part is split into "is kept" (pinned) and "is given up" (excluded, and its
   price is counted). The prices of a part in which all is decided are exact.
 - *Budget, other objectives.* Money is taken, or weighs nothing, and sites are split like votes.
-- An infinite price is a constraint: what it stands for is pinned or excluded.
+- An infinite price is a constraint: the replica or vote is pinned or excluded.
 
 Each part is a problem of the same kind, for whatever method is asked. The bound that is returned
 comes from the bounds of the method's plans, so that the result is proven where those are.
@@ -236,7 +236,7 @@ class _MoveSearch:
             weight = self.weight * self.problem.demand.operations
             try:
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", UnitsWarning)  # the RTTs are those of before
+                    warnings.simplefilter("ignore", UnitsWarning)  # the RTTs are the same as before
                     instance = self.problem.instance.replace(prices=Prices(outside))
                 self.priced = self.problem.replace(instance=instance, cost_weight=weight)
             except InputError:
@@ -416,7 +416,7 @@ class _MoveSearch:
         try:
             part_of = problem.replace(**asked)
         except InputError:
-            return None  # what is pinned and what is excluded contradict each other
+            return None  # pinned and excluded sites contradict each other
         return self.answer(part_of)
 
     def descend(self) -> None:

@@ -2,12 +2,12 @@
 
     add a learner → it catches up → promote it → hand over the leadership → demote → remove
 
-New replicas come first and old ones go last; voters come and go one at a time, so that quorums of
-consecutive sets meet (:mod:`placement.overtime.moves.quorum_sizes`); the leader is a voter at every
-moment. The order of promotions and demotions keeps what both ends keep (how many voters, and which
-domains, may be lost) if any order does, with other replicas voting for a while where that helps;
-what cannot be kept is said at the step where it breaks. Every prefix is a configuration in which a
-database may stay for as long as it likes.
+New replicas come first and old ones go last. Voters come and go one at a time, so that quorums of
+consecutive sets meet (:mod:`placement.overtime.moves.quorum_sizes`). The leader is a voter at every
+moment. The order of promotions and demotions keeps what both ends keep (number of voters, and
+domains that may be lost) if any order does; other replicas vote for a while if this helps. A
+promise that cannot be kept is named at the step that breaks it. A database may stay at every prefix
+for any time.
 """
 
 from __future__ import annotations

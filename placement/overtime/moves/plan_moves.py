@@ -112,7 +112,7 @@ def moves_sentence(moves: PlanMoves) -> str:
 
 
 def move_tables(moves: PlanMoves) -> tuple[ValueTable, ...]:
-    """Return the steps as a table; none where nothing changes."""
+    """Return the steps as a table; no rows if nothing changes."""
     sites, last, rows = moves.problem.instance.sites, moves.before, []
     for number, (step, mean) in enumerate(moves.steps, 1):
         rows.append((str(number), step_text(step, sites), mean, last - mean))

@@ -6,11 +6,11 @@ the old set, a quorum of either must meet one of the other:
 
     m + e' > |V ∪ V'|        m' + e > |V ∪ V'|
 
-Majorities obey both when one voter comes or goes. So do flexible quorums that grow by one with
+Majorities obey both when one voter comes or goes. Flexible quorums do too if they grow by one with
 every second voter, m(w) = m + ⌈(w − v)/2⌉ and e alike: the sum of m(w) and e(w+1) is then at least
-w + 2. Where two configurations do not lie on one such line, the walk goes through majorities, and
-the quorums are changed at either end with the voters standing still: first what grows, then what
-shrinks.
+w + 2. If two configurations do not lie on one such line, the walk goes through majorities. The
+quorums are changed at either end while the voters stay: first those that grow, then those that
+shrink.
 """
 
 from __future__ import annotations

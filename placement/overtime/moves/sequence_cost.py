@@ -83,7 +83,7 @@ def checked_prices(prices: npt.ArrayLike, candidates: int) -> FloatArray:
         raise InputError("out of range", field="prices", expected="numbers >= 0, or infinity")
     if array.ndim and array.diagonal().any():
         raise InputError(
-            "staying has a price",
+            "a move to the same candidate has a price",
             field="prices",
             value=int(np.nonzero(array.diagonal())[0][0]),
             expected="0 on the diagonal",

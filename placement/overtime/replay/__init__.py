@@ -1,4 +1,4 @@
-"""Replaying demand over time: what a strategy would have paid, interval by interval.
+"""Replay of demand over time: the cost of a strategy, interval by interval.
 
     trace       = replay.Trace.of_instance(instance)
     deployments = replay.Deployments.solved(problem, trace)

@@ -118,7 +118,7 @@ class Deployments:
         return len(self.replicas)
 
     def part(self, first: int, last: int) -> Deployments:
-        """Return those of the databases from `first` up to, but without, `last`."""
+        """Return the deployments of the databases from `first` up to, but without, `last`."""
         rows = slice(first, last)
         shares = None if self.leader_shares is None else self.leader_shares[rows]
         return Deployments(self.replicas[rows], self.voters[rows], self.preferred[rows], shares)
@@ -186,7 +186,7 @@ class Deployments:
     ) -> Deployments:
         """Return what a method plans for the first interval of each database.
 
-        Nothing later is looked at. A database that issued nothing then gets the plan for the first
+        Later intervals are ignored. A database that issued nothing then gets the plan for the first
         interval of all databases together.
 
         Parameters

@@ -55,7 +55,7 @@ def leader_rankings(
     Returns
     -------
     tuple of LeaderRanking
-        One per interval. The best after interval i is what the strategy ``optimized`` uses in
+        One per interval. The strategy ``optimized`` uses the best after interval i in
         interval i + 1.
     """
     if not problem.objective.minimises_mean:

@@ -157,7 +157,7 @@ class _DatabaseReplay:
 
     @cached_property
     def asked(self) -> list[Problem | None]:
-        """Problem of every interval alone; None where nothing was issued."""
+        """Problem of every interval alone; None for intervals without demand."""
         return [
             interval_problem(self.problem, each, interval) if each.any() else None
             for interval, each in enumerate(self.counts)
@@ -234,7 +234,7 @@ class _DatabaseReplay:
         before: Plan | None = None
         current = self.start
         for interval, asked in enumerate(self.asked):
-            proven = True  # where nothing is issued, anything is optimal
+            proven = True  # without demand, every configuration is optimal
             if asked is not None and interval > 0:
                 before = self._ask(asked, before)
                 assert before.configuration is not None
@@ -271,7 +271,7 @@ class _DatabaseReplay:
 
     @cached_property
     def _whole(self) -> Problem | None:
-        """Problem of all intervals that are paid for together; None where nothing was issued."""
+        """Problem of all intervals that are paid for together; None without demand."""
         later = self.counts.copy()
         later[0] = 0.0
         if not later.any():

@@ -95,7 +95,7 @@ def plot_reduction_histogram(
     reductions
         Title of each panel -> reduction of each database in percent.
     bins
-        Edges in percent; empty: 0, 1, 5, 10, 20, …, 100. What lies below the first is counted in
+        Edges in percent; empty: 0, 1, 5, 10, 20, …, 100. Values below the first are counted in
         the first bin.
     title
         Above the picture.
@@ -124,7 +124,7 @@ def plot_ratio(
     moves: npt.ArrayLike = (),
     title: str = "",
 ) -> Figure:
-    """Draw Figures 5 and 6: traffic of one region over that of another.
+    """Draw Figures 5 and 6: traffic of one region over the traffic of another.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def figure_panels(count: int, *, wide: float = 5.6, high: float = 3.8) -> tuple[
 
 
 def _time(axes: Axes, intervals: Sequence[str]) -> None:
-    """Label some of the intervals, as many as there is room for."""
+    """Label as many of the intervals as the axis has room for."""
     step = max(1, -(-len(intervals) // _TICKS))
     places = range(0, len(intervals), step)
     labels = [_short(intervals[i], intervals) for i in places]

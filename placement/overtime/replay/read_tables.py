@@ -102,7 +102,7 @@ def read_deployments(
         )
         if database not in number:
             raise InputError(
-                "a database that issued nothing",
+                "a database without demand",
                 source=at,
                 field="database",
                 value=database,

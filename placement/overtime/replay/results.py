@@ -138,7 +138,7 @@ class Replay:
         )
 
     def overhead(self, tier: int, strategy: str, *, of: str = "oracle") -> FloatArray:
-        """Percent by which a strategy's score is above that of another one in the same tier.
+        """Percent by which a strategy's score is above another strategy's score in the same tier.
 
         Shape (databases, intervals). 0 where both are 0, infinite where only the other is, NaN
         where either is undefined.
@@ -151,7 +151,7 @@ class Replay:
         return np.asarray(self.outcome(tier, strategy).score.sum(axis=1))
 
     def moves(self, tier: int, strategy: str) -> FloatArray:
-        """Return how often the leader of each database changed; NaN where none can be named."""
+        """Return how often the leader of each database changed; NaN without a single leader."""
         leader = self.outcome(tier, strategy).leader
         count = (leader[:, 1:] != leader[:, :-1]).sum(axis=1).astype(np.float64)
         return np.where((leader == NOBODY).all(axis=1), np.nan, count)
@@ -170,7 +170,7 @@ class Replay:
 
         Columns: database, interval, tier, strategy, leader, voters, replicas (sites joined by a
         semicolon and a space), operations, score (ms times operations), mean_latency (ms; NaN
-        where nothing was issued; ``value`` instead with another objective), overhead (percent
+        without demand; ``value`` instead with another objective), overhead (percent
         above the tier's oracle).
         """
         import pandas as pd

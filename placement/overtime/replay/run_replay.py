@@ -1,4 +1,4 @@
-"""Running a replay: interval by interval, what every strategy would have paid.
+"""Running a replay: the cost of every strategy, interval by interval.
 
 Interval by interval a strategy sets the configuration from what was seen before, and pays the score
 of what then came (Sharov et al., PVLDB 8(12), 2015, section 6.1). The first interval is only learnt
@@ -26,8 +26,8 @@ every tier, and what is paid in an interval is their value in it. Their closest-
 smallest-quorum are those of tier 3 in every tier, with the replicas and voters that are given.
 
 With `Problem.moves`, in tier 3, ``optimized`` weighs in every interval the price of the move from
-the configuration that it ran before, which is the deployment at first, and keeps the limits. What
-is paid is the latency alone, and the present configuration of the question plays no part.
+the configuration that it ran before, which is the deployment at first, and keeps the limits. The
+cost is the latency alone, and the present configuration of the question plays no part.
 
 In tier 2 each leader comes with the best voters, in tier 3 with the best voters and replicas, that
 the strategy could know: those of the interval before where RTTs vary (closest-to-writes: of the
@@ -179,9 +179,9 @@ def _checked(
                 expected="some of " + ", ".join(STRATEGIES),
             )
     if problem.cost_weight or problem.budget is not None:
-        raise UnsupportedError("a replay pays latency, not money: leave out budget and cost weight")
+        raise UnsupportedError("a replay does not support budget and cost weight: leave them out")
     if problem.moves is not None and set(tiers) != {3}:
-        raise UnsupportedError("a replay weighs moves in tier 3 only: leave out the other tiers")
+        raise UnsupportedError("a replay supports moves in tier 3 only: leave out the other tiers")
     votes = deployments.voters.sum(axis=1)
     if problem.quorum is not None and (votes < problem.quorum).any():
         few = trace.databases[int((votes < problem.quorum).argmax())]

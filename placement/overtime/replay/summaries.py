@@ -73,8 +73,8 @@ def gains(result: Replay) -> pd.DataFrame:
         scores compared: ``static``, best constant leader against the worst (NaN in tier 3);
         ``static_average``, against leaders spread evenly; ``static_given``, against the given
         distribution of leaders; ``dynamic``, the oracle against the best
-        constant configuration in hindsight: the most that moving can bring; ``realised``, the
-        optimized strategy against it: what moving brings when the future is unknown, negative when
+        constant configuration in hindsight: the largest gain of moving; ``realised``, the
+        optimized strategy against it: the gain of moving when the future is unknown, negative when
         it loses. NaN where one of the two was not replayed.
     """
     import pandas as pd

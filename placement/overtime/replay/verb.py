@@ -44,9 +44,9 @@ def add_parser(verbs: Subparsers) -> None:
     parser = verbs.add_parser(
         "replay",
         help="replay demand over time: strategies against the oracle",
-        description="Replay demand interval by interval: every strategy sets the leader (tier 1), "
-        "leader and voters (tier 2), or everything (tier 3) from the demand of the intervals "
-        "before, and is charged the latency of the interval itself. The first interval is not "
+        description="Replay demand interval by interval. From the demand of the intervals before, "
+        "every strategy sets the leader (tier 1), leader and voters (tier 2), or everything "
+        "(tier 3). It then pays the latency of the interval itself. The first interval is not "
         "counted: strategies only learn from it. An interval counts half of the one after it "
         "unless --decay or --half-life says otherwise.",
     )

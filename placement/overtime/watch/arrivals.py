@@ -123,13 +123,13 @@ def source_of(
     path
         A folder that exists; or a table, which need not exist yet when it is followed.
     columns
-        What rows are about.
+        Columns of a row.
     settle
         Seconds for which a file of a folder must have stood unchanged.
     final
         Of a table: its last interval is finished too.
     follow
-        Whether the source will be looked at again.
+        Whether the source will be scanned again.
 
     Raises
     ------
@@ -164,9 +164,9 @@ class FolderSource:
     Parameters
     ----------
     folder
-        Where; subfolders are not looked at.
+        Folder to scan, without subfolders.
     columns
-        What rows are about.
+        Columns of a row.
     settle
         Seconds for which a file must have stood unchanged.
     clock
@@ -253,7 +253,7 @@ class FolderSource:
         except InputError as error:
             broken = RejectedFile(mark.name, mark.digest, "malformed", str(error))
             return ArrivalScan(refused=(broken,), done=(mark,))
-        except MissingDependencyError as error:  # not done: it can be read once that is there
+        except MissingDependencyError as error:  # not done: a package is missing
             return ArrivalScan(
                 refused=(RejectedFile(mark.name, mark.digest, "unreadable", str(error)),)
             )
@@ -319,7 +319,7 @@ class TableSource:
 def _growing(path: Path, content: bytes) -> tuple[Table, dict[int, str]]:
     """Read a table of which single lines may be broken: position of the next row -> what is wrong.
 
-    Cells with line feeds inside are not for tables that grow: each line is a row of its own once
+    Cells with line feeds inside are not for tables that grow: each line is a separate row once
     one of them is broken.
     """
     try:

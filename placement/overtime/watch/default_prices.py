@@ -1,4 +1,4 @@
-"""Prices of moves where none are given: from the variability of the instance itself.
+"""Default prices of moves, from the variability of the instance itself.
 
 The mean latency of one configuration rises and falls with the demand. Let σ be its standard
 deviation over the intervals of the instance, under the configuration that is best for all of them

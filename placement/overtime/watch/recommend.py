@@ -205,7 +205,7 @@ def _candidates(
     replicas = [names[site] for site in current.replicas]
     voters = [names[site] for site in current.voters]
     asked: list[tuple[str, Problem]] = [("replicas", problem)]
-    if feasible:  # what breaks the rules is no place to start a smaller move from
+    if feasible:  # a smaller move cannot start from a configuration that breaks the rules
         if problem.tier == 3:
             asked.insert(0, ("roles", problem.replace(replicas=replicas)))
         if problem.tier >= 2:

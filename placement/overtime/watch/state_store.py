@@ -118,7 +118,7 @@ class Store:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], settings: WatchSettings) -> Store:
-        """Open a state file, or begin one where there is none.
+        """Open a state file, or begin a new one.
 
         Raises
         ------
@@ -408,7 +408,7 @@ def _check_settings(
         source=os.fspath(path),
         field=other,
         value=now.get(other),
-        expected=f"{before.get(other)!r}, as it was begun with; or a new state file",
+        expected=f"{before.get(other)!r}, as at its start; or a new state file",
     )
 
 

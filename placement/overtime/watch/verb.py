@@ -1,4 +1,4 @@
-"""``placement watch``: a recommendation after every interval, as intervals arrive."""
+"""``placement watch``: recommend to keep or to move after every interval, as intervals arrive."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def add_parser(verbs: Subparsers) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "watch",
-        help="a recommendation after every interval, as intervals arrive",
+        help="recommend to keep or to move after every interval, as intervals arrive",
         description="Read intervals of demand as they arrive in a folder or at the end of a table, "
         "and say after each whether to keep the configuration or to move, and how to move safely. "
         "All state is in one file: a watch may be killed at any moment and started again. "
@@ -89,16 +89,16 @@ def add_parser(verbs: Subparsers) -> None:
     group = parser.add_argument_group("reading")
     mode = group.add_mutually_exclusive_group()
     mode.add_argument(
-        "--once", action="store_true", help="read the intervals there are, and end (default)"
+        "--once", action="store_true", help="read the present intervals, and end (default)"
     )
     mode.add_argument("--follow", action="store_true", help="go on until Ctrl-C")
     mode.add_argument(
         "--adopt",
         metavar="PLAN",
-        help="read nothing: note that this plan runs, and not what was recommended last",
+        help="read no demand: record that this plan runs, instead of the last recommendation",
     )
     mode.add_argument(
-        "--log", action="store_true", help="read nothing: show all that the state file holds"
+        "--log", action="store_true", help="read no demand: show the content of the state file"
     )
     group.add_argument(
         "--poll",
@@ -139,7 +139,7 @@ def add_parser(verbs: Subparsers) -> None:
     group.add_argument(
         "--json", action="store_true", help="one JSON document per recommendation and line"
     )
-    parser.set_defaults(run=run, decay=DEFAULT_DECAY)  # the option itself is that of all verbs
+    parser.set_defaults(run=run, decay=DEFAULT_DECAY)  # all verbs share the option itself
 
 
 def run(args: argparse.Namespace) -> int:
@@ -154,7 +154,9 @@ def run(args: argparse.Namespace) -> int:
     settings = _settings(args, instance)
     refused = refusal(load_method(settings.method), settings.problem)
     if refused is not None:
-        raise UnsupportedError(f"method {settings.method!r} cannot take this problem: {refused}")
+        raise UnsupportedError(
+            f"method {settings.method!r} does not support this problem: {refused}"
+        )
     reasons = _infeasible(settings)
     if reasons:
         print("infeasible: " + "; ".join(reasons), file=sys.stderr)

@@ -76,7 +76,7 @@ class Watch:
     def __post_init__(self) -> None:
         if self.settings.grace and self.source.in_order:
             raise InputError(
-                "a table has no grace: its rows arrive in the order in which they stand",
+                "a table has no grace: its rows arrive in their order in the file",
                 field="grace",
                 value=self.settings.grace,
                 expected="0, or a folder",

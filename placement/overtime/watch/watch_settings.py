@@ -34,7 +34,7 @@ class WatchSettings:
     ----------
     problem
         Constraints, objective, and the instance with its sites, RTTs and operations; demand arrives
-        later, and that of the instance does not count. Neither does the problem's own decay.
+        later. The demand of the instance and the decay of the problem do not count.
     decay
         How fast past intervals are forgotten in the prediction.
     rule
@@ -76,14 +76,14 @@ class WatchSettings:
                 "RTTs that vary by interval",
                 field="instance",
                 value=problem.instance.name,
-                expected="one RTT matrix: which interval's would hold for the next one?",
+                expected="one RTT matrix",
             )
         if problem.rules.cost_weight:
             raise InputError(
-                "a watch weighs the prices of moves, not the cost of replicas",
+                "a watch supports the prices of moves, not the cost of replicas",
                 field="cost_weight",
                 value=problem.rules.cost_weight,
-                expected="no weight of money (a budget is a constraint and goes)",
+                expected="no weight of the cost (a budget is allowed: it is a constraint)",
             )
         if isinstance(self.grace, bool) or not isinstance(self.grace, int) or self.grace < 0:
             raise InputError(

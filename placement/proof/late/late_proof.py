@@ -2,7 +2,7 @@
 
 Scenario 0 is the share of late operations at a deadline, with the threshold of what may be late;
 scenario 1 is the mean, with the threshold that is claimed of it, or none
-(:mod:`placement.proof.threshold_proof`). A configuration that reaches the first threshold misses
+(:mod:`placement.proof.threshold_proof`). A configuration that reaches the first threshold exceeds
 the deadline. Shares of late operations fall as the deadline grows, so a proof may be about a later
 deadline than the claim. s, d and their rounding: :mod:`placement.proof.late.late_claim`.
 

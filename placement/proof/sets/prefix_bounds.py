@@ -46,7 +46,7 @@ class Beginning(NamedTuple):
     rest
         Cost beside that of the nearest replicas, rounded down; infinite: no set meets all waits.
     home
-        h of each client, infinite where nothing is chosen, shape (clients,).
+        h of each client, infinite without a chosen site, shape (clients,).
     cost
         w of the sites that may come, infinite where they are farther than the nearest chosen one,
         shape (sites, clients).

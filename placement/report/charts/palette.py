@@ -1,7 +1,7 @@
 """Colours with one meaning each, on the page and in the figures.
 
 Okabe and Ito's palette, which people with any of the common colour deficiencies can tell apart
-(https://jfly.uni-koeln.de/color/); each role has a shape of its own as well, so that no meaning
+(https://jfly.uni-koeln.de/color/); each role has a different shape as well, so that no meaning
 hangs on colour alone.
 """
 

@@ -255,7 +255,7 @@ def _coordinates(values: FloatArray | None, count: int) -> FloatArray:
 
 
 def _client_coordinates(instance: Instance, at: FloatArray) -> FloatArray:
-    """Return the coordinates of clients; a client named like a site gets those of the site."""
+    """Return the coordinates of clients; a client named like a site is at the site."""
     around = _coordinates(instance.client_coordinates, len(instance.clients)).copy()
     home = {name: s for s, name in enumerate(instance.sites)}
     for c, name in enumerate(instance.clients):

@@ -1,4 +1,4 @@
-"""The map as SVG: a shape of its own for each role, and a story for every mark."""
+"""The map as SVG: a different shape for each role, and a description of every mark."""
 
 from __future__ import annotations
 

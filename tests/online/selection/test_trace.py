@@ -135,5 +135,5 @@ def test_windows_take_reads_that_arrive_alone():
     for changes in ({"update_share": 0.4}, {"closed": (LoadGenerators(3),)}):
         with pytest.raises(UnsupportedError, match="no updates and no closed loop"):
             cut(world(2, **changes), NearestReplica(), 0, 5)
-    with pytest.raises(UnsupportedError, match="RTTs of their own"):
+    with pytest.raises(UnsupportedError, match="do not support RTTs of clients"):
         cut(world(2), NearestReplica(), 3, 5).delay  # noqa: B018 - the property raises

@@ -155,7 +155,7 @@ def test_ties_stay_and_go_to_the_first() -> None:
         ([[1.0, 2.0]], -1.0, "out of range"),
         ([[1.0, 2.0]], math.nan, "out of range"),
         ([[1.0, 2.0]], [[0.0, 1.0]], "wrong shape"),
-        ([[1.0, 2.0]], [[1.0, 1.0], [1.0, 0.0]], "staying has a price"),
+        ([[1.0, 2.0]], [[1.0, 1.0], [1.0, 0.0]], "a move to the same candidate has a price"),
     ],
 )
 def test_bad_input(scores, prices, words) -> None:

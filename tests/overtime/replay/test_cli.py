@@ -193,7 +193,7 @@ def test_ctrl_c_shows_what_is_done(run, monkeypatch):
         (("-o", "rows.txt"), "--output: unknown table format"),
         (("--plot", "over.gif"), "plot: unknown picture format"),
         (("--method", "nonsense"), "unknown method"),
-        (("--tiers", "3", "--method", "leader"), "cannot"),
+        (("--tiers", "3", "--method", "leader"), "does not support this problem"),
     ],
 )
 def test_bad_options(run, options, message, monkeypatch, tmp_path):

@@ -95,7 +95,7 @@ def test_money_and_quorums_that_do_not_fit_are_refused():
     sites = len(problem.instance.sites)
     prices = placement.Prices(np.ones(sites))
     rich = problem.replace(instance=problem.instance.replace(prices=prices), cost_weight=1.0)
-    with pytest.raises(UnsupportedError, match="not money"):
+    with pytest.raises(UnsupportedError, match="does not support budget and cost weight"):
         replay(rich, trace, deployments)
     with pytest.raises(InputError, match="fewer voters"):
         replay(problem.replace(quorum=3), trace, deployments)

@@ -271,7 +271,7 @@ def test_deployments(table):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (DEPLOYED + "c,iad,voter\n", r"row 5: database: a database that issued nothing: got 'c'"),
+        (DEPLOYED + "c,iad,voter\n", r"row 5: database: a database without demand: got 'c'"),
         (DEPLOYED + "b,lhr,voter\n", r"row 5, .*unknown site: got 'lhr'|row 5.*unknown site"),
         (DEPLOYED + "b,fra,master\n", r"row 5: role: unknown role: got 'master'"),
         (DEPLOYED + "b,iad,replica\n", r"row 5: site: a site of b given twice"),

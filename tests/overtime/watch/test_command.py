@@ -114,7 +114,7 @@ def test_another_plan_than_the_recommended_one(
         (("--grace", -1), "grace: out of range"),
         (("--poll", "inf"), "--poll: out of range"),
         (("--final",), "only a table"),
-        (("--cost-weight", 1), "money"),
+        (("--cost-weight", 1), "a weight of the cost needs prices"),
         (("--start", "nowhere.json"), "no such file"),
         (("--method", "exac"), "unknown method"),
     ],

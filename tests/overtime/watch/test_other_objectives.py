@@ -119,7 +119,7 @@ def test_a_present_configuration_beyond_the_horizon_is_left():
 
 
 def test_money_is_refused_still():
-    with pytest.raises(InputError, match="weighs the prices of moves, not the cost of replicas"):
+    with pytest.raises(InputError, match="supports the prices of moves, not the cost of replicas"):
         settings(problem=priced())
 
 

@@ -1,6 +1,6 @@
 /* Bounds of a root by sweeps over the rows of the clients.
  *
- * With many clients and few sites, what costs time and memory is not arithmetic but copies of the matrix (client, site). So
+ * With many clients and few sites, time and memory go not into arithmetic but into copies of the matrix (client, site). So
  * nothing is copied here: a sweep reads each row of RTTs once, takes the last subgradient step of its client and adds to
  * the reduced costs of all sites. Beside the RTTs there are a few numbers per client.
  *
@@ -8,8 +8,8 @@
  * follows, are the same for any number of threads, and rounding errors grow with the length of a block and the number of
  * blocks, not with the number of clients.
  *
- * The bound is that of lagrangean_bound.c, and its inner problem and the fixing of sites are the same code: both work on
- * the reduced costs alone, in a context of the same problem without any clients. */
+ * The bound is the same as in lagrangean_bound.c, and its inner problem and the fixing of sites are the same code: both
+ * work on the reduced costs alone, in a context of the same problem without any clients. */
 #include "streamed_root.h"
 
 #include "client_groups.h"

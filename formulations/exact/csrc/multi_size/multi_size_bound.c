@@ -3,7 +3,7 @@
  * At given multipliers the reduced costs are the same for every number n of replicas; only how many of them are
  * added up differs. So one evaluation bounds every n. A node keeps the set of sizes that are `open` in it:
  * those that no multipliers, here or in a node above, have closed. Its bound is the least over them of
- * (bound of n) - shift[n], where shift[n] is what closes at n, less x->best.cutoff: one scale for all sizes, and
+ * (bound of n) - shift[n], where shift[n] is the cutoff at n, less x->best.cutoff: one scale for all sizes, and
  * the steps go where most is missing. Scores are lowered by the shift too. A better configuration of n
  * lowers shift[n], so whatever was closed stays closed. */
 #include <stdlib.h>
@@ -65,7 +65,7 @@ int prepare_sizes(context *x, const int *size, int count)
     return 1;
 }
 
-/* From here on x->best.score and x->best.cutoff are those of the size that costs most, and the others are shifted. */
+/* From here on x->best.score and x->best.cutoff belong to the size that costs most; the other sizes are shifted. */
 void begin_sizes(context *x)
 {
     size_batch *s = &x->sizes;
@@ -178,7 +178,7 @@ void open_range(const context *x, tree_node *f, int *lo, int *hi)
     }
 }
 
-/* Take the sizes off that an evaluation closes: `rest` is what their inner minima are added to. */
+/* Take the sizes off that an evaluation closes: their inner minima are added to `rest`. */
 int close_sizes(context *x, tree_node *f, double rest, double error)
 {
     const size_batch *s = &x->sizes;

@@ -1,8 +1,8 @@
 /* The search over several numbers of replicas at once (multi_size_bound.c has the bounds).
  *
  * Incumbents first, then multipliers for every size under the leader of its incumbent, shared by neighbouring sizes
- * where they serve both. Adapted, one evaluation each, they close most sizes under most leaders. What is left under a
- * leader goes through steps, and then through trees: one for all sizes that agree on multipliers. */
+ * where they serve both. Adapted, one evaluation each, they close most sizes under most leaders. The remaining sizes under
+ * a leader go through steps, and then through trees: one for all sizes that agree on multipliers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -198,7 +198,7 @@ static size_set improve_group(context *x, int leader, size_set group, int steps,
     return *open & group;
 }
 
-/* Take those of `others` to `group` that lack little more at the multipliers `u` than at their own. */
+/* Move sizes from `others` to `group` that lack little more at the multipliers `u` than at their own. */
 static size_set merge_sizes(context *x, int leader, size_set group, size_set others, double *u, const double *gap)
 {
     size_batch *s = &x->sizes;

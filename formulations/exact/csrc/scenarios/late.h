@@ -12,7 +12,7 @@
 
 typedef struct {
     double *cost;              /* sites x padded; NULL: the clients cost nothing */
-    int borrowed;              /* 1: the cost is that of a scenario before */
+    int borrowed;              /* 1: the cost belongs to an earlier scenario */
     double *price;             /* of a replica at each site; NULL: nothing */
     double *first;             /* padded: half the cost at the leader */
     double constant;

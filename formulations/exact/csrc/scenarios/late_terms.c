@@ -77,7 +77,7 @@ static double voters_part(const late_problem *x, const late_scenario *g, const u
     return least >= BIG ? BIG : votes + least;
 }
 
-/* Whether a scenario counts in a state: what it loses, if anything, is hit. */
+/* Whether a scenario counts in a state: its loss, if any, is hit. */
 static int counts_in(const late_problem *x, const late_scenario *g, const unsigned char *state)
 {
     int hit = !g->lost;
@@ -190,7 +190,7 @@ static voters_found fit(void *self, const unsigned char *state, int most, const 
     return found;
 }
 
-/* Sum of the costs of the clients at their first replica that is not lost; 0 where there is none. */
+/* Sum of the costs of the clients at their first replica that is not lost; 0 if there is none. */
 VECTORISED static double assigned(const late_scenario *g, const int *rank, const int *replicas, int count, int clients,
                                   size_t padded)
 {

@@ -159,7 +159,7 @@ static double value_of(evaluation_of_set *e, int a, replica_mask voters, double 
     double value = score_under(e, a, 0, voters), weighted = value, hit = 0.0;
     *normal = value;
     if ((value >= e->best && x->goal != GOAL_WEIGHTED) || value > x->ceiling)
-        return BIG; /* a loss that misses the plan leaves it as it is: the normal score keeps the ceiling as well */
+        return BIG; /* a loss that does not hit the plan changes nothing: the normal score keeps the ceiling as well */
     for (int h = 0; h < e->hit; h++) {
         replica_mask alive = voters & ~e->members[h];
         if (bits_of(alive) < x->quorum)
@@ -294,7 +294,7 @@ double losses_evaluate(loss_problem *x, const int *replicas, int count, int lead
                 return BIG;
         }
     read_part(&e);
-    /* with every replica as a voter nobody waits longer: leaders that even so do not undercut */
+    /* with every replica as a voter no leader waits longer: leaders that even so do not undercut */
     for (int a = 0; a < count && x->goal != GOAL_WEIGHTED; a++) {
         if (!(leaders >> a & 1))
             continue;

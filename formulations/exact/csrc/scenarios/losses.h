@@ -6,9 +6,9 @@
  * Only losses that meet a fixed replica are in force, and for the goal "worst" those that take LARGE_LOSS sites or more: a set
  * that such a loss misses has its normal value there, which must be below the same threshold.
  *
- * Where clients of lost sites move, the loss L has costs and orders of its own. It then counts without a replica at L as well:
- * its scenario holds for every set. So that it may be left out where no site of it is fixed, and come back where one is, it has
- * a second number there, 1 + losses + L.
+ * Where clients of lost sites move, the loss L has separate costs and orders. It then counts without a replica at L as
+ * well: its scenario holds for every set. So that it may be left out where no site of it is fixed, and come back where one
+ * is, it has a second number there, 1 + losses + L.
  *
  * Where RTTs vary by interval, a client has one row for each interval, interval after interval. The wait of a leader is then
  * sum_k D_k q_k, and `site_rtt` has floors of it (placement/evaluation/waits/wait_floors.py), of which the quorum-th is a lower
@@ -66,7 +66,7 @@ typedef struct {
     moved_clients moved;
     double step;               /* every score is a multiple of it; 0: unknown */
 
-    /* the goal and what is known */
+    /* goal, incumbent, bounds */
     int goal;
     double ceiling;            /* of GOAL_BOUNDED: a score after a loss may be as large */
     double value, normal;      /* of the best configuration; the value may also be set from outside, BIG: none */
@@ -105,7 +105,7 @@ int losses_prepare(loss_problem *x);                 /* orders and scratch; 0: n
 void losses_free(loss_problem *x);
 /* Open the tree of a leader for the successors marked in `successor`, and with `fixed` (a site or -1) fixed in. 0: no memory. */
 int losses_open(loss_problem *x, int leader, const unsigned char *successor, int fixed, const double *u);
-/* Lower bound on the normal score of every set under a leader, whoever must hold a replica; multipliers go to `u`.
+/* Lower bound on the normal score of every set under a leader; multipliers go to `u`.
  * With `rules` 0, pins are left out, so that it also bounds what the leader costs after any loss. */
 double losses_floor(loss_problem *x, int leader, int rules, int steps, double *u, int *memory);
 void losses_thresholds(loss_problem *x);

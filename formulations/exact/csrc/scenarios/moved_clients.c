@@ -1,4 +1,4 @@
-/* Losses whose clients turn to another site: costs and orders of preference of their own. See losses.h. */
+/* Losses whose clients turn to another site: with separate costs and orders of preference. See losses.h. */
 #include <limits.h>
 #include <string.h>
 

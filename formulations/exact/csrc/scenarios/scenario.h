@@ -1,6 +1,6 @@
 /* Threshold search over scenarios: is there a set of replicas R with X_s(R) < T_s for every scenario s?
  *
- * A scenario is an assignment problem of its own: X_s(R) = rest_s + sum over clients c of cost_s[near(c, R \ lost_s)][c],
+ * A scenario is a separate assignment problem: X_s(R) = rest_s + sum over clients c of cost_s[near(c, R \ lost_s)][c],
  * where near is the client's first replica in its order and `rest` is whatever else the kind of question adds (a constant,
  * the voters' part). With multipliers u_s (one per client, any numbers) and weights lambda_s >= 0,
  *
@@ -25,7 +25,7 @@
 
 typedef struct {
     const double *cost;         /* sites x padded, >= 0; NULL: the clients cost nothing */
-    const double *price;        /* sites: what a replica costs at each; NULL: nothing */
+    const double *price;        /* sites: price of a replica at each; NULL: nothing */
     const int *rank;            /* sites x padded: rank[j][c] < rank[k][c] says that c prefers j to k */
     const unsigned char *lost;  /* sites: 1 where the site serves no client; NULL: none */
     double threshold;           /* T_s; BIG: none, and the scenario gets no weight */
@@ -37,7 +37,7 @@ typedef struct {
 
 typedef enum { VOTERS_NONE, VOTERS_FOUND, VOTERS_UNKNOWN } voters_found;
 
-/* One question, for one tree. The functions get `self`; the tree never looks at it. */
+/* One question, for one tree. The functions get `self`; the tree never reads it. */
 typedef struct {
     int sites, clients, padded;
     int replicas_min, replicas_max;

@@ -188,7 +188,7 @@ static double reached_alone(scenario_tree *t, const unsigned char *state, double
     memcpy(b->kept_weight, b->weight, (size_t)b->active * sizeof(double));
     memcpy(b->kept_value, b->value, (size_t)b->active * sizeof(double));
     for (int a = 0; a < b->active; a++) {
-        if (b->kept_value[a] < 0.0) /* its own selection is no dearer than that of all */
+        if (b->kept_value[a] < 0.0) /* its own selection costs no more than the selection of all */
             continue;
         for (int other = 0; other < b->active; other++)
             b->weight[other] = other == a ? 1.0 : 0.0;

@@ -1,5 +1,5 @@
 /* The record of a tree as a flat list of numbers, in depth-first order. A part of the search is a state of the sites; the
- * root is what the tree was opened with (losses.h, late.h). A part has, any number of times,
+ * root is the state with which the tree was opened (losses.h, late.h). A part has, any number of times,
  *
  *   2 F   sites that the bound decides: what it has to spare, active, (scenario, weight, u of every client) for each; then
  *         sites out (count, sites), sites in (count, sites). Without scenarios: sites of domains whose cap is reached

@@ -116,7 +116,7 @@ static int is_large(const context *x)
     return nodes >= (double)x->limits.tight_nodes;
 }
 
-/* 1 when the tree is to begin anew: with steps on (u, beta), then with transfers of cost. */
+/* 1 when the tree is to begin again: with steps on (u, beta), then with transfers of cost. */
 static int begins_anew(const context *x)
 {
     const leader_tree *t = current_tree(x);

@@ -315,9 +315,9 @@ static void begin_with_transfers(context *x, leader_tree *t, double proven)
     open_root(x, x->scratch.u, 0);
 }
 
-/* Begin the tree of the leader under work anew from the multipliers of its root, with steps on (u, beta), and the second time with
- * transfers of cost: they pay where trees are large, and nobody knows before. What the tree has proven so far is the bound of the new root; what it has learned of
- * decisions stays, unless the steps are many: they change what a decision gains. */
+/* Begin the present leader's tree again from the multipliers of its root, with steps on (u, beta), and the second time with
+ * transfers of cost: they pay in large trees, and the size is not known before. The proven bound of the tree becomes the
+ * bound of the new root. The pseudo-costs stay, unless the steps are many: these change the gain of a decision. */
 void begin_anew(context *x)
 {
     int leader = x->view.leader;

@@ -1,7 +1,7 @@
 /* The choice of the site to branch on: the one whose decision has raised, and may raise, both bounds most.
  *
  * Pseudo-costs (Benichou et al. 1971) remember by how much a decision "replica at j" or "none at j"
- * raised the bound in this tree; what fixing by reduced cost has just found says what "none at j"
+ * raised the bound in this tree; the last fixing by reduced cost says what "none at j"
  * gives at least. Only the size of the tree depends on any of it. */
 #include <stdlib.h>
 #include <string.h>

@@ -8,13 +8,13 @@
  *   are none left, the gap shrinks to GAP_SHRINK times. Below FINE_GAP nothing more is put off once there are FEW_PARTS:
  *   each of them raises the bound when it is finished, and more would only cost more.
  *
- * Of the parts below, those of the leader under work come first, by bound: another leader has other costs everywhere.
+ * Of the parts below, the parts of the leader under work come first, by bound: another leader has other costs everywhere.
  *
  * The bound of the search, the least of parts, stack and what was closed, then rises all the time. A part that is
  * put off is open: nothing but the cutoff ever closes. */
 #include "kernel.h"
 
-#define LEAST_GAP 1e-6       /* what is closer to the cutoff is closed at once */
+#define LEAST_GAP 1e-6       /* a part closer to the cutoff is closed at once */
 
 /* The trees have just been opened. */
 void begin_order(context *x)

@@ -17,7 +17,7 @@ typedef struct {
     int size[MOST_WAITS];      /* which of the cases of a radius */
     const double *radius[MOST_WAITS];
     double rounds[MOST_WAITS];
-    double floor, limit;       /* least sum of any sites; what costs as much is of no use */
+    double floor, limit;       /* least sum of any sites; a sum at or above the limit is of no use */
     const radius_minimum *common;
     cheapest_case *best;
     size_t at[MOST_WAITS];     /* of the cheapest */
@@ -85,7 +85,7 @@ static int fit_range(const case_search *s, int *from, int *to, double least)
     return from[a] <= to[a] && from[b] <= to[b];
 }
 
-/* Look at the cases from one pair of radii to another, whose sites cost `least` at least. `seen`: not at the longest ones. */
+/* Search the cases from one pair of radii to another, whose sites cost `least` at least. `seen`: without the longest ones. */
 static void search_range(case_search *s, const int *first, const int *last, int seen, double least)
 {
     int from[MOST_WAITS], to[MOST_WAITS], corner[MOST_WAITS], middle[MOST_WAITS], after[MOST_WAITS];
@@ -142,7 +142,7 @@ void cheapest_case_of(context *x, tree_node *f, const keyed *sorted, int n, int 
         s.size[w] = (int)(last[w] % (size_t)sizes_of(cases, w));
         there &= hint[w] >= x->inner.from[w];
     }
-    if (!all && there) /* what was cheapest last time is soon cheap enough to rule out most others */
+    if (!all && there) /* the last cheapest case is soon cheap enough to eliminate most others */
         look_at_case(&s, hint);
     for (s.size[0] = 0; s.size[0] < sizes_of(cases, 0); s.size[0]++)
         for (s.size[1] = 0; s.size[1] < sizes_of(cases, 1); s.size[1]++)

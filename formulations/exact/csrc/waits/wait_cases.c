@@ -336,6 +336,10 @@ int wait_of_cases(const context *x, int leader, const int *replicas, int count, 
     const wait_cases *cases = &x->p.cases;
     double length[MOST_WAITS] = {0.0};
     *wait = 0.0;
+    if (cases->balls) {
+        *wait = wait_of_balls(x, leader, replicas, count);
+        return 1;
+    }
     for (int w = 0; w < cases->count; w++) {
         const leader_wait *one = &cases->wait[w];
         int first = one->start[leader], end = one->start[leader + 1], least = end;

@@ -404,7 +404,7 @@ int run_all(run *r)
         case HEDGE:
             duplicate(r, e.what, now);
             break;
-        default: /* an event of its own: all that wake now, wake before it */
+        default: /* a separate event: all that wake now, wake before it */
             serve(r, e.what, now);
         }
     }

@@ -40,7 +40,7 @@ class PrometheusServer:
     Parameters
     ----------
     url
-        ``http://HOST:PORT`` or ``https://…``, with a path prefix where there is one.
+        ``http://HOST:PORT`` or ``https://…``, perhaps with a path prefix.
     timeout
         Seconds for one query.
 
@@ -131,7 +131,7 @@ class PrometheusServer:
 
 
 def _words(body: bytes) -> str:
-    """Return the error in an answer of the API; empty where there is none."""
+    """Return the error in an answer of the API; empty without an error."""
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):

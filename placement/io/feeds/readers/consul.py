@@ -1,8 +1,8 @@
 """Consul: network coordinates of ``/v1/coordinate/datacenters`` or ``/v1/coordinate/nodes``.
 
 The RTT of two coordinates is their Euclidean distance plus both heights, corrected by both
-adjustments where the sum stays positive; all in seconds (Vivaldi coordinates with heights, Dabek et
-al., SIGCOMM 2004, and the documentation of Consul). Between data centres it is the median over
+adjustments if the sum stays positive; all in seconds. (Vivaldi coordinates with heights, Dabek et
+al., SIGCOMM 2004, and the documentation of Consul.) Between data centres it is the median over
 their pairs of servers.
 """
 

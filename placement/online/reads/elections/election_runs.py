@@ -46,7 +46,7 @@ class ElectionSettings:
     duration_ms
         Length of the run.
     path
-        Who answers reads.
+        Kind of node that answers reads.
     reads, writes
         Per second, on average (Poisson), at random nodes that are up.
     delay_ms, slow, slow_factor
@@ -76,7 +76,7 @@ class ElectionSettings:
         Times per second that the leader is cut off from all other nodes, while it goes on to serve
         its own clients; and for how long, on average.
     lease
-        Leaders read under a lease only; otherwise whoever believes to lead answers.
+        Leaders read under a lease only; otherwise a node that believes to lead answers.
     own_entry
         A new leader answers reads only once an entry of its own term is applied.
     patient

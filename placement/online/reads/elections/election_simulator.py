@@ -1,7 +1,7 @@
 """A Raft group message by message: elections, crashes, cut-off leaders, and the reads meanwhile.
 
 Raft as in D. Ongaro and J. Ousterhout, "In search of an understandable consensus algorithm", USENIX
-ATC 2014, with leases: a node that has heard of a leader votes for nobody for `election_ms`, and a
+ATC 2014, with leases: a node that has heard of a leader casts no vote for `election_ms`, and a
 leader answers reads for `lease_ms` from the time at which it sent what a majority has answered.
 Reads of majorities are those of :mod:`placement.online.reads`; nothing else is needed for them than
 that m + 1 nodes meet every majority. One log holds all keys. Nodes do not queue: latency is that of

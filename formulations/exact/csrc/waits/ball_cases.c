@@ -1,0 +1,269 @@
+/* The cheapest case of the waits of a leader where every case is made of balls around it: so many votes within one radius,
+ * and no replica beyond another. One pass over the sites, nearest first, bounds the cases of each outer radius; the inner
+ * radii are scanned for those that may be cheapest, as for a quorum of votes alone. */
+#include <string.h>
+
+#include "kernel.h"
+
+/* 1 when a bit of a wait's scope is the same for all sites that may hold a replica, under every leader: set or not. */
+static int is_uniform(const problem *p, const leader_wait *wait, unsigned bit, int set)
+{
+    size_t S = (size_t)p->sites;
+    int uniform = 1;
+    for (size_t leader = 0; leader < S; leader++)
+        for (size_t s = 0; s < S && p->may_hold[leader]; s++)
+            uniform &= !p->may_hold[s] || !(wait->scope[leader * S + s] & bit) == !set;
+    return uniform;
+}
+
+/* Note which wait is for votes within its radius, and which for all replicas, if the cases are made of balls. */
+void find_balls(problem *p)
+{
+    wait_cases *cases = &p->cases;
+    cases->balls = cases->count > 0 && p->plain_voters && p->sites <= MOST_BALL_SITES && p->voters <= MOST_VOTERS;
+    cases->voting = cases->barring = -1;
+    for (int w = 0; w < cases->count && cases->balls; w++) {
+        const leader_wait *wait = &cases->wait[w];
+        int bars = is_uniform(p, wait, FORBIDDEN, 1), votes = wait->blocks ? wait->least[0] : 0;
+        int *place = bars ? &cases->barring : &cases->voting;
+        cases->balls = *place < 0 && wait->sizes == 1 && wait->blocks <= 1 && (bars || is_uniform(p, wait, FORBIDDEN, 0));
+        cases->balls &= wait->blocks == 0 || (wait->near == 1 && is_uniform(p, wait, 1, 1) && votes <= p->voters);
+        *place = w;
+        if (!bars)
+            cases->votes = votes;
+    }
+}
+
+/* What a leader waits over a complete replica set. */
+double wait_of_balls(const context *x, int leader, const int *replicas, int count)
+{
+    const wait_cases *cases = &x->p.cases;
+    double near[MOST_VOTERS], length[MOST_WAITS] = {0.0}, wait = 0.0, far = 0.0;
+    int votes = cases->voting < 0 ? 0 : cases->votes, found = 0;
+    for (int i = 0; i < count; i++) {
+        double d = distance_of(x, leader, replicas[i]);
+        int at = found < votes ? found++ : votes;
+        far = d > far ? d : far;
+        for (; at > 0 && near[at - 1] > d; at--)
+            if (at < votes)
+                near[at] = near[at - 1];
+        if (at < votes)
+            near[at] = d;
+    }
+    if (votes > 0)
+        length[cases->voting] = near[votes - 1];
+    if (cases->barring >= 0)
+        length[cases->barring] = far;
+    for (int w = 0; w < cases->count; w++)
+        wait += cases->wait[w].rounds * length[w];
+    return wait;
+}
+
+/* A site that is in or free, by distance from the leader. */
+typedef struct {
+    double distance, rho;
+    int position;              /* -1: it is in */
+} ball_site;
+
+/* All that one outer radius leaves. */
+typedef struct {
+    double radius, price, floor; /* floor: price and least sum of sites, with the shortest inner radius */
+    int end;                   /* the sites within the radius are those before it */
+} outer_ball;
+
+typedef struct {
+    context *x;
+    const ball_site *site;
+    const outer_ball *outer;
+    int lo, hi, votes, all;
+    double rounds, limit;      /* of the inner wait; what costs as much is of no use */
+    double beyond;             /* least reduced cost of a free site outside the outer radius */
+    int *list, *inside, *chosen; /* scratch */
+    double best;
+    int count;
+} ball_search;
+
+/* Put a key among the `limit` smallest, ascending, of which there are `found`; returns how many there are then. */
+static int insert_key(double *key, int *place, int found, int limit, double new_key, int new_place)
+{
+    if (found == limit && (limit == 0 || new_key >= key[found - 1]))
+        return found;
+    int at = found < limit ? found++ : limit - 1;
+    for (; at > 0 && key[at - 1] > new_key; at--) {
+        key[at] = key[at - 1];
+        place[at] = place[at - 1];
+    }
+    key[at] = new_key;
+    place[at] = new_place;
+    return found;
+}
+
+/* Keep a case with the sites in s->chosen. */
+static void keep_case(ball_search *s, double price, double sum, double top, double next, int size)
+{
+    context *x = s->x;
+    double value = price + sum;
+    if (s->all && value < s->limit) {
+        radius_minimum *a = &x->inner.radii[x->inner.radius_count++];
+        clear_answer(a);
+        a->value = a->base[0] = value;
+        a->top[0] = top;
+        a->next[0] = next < s->beyond ? next : s->beyond;
+        a->size[0] = size;
+        a->reach = s->outer->radius;
+    }
+    if (value < s->best) {
+        s->best = value;
+        s->count = size;
+        memcpy(x->inner.selected, s->chosen, (size_t)size * sizeof(int));
+        if (!s->all)
+            s->limit = value;
+    }
+}
+
+/* Look at the cases of one outer radius, from the shortest inner radius on. */
+static void scan_ball(ball_search *s)
+{
+    const ball_site *site = s->site;
+    double *key = s->x->scratch.key, *inner_key = key + s->x->p.sites + 2, loose = 0.0;
+    int kept = 0, loose_size = 0, pool = 0, changed = 1;
+    for (int t = 0; t < s->outer->end; t++)
+        if (site[t].position >= 0)
+            kept = insert_key(key, s->list, kept, s->hi + 1, site[t].rho, t);
+    while (loose_size < s->hi && loose_size < kept && (loose_size < s->lo || key[loose_size] < 0.0))
+        loose += key[loose_size++];
+    int need = s->votes;
+    for (int t = 0; t < s->outer->end;) {
+        double d = site[t].distance;
+        for (; t < s->outer->end && site[t].distance == d; t++)
+            if (site[t].position < 0) {
+                need--;
+                changed = 1;
+            } else if (pool < need || (need > 0 && site[t].rho < inner_key[need - 1])) {
+                pool = insert_key(inner_key, s->inside, pool, s->votes, site[t].rho, t);
+                changed = 1;
+            }
+        if (pool < need || !changed) /* else it is dearer than before, with the same sites */
+            continue;
+        changed = 0;
+        double price = s->outer->price + s->rounds * d, sum = 0.0, top = -BIG, next = BIG;
+        if (price + loose >= s->limit)
+            return;
+        int take = need > 0 ? need : 0, size = 0, within = 0;
+        if (take > s->hi)
+            continue;
+        for (; size < take; size++) {
+            s->chosen[size] = site[s->inside[size]].position;
+            sum += inner_key[size];
+            top = inner_key[size] > top ? inner_key[size] : top;
+        }
+        for (int i = 0; i < kept; i++) {
+            int inner = 0;
+            for (int k = 0; k < take; k++)
+                inner |= s->inside[k] == s->list[i];
+            if (inner)
+                continue;
+            if (size >= s->hi || (size >= s->lo && key[i] >= 0.0)) {
+                next = key[i];
+                break;
+            }
+            s->chosen[size++] = site[s->list[i]].position;
+            sum += key[i];
+            top = key[i] > top ? key[i] : top;
+        }
+        if (size < s->lo)
+            continue;
+        keep_case(s, price, sum, top, next, size);
+        for (int i = 0; i < loose_size; i++)
+            within += s->list[i] < t;
+        if (size == loose_size && within >= take) /* a longer radius leaves no cheaper sites */
+            return;
+    }
+}
+
+/* List the outer radii with what they cost at least; returns how many. */
+static int list_outer(const ball_search *s, int sites, double least, double nearest, double rounds, outer_ball *out)
+{
+    const ball_site *site = s->site;
+    double *key = s->x->scratch.key, loose = 0.0;
+    int number = 0, kept = 0, changed = 1;
+    for (int t = 0; t < sites;) {
+        double d = site[t].distance;
+        for (; t < sites && site[t].distance == d; t++)
+            if (site[t].position >= 0 && (kept < s->hi || (kept > 0 && site[t].rho < key[kept - 1]))) {
+                kept = insert_key(key, s->list, kept, s->hi, site[t].rho, t);
+                changed = 1;
+            }
+        if ((t < sites && site[t].distance <= least) || kept < s->lo)
+            continue;
+        if (changed) {
+            loose = 0.0;
+            for (int i = 0; i < kept && (i < s->lo || key[i] < 0.0); i++)
+                loose += key[i];
+            changed = 0;
+        } else if (number && !s->all) /* dearer, with no cheaper sites */
+            continue;
+        outer_ball *one = &out[number++];
+        one->radius = d > least ? d : least;
+        one->price = rounds * one->radius;
+        one->floor = one->price + s->rounds * nearest + loose;
+        one->end = t;
+    }
+    return number;
+}
+
+/* The cheapest case for the reduced costs in x->inner.rho, as inner_minimum returns it. */
+double minimum_over_balls(context *x, const tree_node *f, int lo, int hi, int all, double slack, int *count)
+{
+    const wait_cases *cases = &x->p.cases;
+    int leader = x->view.leader, voting = cases->voting, barring = cases->barring, number = 0, first = 0, sites = 0;
+    ball_site site[MOST_BALL_SITES];
+    outer_ball outer[MOST_BALL_SITES];
+    double least = 0.0, nearest = 0.0;
+    ball_search s = {.x = x, .site = site, .lo = lo, .hi = hi, .all = all, .limit = all ? slack : BIG, .best = BIG};
+    s.votes = voting < 0 ? 0 : cases->votes;
+    s.rounds = voting < 0 ? 0.0 : cases->wait[voting].rounds;
+    s.list = x->scratch.pick;
+    s.inside = x->scratch.order;
+    s.chosen = x->inner.selected + 2 * x->p.sites;
+    int *where = x->scratch.sites;
+    for (int i = 0; i < f->free_count; i++)
+        where[f->free_site[i]] = i;
+    for (int t = 0; t < x->p.sites; t++) {
+        int one = x->view.near_order[t];
+        if (f->state[one] == OUT)
+            continue;
+        int in = f->state[one] == IN;
+        site[sites].distance = distance_of(x, leader, one);
+        site[sites].position = in ? -1 : where[one];
+        site[sites].rho = in ? 0.0 : x->inner.rho[where[one]];
+        least = in && barring >= 0 ? site[sites].distance : least;
+        sites++;
+        nearest = sites == s.votes ? site[sites - 1].distance : nearest;
+    }
+    if (barring >= 0) {
+        const leader_wait *wait = &cases->wait[barring];
+        double from = wait->radius[wait->start[leader] + x->inner.from[barring]];
+        number = list_outer(&s, sites, least > from ? least : from, nearest, wait->rounds, outer);
+    } else {
+        outer[number++] = (outer_ball){BIG, 0.0, -BIG, sites};
+    }
+    for (int k = 1; k < number; k++)
+        first = outer[k].floor < outer[first].floor ? k : first;
+    s.beyond = BIG;
+    for (int k = -1; k < number && !all; k++) { /* the most promising one first */
+        s.outer = &outer[k < 0 ? first : k];
+        if (number > 0 && k != first && s.outer->floor < s.limit)
+            scan_ball(&s);
+    }
+    for (int k = number - 1, behind = sites; k >= 0 && all; k--) {
+        for (; behind > outer[k].end; behind--)
+            if (site[behind - 1].position >= 0 && site[behind - 1].rho < s.beyond)
+                s.beyond = site[behind - 1].rho;
+        s.outer = &outer[k];
+        if (outer[k].floor < s.limit)
+            scan_ball(&s);
+    }
+    *count = s.count;
+    return s.best;
+}
