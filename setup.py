@@ -171,7 +171,10 @@ kernels = [
         "formulations.waits._kernel",
         sources=[
             "formulations/exact/csrc/python/buffers.c",
-            *(f"formulations/waits/csrc/{name}.c" for name in ("bound", "module", "tree", "waits")),
+            *(
+                f"formulations/waits/csrc/{name}.c"
+                for name in ("bound", "module", "pairs", "tree", "waits")
+            ),
         ],
         depends=[
             "formulations/exact/csrc/python/buffers.h",

@@ -33,6 +33,7 @@ MODULES = MappingProxyType(
         "exact.leader_waits": "benchmarks.exact.leader_waits",
         "exact.many_clients": "benchmarks.exact.many_clients",
         "exact.rules": "benchmarks.exact.rules",
+        "exact.set_waits": "benchmarks.exact.set_waits",
         "exact.speed": "benchmarks.exact.speed",
         "exact.sweep": "benchmarks.exact.sweep",
         "explore": "benchmarks.explore.study",

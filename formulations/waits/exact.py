@@ -3,14 +3,16 @@
 Waits of a leader go into the engine by their cases
 (:mod:`placement.evaluation.waits.wait_cases`), a constant with the direct demand, witnesses as
 floors of the waits (:mod:`placement.evaluation.waits.wait_floors`), and lease holders as a second
-copy of every site (:mod:`placement.feasibility.lease_copies`). Another method proves what the
-engine cannot take:
+copy of every site (:mod:`placement.feasibility.lease_copies`). Witnesses that are not such floors,
+beside rules for voters, pins, leases and RTTs that vary, are proven for every choice of their sites
+(:mod:`formulations.waits.witness_questions`). Another method proves what the engine cannot take:
 
 - waits of the nearest replica and of clients, and rules for voters where not all replicas vote;
 - lease holders where two copies of every site do not stand for the question: ``exhaustive`` where
   that is quick, else ``milp``;
-- witnesses beside rules for voters, pinned voters, a budget or other waits: ``exhaustive`` where
-  that is quick, else ``milp``;
+- witnesses beside a budget, where the voters hold leases, with thousands of choices of their
+  sites, or where the question of a choice is of one of these kinds: ``exhaustive`` where that is
+  quick, else ``milp``;
 - witnesses with a price: ``exhaustive`` alone.
 """
 
@@ -24,6 +26,7 @@ from formulations.exact.enumeration_claim import certified_or_named
 from formulations.exact.kernel import compiled_available
 from formulations.exact.method import Session
 from formulations.exact.reduced_problem import ReducedProblem
+from formulations.waits.witness_questions import prove_places
 from placement.evaluation.objective import score_of
 from placement.feasibility.lease_copies import lease_copies
 from placement.methods import Options, load_method, refusal, run
@@ -46,7 +49,7 @@ def solve(problem: Problem, options: Options) -> Plan:
     again takes seconds, a plan of another method gets the certificate that asks for this, or it
     says that it has none.
     """
-    if problem.rules.lease_holders:
+    if problem.rules.lease_holders and not problem.rules.witnesses:
         found = _by_copies(problem, options)
         if found is not None:
             return found
@@ -56,6 +59,10 @@ def solve(problem: Problem, options: Options) -> Plan:
     able = not problem.limits and not priced if witnesses else compiled
     if able and ReducedProblem.refuses(problem.demand, problem.rules) is None:
         return Session()(problem, options)
+    if witnesses and not priced:
+        proven = prove_places(problem, options)
+        if proven is not None:
+            return proven
     sets = load_method("sets")
     method = sets if refusal(sets, problem) is None else load_method("exhaustive")
     chosen = (witnesses and not priced) or problem.rules.lease_holders > 0

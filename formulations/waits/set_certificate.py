@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from formulations.waits.set_tables import WaitTables
 from placement.checks import FloatArray
 from placement.evaluation.score import TIE, closest_first
 from placement.plan import Plan
@@ -47,6 +48,7 @@ def write_certificate(plan: Plan) -> dict[str, object]:
     order = able[closest_first(mass @ demand.client_rtt[0][:, able])].tolist()
     leaders = [None] if demand.leaderless else np.nonzero(rules.may_lead)[0].tolist()
     least = plan.bound - abs(plan.bound) * TIE
+    tables = WaitTables.of(problem, rules.voters)
     return {
         "format": FORMAT,
         "bound": plan.bound,
@@ -55,20 +57,21 @@ def write_certificate(plan: Plan) -> dict[str, object]:
         "voters": list(best.voters),
         "replicas": list(best.replicas),
         "order": order,
-        "proofs": [_proof(problem, order, leader, least) for leader in leaders],
+        "proofs": [_proof(problem, order, leader, least, tables) for leader in leaders],
     }
 
 
 def _proof(
-    problem: Problem, order: Sequence[int], leader: int | None, least: float
+    problem: Problem, order: Sequence[int], leader: int | None, least: float, search: WaitTables
 ) -> dict[str, object]:
     rules = problem.rules
-    tables = PrefixBounds(problem.demand, rules.voters, rules.quorum, leader)
+    pairs = search.pairs(leader)
+    tables = PrefixBounds(problem.demand, rules.voters, rules.quorum, leader, pairs)
     steps: list[str] = []
     prices: list[str] = []
 
     def ask(chosen: tuple[int, ...], coming: Sequence[int]) -> bool:
-        start = tables.beginning(chosen, coming)
+        start = tables.beginning(chosen, coming, least)
         if start.independent >= least:
             steps.append("i")
             return False
@@ -79,7 +82,7 @@ def _proof(
         return found is None
 
     SetWalk(problem, order, leader).run(ask, lambda chosen, coming: None)
-    return {"leader": leader, "steps": "".join(steps), "prices": prices}
+    return {"leader": leader, "steps": "".join(steps), "prices": prices, "pairs": pairs}
 
 
 def _prices(start: Beginning, wanted: float) -> str | None:

@@ -4,13 +4,15 @@ A radius formulation is weak here: its linear relaxation averages the k nearest 
 an operation waits for the k-th. So the sets themselves are searched, depth first, each once. Under
 each possible leader, or once where no operation needs one, a bound on all sets that begin alike is
 
-    constant + leader's waits + Σ_c clients' waits + max(independent, Lagrangean)
+    constant + leader's waits + Σ_c clients' waits + pairs + max(independent, Lagrangean)
 
-where every wait is asked of the chosen sites and of the best of those that may still come. For the
+where every wait is asked of the chosen sites and of the best of those that may still come, and
+*pairs* are what two waits at once last longer (:mod:`placement.proof.sets.wait_pairs`). For the
 nearest replica each client takes its least cost (independent), or the prices of clients pay for at
-most as many more sites as fit (Lagrangean, as in p-median). csrc/bound.c has the arithmetic; it is
-lowered by more than its rounding, and only what is beyond a tie is dropped. The beginnings of the
-sets are searched best bound first, so that the least of their bounds is proven at any time.
+most as many more sites as fit (Lagrangean, as in p-median). csrc/bound.c and csrc/pairs.c have the
+arithmetic; it is lowered by more than its rounding, and only what is beyond a tie is dropped. The
+beginnings of the sets are searched best bound first, so that the least of their bounds is proven at
+any time.
 """
 
 from __future__ import annotations

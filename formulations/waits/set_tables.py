@@ -191,6 +191,21 @@ class WaitTables:
         found: tuple[float, int, bytes, bytes] = _kernel().best(self.kernel)[:4]
         return found
 
+    def pairs(self, leader: int | None) -> list[list[float]]:
+        """Return the pairs of waits that bound the sets of a leader (a site): places and a weight.
+
+        Places are those in `waits` of :class:`~placement.proof.sets.prefix_bounds.PrefixBounds`.
+        """
+        place = 0 if leader is None else self.order[list(self.leaders)].tolist().index(leader)
+        self.lead(place)
+        first = () if leader is None else (self.leaders[place],)
+        prefix = tuple(dict.fromkeys((*self.forced, *first)))
+        if len(prefix) >= self.size:
+            return []
+        self.kernel_bound(prefix, 0)
+        found: list[list[float]] = [list(one) for one in _kernel().pairs(self.kernel)]
+        return found
+
     def kernel_counts(self) -> tuple[int, int]:
         """Return the nodes and leaves so far."""
         counts: tuple[int, int] = _kernel().best(self.kernel)[4:]

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -88,13 +88,15 @@ class LeaseCopies:
         return Configuration.of(held[found.leader], [held[s] for s in voters], [*held.values()])
 
 
-def lease_copies(problem: Problem) -> LeaseCopies | None:
+def lease_copies(problem: Problem, plain: Collection[int] = ()) -> LeaseCopies | None:
     """Return the question without lease holders that stands for one with them.
 
     Parameters
     ----------
     problem
         With lease holders.
+    plain
+        Sites where a replica holds no lease.
 
     Returns
     -------
@@ -115,12 +117,17 @@ def lease_copies(problem: Problem) -> LeaseCopies | None:
     voting = rules.voters_hold_leases
     if rules.witnesses or problem.demand.scenarios > 1 or not rules.may_lead.any():
         return None
+    if plain and not all_vote:
+        return None
     if rules.must_vote.any() and not (led or all_vote or voting):
         return None
     may_lease = rules.may_vote if voting else rules.may_hold
     sites = rules.may_hold.nonzero()[0].tolist()
     copies = [
-        (site, held) for site in sites for held in (False, True) if may_lease[site] or not held
+        (site, held)
+        for site in sites
+        for held in (False, True)
+        if not held or (may_lease[site] and site not in plain)
     ]
     place, lease = (_unused(name, problem.instance.domains) for name in ("place", "lease"))
     operations = [_of_copies(one, rules, lease) for one in problem.operations]

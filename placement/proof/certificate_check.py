@@ -34,6 +34,12 @@ from placement.evaluation.objective import MEAN_LATENCY
 from placement.evaluation.waits.wait_floors import voters_with_replicas
 from placement.feasibility.feasible_plans import violations
 from placement.feasibility.lease_copies import lease_copies
+from placement.feasibility.witness_places import (
+    MOST_PLACES,
+    count_places,
+    named_question,
+    witness_places,
+)
 from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
@@ -51,13 +57,14 @@ from placement.proof.loss_check import check_losses
 from placement.proof.no_plan_check import FORMAT as NO_PLAN
 from placement.proof.no_plan_check import check_no_plan
 from placement.proof.sets.set_check import FORMAT as SETS
-from placement.proof.sets.set_check import check_sets
+from placement.proof.sets.set_check import WITHOUT_PAIRS, check_sets
 from placement.status import Status, status_of
 
 __all__ = [
     "FORMAT",
     "LEASES",
     "MALFORMED",
+    "PLACES",
     "WORK",
     "CheckResult",
     "check_certificate",
@@ -72,7 +79,12 @@ WORK = 1_000_000_000
 LEASES = "replica-placement/leases/1"
 """A certificate about the question that stands for one with lease holders, in `copies`."""
 
-_FORMATS = (FORMAT, LOSSES, PERCENTILE, LIMITS, SETS, LEASES, ENUMERATION)
+PLACES = "replica-placement/witness-places/1"
+"""A certificate for each choice of sites for the witnesses, in `parts`."""
+
+_FORMATS = (
+    FORMAT, LOSSES, PERCENTILE, LIMITS, SETS, WITHOUT_PAIRS, LEASES, PLACES, ENUMERATION,
+)  # fmt: skip
 _FEW_STEPS = 100_000_000  # of an enumeration that runs without being asked for
 _SCORE_TOLERANCE = 1e-9
 MALFORMED = (
@@ -192,15 +204,17 @@ def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: W
         score, bound = _claimed(plan, problem, certificate)
         leaders, events, normal = check_enumeration(plan, bound, work)
         return CheckResult(bound, score, leaders, events, 0, normal)
-    if problem.demand.scenarios != 1 and kind not in (FORMAT, LOSSES, PERCENTILE):
+    if problem.demand.scenarios != 1 and kind not in (FORMAT, LOSSES, PERCENTILE, PLACES):
         raise CertificateError("certificates of this format prove questions of one RTT matrix only")
     if problem.limits and not problem.objective.minimises_mean:
         raise CertificateError("certificates prove limits only where the mean is minimised")
     score, bound = _claimed(plan, problem, certificate)
-    if kind == SETS:
+    if kind in (SETS, WITHOUT_PAIRS):
         return CheckResult(bound, score, *check_sets(problem, bound, certificate, work))
     if kind == LEASES:
         return CheckResult(bound, score, *_check_copies(problem, bound, certificate, work))
+    if kind == PLACES:
+        return CheckResult(bound, score, *_check_places(problem, bound, certificate, work))
     if kind == LIMITS:
         return CheckResult(bound, score, *_check_limits(problem, bound, certificate, work))
     if kind != FORMAT:
@@ -228,6 +242,30 @@ def _check_copies(
     if copies is None or certificate["copies"]["format"] != FORMAT:
         raise CertificateError("certificates of this format do not prove this question")
     return check_mean(copies.problem, bound, certificate["copies"], work)
+
+
+def _check_places(
+    problem: Problem, bound: float, certificate: Mapping[str, Any], work: Work
+) -> tuple[int, int, int]:
+    """Prove the bound for every choice of sites for the witnesses."""
+    parts: list[Mapping[str, Any]] = list(certificate["parts"])
+    if not problem.rules.witnesses or count_places(problem) > MOST_PLACES:
+        raise CertificateError("certificates of this format do not prove this question")
+    counts = np.zeros(3, dtype=np.intp)
+    places = list(witness_places(problem))
+    if len(places) != len(parts):
+        raise CertificateError("not exactly one part for every choice of sites for the witnesses")
+    for chosen, part in zip(places, parts, strict=True):
+        named = named_question(problem, chosen)
+        if named is None or part["format"] not in (FORMAT, NO_PLAN):
+            raise CertificateError("certificates of this format do not prove this question")
+        other = named.problem
+        if part["format"] == NO_PLAN:
+            counts[:2] += check_no_plan(other.rules, other.instance.sites, part)
+        else:
+            counts += check_mean(other, bound, part, work)
+    leaders, events, bounds = counts.tolist()
+    return leaders, events, bounds
 
 
 def _check_limits(

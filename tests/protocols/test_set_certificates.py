@@ -23,6 +23,7 @@ from placement.proof.enumeration_check import FORMAT as ENUMERATION
 from placement.proof.sets.prefix_bounds import PrefixBounds
 from placement.proof.sets.set_check import FORMAT
 from placement.proof.sets.set_walk import walk_refusal
+from placement.proof.sets.wait_pairs import PairedWait, WaitPairs
 from placement.status import Status
 from tests.effort import seeds
 from tests.protocols.test_sets import questions
@@ -48,6 +49,8 @@ def test_no_set_with_a_beginning_is_below_its_bounds(part: int) -> None:
         order = rng.permutation(len(problem.rules.may_hold)).tolist()
         leader = None if problem.demand.leaderless else order[0]
         tables = PrefixBounds(problem.demand, size, quorum, leader)
+        pairs = some_pairs(rng, tables)
+        paired = PrefixBounds(problem.demand, size, quorum, leader, pairs)
         for depth in range(0 if leader is None else 1, size):
             chosen, coming = order[:depth], order[depth : depth + int(rng.integers(size, 8))]
             if len(coming) < size - depth:
@@ -61,6 +64,52 @@ def test_no_set_with_a_beginning_is_below_its_bounds(part: int) -> None:
             assert start.independent <= least
             prices = rng.uniform(0, 1.2, len(start.home)) * np.minimum(start.home, 1e9)
             assert start.lagrangean(prices) <= least
+            both = paired.beginning(chosen, coming)
+            assert start.rest <= both.rest * (1 + 1e-12)
+            assert both.independent <= least
+            assert both.lagrangean(prices) <= least
+
+
+def some_pairs(rng: np.random.Generator, tables: PrefixBounds) -> list[list[float]]:
+    """Return random pairs of waits, with weights that leave a part of each wait."""
+    number = len(tables.waits)
+    pairs = list(itertools.combinations(range(number), 2))
+    kept = [pair for pair in pairs if rng.random() < 0.5]
+    least = [min(tables.waits[a].rounds, tables.waits[b].rounds) for a, b in kept]
+    return [[a, b, one / number] for (a, b), one in zip(kept, least, strict=True)]
+
+
+def test_two_majorities_far_apart_wait_longer_together() -> None:
+    rtt = np.array([[0.0, 1.0, 2.0, 9.0, 9.0, 9.0], [9.0, 9.0, 9.0, 0.0, 1.0, 2.0]])
+    waits = [PairedWait(one, 2, 1.0) for one in rtt]
+    pairs = WaitPairs(waits, [(0, 1, 0.5)])
+    # each alone waits for 1 ms; two of three sites cannot be near to both
+    assert pairs.gain([], range(6), 3) == 0.5 * (1.0 + 9.0 - 2.0)
+    assert pairs.gain([], range(6), 4) == 0.0
+    assert pairs.gain([0, 1], [2, 3, 4, 5], 1) == 0.0
+    assert pairs.gain([0, 1], [2, 4, 5], 1) == 0.0
+    assert pairs.gain([0], [1, 2, 3, 4, 5], 2) == 4.0
+    assert pairs.gain([], [0], 1) == np.inf
+    for wrong in ([0, 0, 0.1], [0, 2, 0.1], [0, 1, -0.1], [0, 1, 1.0], [0, 1, np.nan], [0.5, 1, 0]):
+        with pytest.raises(CertificateError):
+            WaitPairs(waits, [wrong])
+    with pytest.raises(CertificateError):
+        WaitPairs(waits, [(0, 1, 0.5), (0, 1, 0.5)])
+
+
+@needs_kernel
+def test_pairs_prove_what_waits_alone_do_not() -> None:
+    problem = Problem(placement.load("world27"), replicas=5, voters=5, protocol="abd:multi=2")
+    plan = placement.solve(problem, method="sets")
+    assert plan.certified
+    certificate = plan.certificate
+    (proof,) = certificate["proofs"]
+    assert proof["pairs"]
+    assert check_certificate(plan).bound == plan.bound
+    for pairs in ([], [[a, b, 2 * weight] for a, b, weight in proof["pairs"]]):
+        alone = {**certificate, "proofs": [{**proof, "pairs": pairs}]}
+        with pytest.raises(CertificateError):
+            check_certificate(plan.replace(certificate=alone))
 
 
 @needs_kernel

@@ -45,7 +45,7 @@ static double independent(sets *x, int depth, int from, int free)
                         w[c] += x->term[j].weight[c] * wait;
             }
         for (int c = 0; c < C; c++) {
-            w[c] = x->member[s] || (depth && d[c] > distance[c]) ? INFINITY : w[c];
+            w[c] = x->member[s] || x->out[s] || (depth && d[c] > distance[c]) ? INFINITY : w[c];
             x->price[c] = w[c] < x->price[c] ? w[c] : x->price[c];
         }
     }
@@ -68,6 +68,7 @@ static double reductions(sets *x, int from, int free, const double *price)
             double less = w[c] - price[c];
             sum += less < 0 ? less : 0;
         }
+        x->trial[s] = sum;
         int j = count < free ? count++ : free;
         for (; j > 0 && least[j - 1] > sum; j--)
             if (j < free) {
@@ -85,18 +86,25 @@ static double reductions(sets *x, int from, int free, const double *price)
     return sum;
 }
 
-/* Prices of the clients, at most what the fixed nearest site costs each; subgradient steps. */
-static double lagrangean(sets *x, int from, int free, double enough, double target)
+/* Prices of the clients, at most what the fixed nearest site costs each; subgradient steps. The best bound is kept by depth,
+   with `rest`, which is no part of it, and what each site changes. */
+static double lagrangean(sets *x, int depth, int from, int free, double rest, double enough, double target)
 {
     const int C = x->clients, steps = free >= 4 ? 12 : free == 3 ? 4 : 1;
     double best = -INFINITY, size = 1;
     memcpy(x->price, x->fixed, (size_t)C * sizeof *x->price);
     for (int step = 0;; step++) {
-        double sum = 0, rest = reductions(x, from, free, x->price), norm = 0;
+        double sum = 0, less = reductions(x, from, free, x->price), norm = 0;
         for (int c = 0; c < C; c++)
             sum += x->price[c];
-        double bound = sum + rest - ROUNDING * (sum - rest);
-        best = bound > best ? bound : best;
+        double base = sum - ROUNDING * (sum - less), bound = base + less;
+        if (bound > best) {
+            best = bound;
+            x->base[2 * depth] = rest + base;
+            x->base[2 * depth + 1] = rest + bound;
+            memcpy(x->change + (long)depth * x->sites + from, x->trial + from,
+                   (size_t)(x->sites - from) * sizeof *x->trial);
+        }
         if (best > enough || step == steps || !(target < INFINITY))
             return best;
         for (int c = 0; c < C; c++) {
@@ -123,19 +131,21 @@ double prefix_bound(sets *x, int depth, int from)
 {
     const int free = x->size - depth;
     double sum = x->constant, most = cutoff(x);
+    x->base[2 * depth + 1] = -INFINITY;
     if (x->sites - from < free)
         return INFINITY;
-    if (x->leader >= 0)
-        for (int j = 0; j < x->terms; j++)
-            if (x->term[j].origin == LEADER)
-                sum += x->term[j].leader * least_wait(x, x->term + j, x->leader, depth, from, free);
-    if (x->has_client)
-        for (int j = 0; j < x->terms; j++)
-            if (x->term[j].origin == CLIENT)
-                for (int c = 0; c < x->clients; c++)
-                    if (x->term[j].weight[c] > 0)
-                        sum += x->term[j].weight[c] *
-                               least_client_wait(x, x->term + j, c, from, free);
+    for (int j = 0; j < x->terms; j++) {
+        const term *t = x->term + j;
+        if (x->paired[j])
+            continue;
+        if (t->origin == LEADER && x->leader >= 0)
+            sum += t->leader * least_wait(x, t, x->leader, depth, from, free);
+        for (int c = 0; t->origin == CLIENT && c < x->clients; c++)
+            if (t->weight[c] > 0)
+                sum += t->weight[c] * least_client_wait(x, t, c, from, free);
+    }
+    if (x->waits)
+        sum += waits_alone(x, from, free);
     if (isinf(sum))
         return sum;
     sum -= ROUNDING * sum;
@@ -145,14 +155,21 @@ double prefix_bound(sets *x, int depth, int from)
     if (isinf(near))
         return near;
     near -= ROUNDING * near;
-    if (depth && sum + near <= most) {
+    if (depth && near > 0 && sum + near <= most) {
         double fixed = 0;
         for (int c = 0; c < x->clients; c++)
             fixed += x->fixed[c];
         if (!isinf(fixed)) {
-            double other = lagrangean(x, from, free, most - sum, x->found ? x->value - sum : fixed);
+            double other = lagrangean(x, depth, from, free, sum, most - sum, x->found ? x->value - sum : fixed);
             near = other > near ? other : near;
         }
+    }
+    if (x->waits && sum + near <= most) {
+        double gains = pair_gains(x, free, most - sum - near + 3 * ROUNDING * (most < INFINITY ? most : 0));
+        gains -= ROUNDING * (sum + gains); /* they are differences of waits */
+        sum += gains > 0 ? gains : 0;
+        x->base[2 * depth] += gains > 0 ? gains : 0;
+        x->base[2 * depth + 1] += gains > 0 ? gains : 0;
     }
     return sum + near;
 }

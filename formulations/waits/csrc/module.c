@@ -16,7 +16,10 @@ static void release(sets *x)
     void *held[] = {x->original, x->by_site, x->site_rtt, x->near_order, x->client_order, x->reads,
                     x->relays, x->weights, x->labels, x->may_vote, x->must_vote, x->must_hold, x->term,
                     x->rule, x->near_cost, x->distance, x->nearest, x->member, x->wait, x->cost,
-                    x->fixed, x->price, x->slope, x->held, x->stay, x->low, x->high};
+                    x->fixed, x->price, x->slope, x->held, x->stay, x->low, x->high, x->one,
+                    x->pairing, x->client_gain, x->reach, x->reached, x->base, x->change, x->later, x->trial, x->out};
+    for (int s = 0; x->pairing && s <= x->sites; s++)
+        free(x->pairing[s].pair);
     for (size_t i = 0; i < sizeof held / sizeof *held; i++)
         free(held[i]);
     free(x);
@@ -122,6 +125,21 @@ static int read_sets(sets *x, PyObject *args)
         PyErr_NoMemory();
         return 0;
     }
+    const size_t reach = S > MOST_PAIRED_SITES ? 1 : (C + S) * S;
+    x->one = calloc((C + 1) * (size_t)x->terms + 1, sizeof *x->one);
+    x->pairing = calloc(S + 1, sizeof *x->pairing);
+    x->reach = calloc(reach, sizeof *x->reach);
+    x->reached = calloc(reach, 8);
+    x->base = calloc(2 * D, 8);
+    x->change = calloc(D * S, 8);
+    x->later = calloc(D * S, 8);
+    x->trial = calloc(S, 8);
+    x->out = calloc(D + 1, S);
+    if (!x->one || !x->pairing || !x->reach || !x->reached || !x->base || !x->change || !x->later ||
+        !x->trial || !x->out) {
+        PyErr_NoMemory();
+        return 0;
+    }
     memcpy(x->must_vote, x->may_vote + S, S);
     memcpy(x->must_hold, x->may_vote + 2 * S, S);
     x->leader = -1;
@@ -130,6 +148,7 @@ static int read_sets(sets *x, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "an index is out of range");
         return 0;
     }
+    begin_reach(x);
     return read_rows(x, o[10], o[11], o[12], labels);
 }
 
@@ -174,6 +193,7 @@ static PyObject *lead(PyObject *self, PyObject *args)
             x->near_cost[at] = x->reads[c] * x->by_site[at] + x->relays[c] * there;
         }
     }
+    begin_waits(x);
     Py_RETURN_NONE;
 }
 
@@ -187,6 +207,7 @@ static int begin(sets *x, PyObject *source)
     Py_ssize_t count = view.len / 4;
     int good = count <= x->size;
     memset(x->member, 0, (size_t)x->sites);
+    memset(x->out, 0, (size_t)x->sites);
     for (Py_ssize_t i = 0; good && i < count; i++) {
         good = site[i] >= 0 && site[i] < x->sites && !x->member[site[i]];
         if (good)
@@ -254,6 +275,10 @@ static PyObject *run(PyObject *self, PyObject *args)
     if (!x || (depth = begin(x, prefix)) < 0)
         return NULL;
     watch w = {now() + seconds, 0, 0};
+    for (int d = 0; d <= x->size; d++)
+        x->base[2 * d + 1] = -INFINITY;
+    if (x->size - depth >= 2)
+        prefix_bound(x, depth, from < 0 ? 0 : from);
     int done = !allowed(x, depth, 0) || search_below(x, depth, from < 0 ? 0 : from, stop, &w);
     if (w.interrupted)
         return NULL;
@@ -316,11 +341,29 @@ static PyObject *limit(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+PyDoc_STRVAR(pairs_doc, "pairs(sets) -> (wait, wait, weight) of the present leader, as far as bounds have asked for them");
+
+static PyObject *pairs(PyObject *self, PyObject *capsule)
+{
+    (void)self;
+    sets *x = PyCapsule_GetPointer(capsule, CAPSULE);
+    PyObject *list = x ? PyList_New(0) : NULL;
+    for (int k = 0; list && k < x->pairing[x->leader + 1].count; k++) {
+        const wait_pair *p = x->pairing[x->leader + 1].pair + k;
+        PyObject *one = p->weight > 0 ? Py_BuildValue("iid", p->a, p->b, p->weight) : NULL;
+        if (p->weight > 0 && (!one || PyList_Append(list, one)))
+            Py_CLEAR(list);
+        Py_XDECREF(one);
+    }
+    return list;
+}
+
 static PyMethodDef methods[] = {
     {"create", create, METH_VARARGS, create_doc}, {"lead", lead, METH_VARARGS, lead_doc},
     {"bound", bound, METH_VARARGS, bound_doc},    {"run", run, METH_VARARGS, run_doc},
     {"improve", improve, METH_VARARGS, improve_doc}, {"best", best, METH_O, best_doc},
-    {"limit", limit, METH_VARARGS, limit_doc},    {NULL, NULL, 0, NULL},
+    {"limit", limit, METH_VARARGS, limit_doc},    {"pairs", pairs, METH_O, pairs_doc},
+    {NULL, NULL, 0, NULL},
 };
 
 static struct PyModuleDef module = {

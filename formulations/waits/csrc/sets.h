@@ -11,7 +11,7 @@ enum { LEADER, NEAR, CLIENT };      /* who waits */
 enum { VOTERS, REPLICAS };          /* for whom */
 enum { EVERYWHERE, INSIDE, OUTSIDE };
 enum { ALL = 0, MAJORITY_INSIDE = -1 }; /* needs that are no number */
-enum { MOST_CLAUSES = 8, MOST_MEMBERS = 12, MOST_DOMAINS = 256 };
+enum { MOST_CLAUSES = 8, MOST_MEMBERS = 12, MOST_DOMAINS = 256, MOST_PAIRED_SITES = 64, MOST_PAIRED_WAITS = 400 };
 
 typedef struct {
     int need, role, scope;
@@ -30,6 +30,24 @@ typedef struct {
     int cap, distinct, domain, least;
     const int32_t *label;
 } rule;
+
+/* A wait for the `need` nearest of all sites, of a client or (beyond the clients) a site; below a prefix, the first of
+   its sites by distance with which there may be enough, and how far that is. */
+typedef struct {
+    double weight;
+    int who, need, first;
+    double least;
+} one_wait;
+
+typedef struct {
+    int a, b;
+    double weight;
+} wait_pair;
+
+typedef struct {
+    int known, count;
+    wait_pair *pair;
+} pairing;
 
 typedef struct {
     int sites, clients, size, voters, terms, rules;
@@ -56,6 +74,17 @@ typedef struct {
     double *wait, *cost, *fixed, *price, *slope;
     double *stay, *low, *high; /* of the sets that lack one site, by client; low, high by wait too */
     int32_t *held;
+    int waits;                 /* of the tree, and which of the terms they are */
+    uint8_t paired[1000];
+    one_wait *one;
+    pairing *pairing;          /* by leader, first of none */
+    double *client_gain;       /* of pairs of clients, once they were asked for */
+    uint64_t *reach;           /* clients and sites x sites: the nearest ones, as bits */
+    double *reached;           /* how far the last of them is */
+    uint64_t held_bits, coming_bits; /* the sites of the present prefix, and those that may come */
+    /* of the best bound at each depth: without the sites that come, and what each of them changes */
+    double *base, *change, *later, *trial;
+    uint8_t *out; /* sites that no set below the present prefix needs; then which of them each depth ruled out */
     /* best so far */
     double value;
     int best_leader, found;
@@ -69,6 +98,12 @@ double least_client_wait(const sets *x, const term *t, int client, int from, int
 /* The wait itself, for complete voters and replicas. */
 double exact_wait(const sets *x, const term *t, int origin, const int *voters, int v);
 double exact_client_wait(const sets *x, const term *t, int client);
+
+/* Lower bound on the waits that may be paired, each alone; then what pairs of them add, or a part of it beyond `enough`. */
+double waits_alone(sets *x, int from, int more);
+double pair_gains(sets *x, int more, double enough);
+void begin_reach(sets *x);
+void begin_waits(sets *x);
 
 /* Make a depth's state out of the one before it and the site chosen there. */
 void push(sets *x, int depth, int site);

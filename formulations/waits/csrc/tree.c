@@ -198,17 +198,27 @@ static void last_sites(sets *x, int from)
     const int C = x->clients, depth = x->size - 1;
     const double *distance = x->distance + (long)depth * C;
     const int32_t *nearest = x->nearest + (long)depth * C;
+    /* of the prefix without its last site, whose bound holds for every pair of sites that completes it */
+    const int paired = depth && x->base[2 * depth - 1] > -INFINITY;
+    const double *change = x->change + (long)(depth - paired) * x->sites;
+    const double pair = paired ? x->base[2 * depth - 2] + change[x->chosen[depth - 1]] : -INFINITY;
     uint8_t known[1000];
+    int capped = 0;
     for (int c = 0; depth && c < C; c++)
         x->stay[c] = x->near_cost[(long)nearest[c] * C + c];
-    for (int j = 0; j < x->terms; j++)
-        known[j] = x->has_client && client_caps(x, x->term + j, x->low + (long)j * C, x->high + (long)j * C);
     for (int s = from; s < x->sites; s++) {
         if (x->member[s])
             continue;
+        if (x->out[s] || (paired && pair + change[s] > cutoff(x))) {
+            x->leaves++;
+            continue;
+        }
         x->chosen[depth] = s;
         if (!allowed(x, x->size, 1))
             continue;
+        for (int j = 0; !capped && j < x->terms; j++)
+            known[j] = x->has_client && client_caps(x, x->term + j, x->low + (long)j * C, x->high + (long)j * C);
+        capped = 1;
         const double most = cutoff(x) * (1 + 1e-12);
         double sum = x->constant;
         if (depth && most < INFINITY) {
@@ -229,34 +239,87 @@ static void last_sites(sets *x, int from)
     }
 }
 
+/* Rule out each site with which the bound of the prefix exceeds the cutoff, whatever else comes; and of every site, the
+   least that is changed by those that come after it, in `later`. What is ruled out is noted by depth. */
+static void rule_out(sets *x, int depth, int from)
+{
+    const int free = x->size - depth, S = x->sites;
+    const double *change = x->change + (long)depth * S, base = x->base[2 * depth], most = cutoff(x);
+    double *later = x->later + (long)depth * S, least[MOST_MEMBERS + 1], sum = 0;
+    uint8_t *noted = x->out + (long)(depth + 1) * S;
+    int count = 0;
+    memset(noted, 0, (size_t)S);
+    /* the free least of those from s on, in order; the sum is of free - 1 */
+    for (int s = S - 1; s >= from; s--) {
+        later[s] = sum;
+        if (x->member[s] || x->out[s])
+            continue;
+        int j = count < free ? count++ : free;
+        for (; j > 0 && least[j - 1] > change[s]; j--)
+            if (j < free)
+                least[j] = least[j - 1];
+        if (j < free)
+            least[j] = change[s];
+        sum = 0;
+        for (int k = 0; k < free - 1 && k < count; k++)
+            sum += least[k];
+    }
+    double all = sum + (count >= free ? least[free - 1] : 0);
+    for (int s = from; s < S; s++) {
+        if (x->member[s] || x->out[s])
+            continue;
+        double others = count >= free && change[s] <= least[free - 1] ? all - change[s] : sum;
+        if (base + change[s] + others > most)
+            x->out[s] = noted[s] = 1;
+    }
+}
+
+static void take_back(sets *x, int depth, int from)
+{
+    const uint8_t *noted = x->out + (long)(depth + 1) * x->sites;
+    for (int s = from; s < x->sites; s++)
+        if (noted[s])
+            x->out[s] = 0;
+}
+
 int search_below(sets *x, int depth, int from, int (*stop)(void *), void *context)
 {
+    const int free = x->size - depth;
     x->nodes++;
-    if (depth == x->size) {
+    if (free == 0) {
         if (allowed(x, depth, 1))
             leaf(x);
         return 1;
     }
     if ((x->nodes & 255) == 0 && stop(context))
         return 0;
-    if (depth == x->size - 1) {
+    if (free == 1) {
         last_sites(x, from);
         return 1;
     }
-    for (int s = from; s <= x->sites - (x->size - depth); s++) {
+    const int bounded = x->base[2 * depth + 1] > -INFINITY;
+    const double *change = x->change + (long)depth * x->sites, *later = x->later + (long)depth * x->sites;
+    int done = 1;
+    if (bounded)
+        rule_out(x, depth, from);
+    for (int s = from; done && s <= x->sites - free; s++) {
         if (x->member[s])
             continue;
+        if (x->out[s] || (bounded && x->base[2 * depth] + change[s] + later[s] > cutoff(x))) {
+            x->nodes++;
+            continue;
+        }
         push(x, depth, s);
-        int go = allowed(x, depth + 1, 0), done = 1;
-        if (go && x->size - depth - 1 >= 2)
+        int go = allowed(x, depth + 1, 0);
+        if (go && free >= 3)
             go = prefix_bound(x, depth + 1, s + 1) <= cutoff(x);
         if (go)
             done = search_below(x, depth + 1, s + 1, stop, context);
         pop(x, depth);
-        if (!done)
-            return 0;
     }
-    return 1;
+    if (bounded)
+        take_back(x, depth, from);
+    return done;
 }
 
 /* Value of the set `chosen`, from nothing; the state belongs to the set afterwards. */

@@ -41,7 +41,7 @@ double least_wait(const sets *x, const term *t, int origin, int depth, int from,
             if (!fits(c, origin, s) || (s == origin && !x->member[origin]))
                 continue;
             if (!x->member[s]) {
-                if (s < from || left == 0)
+                if (s < from || x->out[s] || left == 0)
                     continue;
                 left--;
             }
@@ -65,7 +65,7 @@ double least_client_wait(const sets *x, const term *t, int client, int from, int
         for (int i = 0; need > 0 && i < x->sites; i++) {
             int s = order[i];
             if (!x->member[s]) {
-                if (s < from || left == 0)
+                if (s < from || x->out[s] || left == 0)
                     continue;
                 left--;
             }

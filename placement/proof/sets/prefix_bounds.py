@@ -5,7 +5,8 @@ sets cost at least
 
     K + Σ_j D_j · t_j + Σ_c Σ_j F_cj · t_cj + near,    t the least wait of leader and clients,
 
-a wait being at least the order statistic of the chosen sites and the `free` best that may come.
+a wait being at least the order statistic of the chosen sites and the `free` best that may come, and
+two waits together as :mod:`placement.proof.sets.wait_pairs` says.
 For the nearest replica let w_cs = A_c d(c,s) + B_c d(s,ℓ) + Σ_j N_cj · t_sj, and h_c that of the
 nearest chosen site; a site that comes serves c only if it is as near. Then *near* is at least each
 of
@@ -19,8 +20,9 @@ All is computed in doubles and lowered by 1e-11 of what was added, more than sum
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +31,7 @@ from placement.evaluation.waits.wait_latency import needed
 from placement.model.demand import Demand
 from placement.model.wait_terms import WaitTerm
 from placement.model.waits import Clause
+from placement.proof.sets.wait_pairs import PairedWait, WaitPairs
 
 __all__ = ["Beginning", "PrefixBounds"]
 
@@ -88,14 +91,27 @@ class PrefixBounds:
         |R| = |V|, and m.
     leader
         Site index; None where no operation needs a leader.
+    pairs
+        Two places in :attr:`waits` and a weight each (:mod:`placement.proof.sets.wait_pairs`).
 
     Attributes
     ----------
     clients
         Those that issue operations, whom the prices are for.
+    waits
+        Waits for the nearest of all sites, by term: the votes of a leader first, then the waits in
+        the order of `demand`, each of one leader or of every client that has it.
+
+    Raises
+    ------
+    CertificateError
+        For pairs that give no bound.
     """
 
-    def __init__(self, demand: Demand, size: int, quorum: int, leader: int | None) -> None:
+    def __init__(
+        self, demand: Demand, size: int, quorum: int, leader: int | None,
+        pairs: Iterable[Sequence[Any]] = (),
+    ) -> None:  # fmt: skip
         self.size, self.quorum, self.leader = size, quorum, leader
         self.clients: IntArray = np.nonzero(demand.counts[0].any(axis=1))[0]
         self._rtt = np.ascontiguousarray(demand.client_rtt[0][self.clients].T)
@@ -114,11 +130,35 @@ class PrefixBounds:
             self._near = self._near + demand.relay[0][self.clients] * to_leader
             self._rest += float((demand.direct[0] * demand.client_rtt[0][:, leader]).sum())
             self._votes = float(demand.quorum[0])
+        self.waits = tuple(self._paired(terms))
+        self._pairs = WaitPairs(self.waits, pairs)
 
-    def beginning(self, chosen: Sequence[int], coming: Sequence[int]) -> Beginning:
+    def _paired(self, terms: Sequence[WaitTerm]) -> Iterator[PairedWait]:
+        if self._votes > 0:
+            assert self.leader is not None
+            yield PairedWait(self._between[self.leader], self.quorum, self._votes)
+        for term in terms:
+            if term.origin == "near" or any(clause.scope for clause in term.clauses):
+                continue
+            need = max(
+                int(needed(clause, self.size, self.quorum, np.array(self.size)))
+                for clause in term.clauses
+            )
+            weight = term.weight[0][self.clients]
+            if term.origin == "client":
+                for client in np.nonzero(weight > 0)[0].tolist():
+                    yield PairedWait(self._rtt[:, client], need, float(weight[client]))
+            elif self.leader is not None:
+                yield PairedWait(self._between[self.leader], need, float(term.weight[0].sum()))
+
+    def beginning(
+        self, chosen: Sequence[int], coming: Sequence[int], wanted: float = math.inf
+    ) -> Beginning:
         """Return what bounds the sets of the chosen sites and `size` less so many that may come.
 
-        O(|S| · |S| log |S| + |C| · |S|).
+        Pairs of waits count as far as the independent bound needs them to reach what is wanted.
+
+        O(|S| · |S| log |S| + |C| · |S|), and O(|S|) for each pair of waits.
         """
         held, more = np.array(sorted(chosen), dtype=np.intp), np.array(coming, dtype=np.intp)
         free = self.size - len(held)
@@ -127,7 +167,6 @@ class PrefixBounds:
             weight = term.weight[0][self.clients]
             shortest = self._wait(term, self._rtt[held].T, self._rtt[more].T, None, held, more)
             rest += float((weight * np.where(weight > 0, shortest, 0.0)).sum())
-        rest *= 1 - _ROUNDING
         cost = self._near[more]
         home = np.full(len(self.clients), np.inf)
         if len(held):
@@ -147,7 +186,14 @@ class PrefixBounds:
                 home = home + weight * np.where(weight > 0, shortest[nearest], 0.0)
         if len(held):
             cost = np.where(self._rtt[more] > self._rtt[held].min(axis=0), np.inf, cost)
-        return Beginning(rest, home, cost, free)
+        found = Beginning(rest * (1 - _ROUNDING), home, cost, free)
+        if len(self._pairs) and np.isfinite(rest):
+            missing = (wanted - found.independent) * (1 + 2 * _ROUNDING)
+            if missing > 0:
+                enough = missing + 2 * _ROUNDING * abs(wanted) if math.isfinite(wanted) else missing
+                rest += self._pairs.gain(held.tolist(), more.tolist(), free, enough)
+                found = found._replace(rest=rest * (1 - _ROUNDING))
+        return found
 
     def _of_leader(self, held: IntArray, more: IntArray, free: int) -> float:
         if self.leader is None:

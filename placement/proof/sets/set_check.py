@@ -1,8 +1,9 @@
-"""Check of a certificate about operations with waits (format ``replica-placement/sets/1``).
+"""Check of a certificate about operations with waits (format ``replica-placement/sets/2``).
 
 The certificate says of each beginning of a replica set, in the order of the walk, whether it stays
 open (o), or by which bound all its sets are ruled out: independent clients (i), or Lagrangean with
-the prices that are stored (l). The checker computes each of these bounds itself
+the prices that are stored (l). Both rest on waits alone and, by weights that are stored, on pairs
+of waits (:mod:`placement.proof.sets.wait_pairs`). The checker computes each of these bounds itself
 (:mod:`placement.proof.sets.prefix_bounds`), and evaluates every set that is left with the one
 evaluator of this package, in doubles.
 """
@@ -26,9 +27,20 @@ from placement.proof.event_tree import Work
 from placement.proof.sets.prefix_bounds import PrefixBounds
 from placement.proof.sets.set_walk import SetWalk, walk_refusal
 
-__all__ = ["DIGITS", "FORMAT", "PRICE_STEPS", "SetLeaves", "check_sets", "prices_of"]
+__all__ = [
+    "DIGITS",
+    "FORMAT",
+    "PRICE_STEPS",
+    "WITHOUT_PAIRS",
+    "SetLeaves",
+    "check_sets",
+    "prices_of",
+]
 
-FORMAT = "replica-placement/sets/1"
+FORMAT = "replica-placement/sets/2"
+
+WITHOUT_PAIRS = "replica-placement/sets/1"
+"""Format of certificates without pairs of waits, which are checked like those with none."""
 
 PRICE_STEPS = 4095
 """Parts of h, the cost at the nearest chosen site, of which a stored price is a whole number."""
@@ -116,7 +128,8 @@ def check_sets(
         The claim, finite.
     certificate
         With ``order`` (sites) and ``proofs``: for each leader (or null) its ``steps``, a text of
-        o, i and l, and its ``prices``, a text for each l.
+        o, i and l, its ``prices``, a text for each l, and its ``pairs`` of waits: two places in
+        the `waits` of :class:`~placement.proof.sets.prefix_bounds.PrefixBounds` and a weight each.
     work
         Steps that may be taken.
 
@@ -163,13 +176,15 @@ class _SetProof:
     ) -> None:  # fmt: skip
         rules = problem.rules
         self._problem, self._leader, self._least, self._work = problem, leader, least, work
-        self._tables = PrefixBounds(problem.demand, rules.voters, rules.quorum, leader)
+        pairs: Sequence[Sequence[Any]] = proof.get("pairs", ())
+        work.take(len(pairs) * len(rules.may_hold))
+        self._tables = PrefixBounds(problem.demand, rules.voters, rules.quorum, leader, pairs)
         self._leaves = SetLeaves(problem, leader, least, work)
         self._steps: Iterator[str] = iter(proof["steps"])
         self._prices: Iterator[str] = iter(proof["prices"])
         self.events = self.bounds = 0
         sites, clients = len(rules.may_hold), len(self._tables.clients)
-        self._cost = _STEPS_OF_A_BOUND + sites * (sites + clients)
+        self._cost = _STEPS_OF_A_BOUND + sites * (sites + clients + 10 * len(pairs))
 
     def run(self, order: Sequence[int]) -> None:
         SetWalk(self._problem, order, self._leader).run(self._open, self._leaves.add)
@@ -188,7 +203,7 @@ class _SetProof:
             raise CertificateError(f"step {self.events} is {step!r}, expected o, i or l")
         self._work.take(self._cost)
         self.bounds += 1
-        start = self._tables.beginning(chosen, coming)
+        start = self._tables.beginning(chosen, coming, self._least)
         if step == "i":
             value = start.independent
         else:

@@ -1,0 +1,90 @@
+"""Times of the method ``sets``, where the nearest replica or the client waits.
+
+    python -m benchmarks run exact.set_waits                    a minute of CPU time
+    python -m benchmarks run exact.set_waits --sets world27 --repeat 9
+
+Protocols without a leader, and `pqr`, whose clients ask a majority beside the commits of a leader:
+data sets of 27 to 48 sites, three operation mixes, 5 and 7 replicas that all vote. CPU time from
+the problem to the proven plan, without its certificate, least of `--repeat` runs.
+
+Prints median and worst of each data set and size. Writes results/set_waits.csv in the folder of the
+benchmarks, one row per question.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from pathlib import Path
+
+import placement
+from benchmarks.harness.machine import describe, sentence
+from benchmarks.harness.result_files import RESULTS, save_csv
+from benchmarks.harness.study import Study
+from formulations.waits.set_search import compiled_available
+
+PROTOCOLS = (
+    "epaxos:multi=2", "epaxos:slow=0.1,multi=2", "mencius:multi=2", "hermes:multi=2",
+    "abd:multi=2", "fast-paxos:multi=2", "pqr", "coordinated:r=2,w=3,multi=2",
+)  # fmt: skip
+MIXES = ("ycsb-a", "ycsb-b", "social")
+HEADS = ("set", "mix", "replicas", "protocol", "ms", "nodes", "sets looked at", "sets")
+
+
+def cpu_ms(problem: placement.Problem, repeat: int) -> tuple[placement.Plan, float]:
+    """Return the plan, and the least CPU time of `repeat` runs in ms.
+
+    Raises
+    ------
+    placement.SolverError
+        When the optimum is not proven.
+    """
+    times = []
+    for _ in range(repeat):
+        asked = problem.replace(quorum=problem.quorum)  # a copy that knows nothing yet
+        began = time.process_time()
+        plan = placement.solve(asked, method="sets")
+        times.append(1000 * (time.process_time() - began))
+    if plan.status != "optimal":
+        raise placement.SolverError(f"{problem.instance.name} is left {plan.status}")
+    return plan, min(times)
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--sets", nargs="+", default=["world27", "aws", "azure"])
+    parser.add_argument("--repeat", type=int, default=2)
+    parser.add_argument("--results", type=Path, default=RESULTS)
+
+
+def _run_study(asked: argparse.Namespace) -> int:
+    """Run the benchmark."""
+    if not compiled_available():
+        print("error: there is no compiled kernel here", file=sys.stderr)
+        return 1
+    rows: list[tuple[object, ...]] = []
+    for name in asked.sets:
+        for size in (5, 7):
+            times = []
+            for protocol in PROTOCOLS:
+                for mix in MIXES:
+                    problem = placement.Problem(
+                        placement.load(name, mix=mix),
+                        replicas=size, voters=size, protocol=protocol,
+                    )  # fmt: skip
+                    plan, ms = cpu_ms(problem, asked.repeat)
+                    times.append(ms)
+                    work = (plan.stats["nodes"], plan.stats["leaves"], plan.stats["sets"])
+                    rows.append((name, mix, size, protocol, f"{ms:.1f}", *work))
+                    print(*rows[-1], file=sys.stderr, flush=True)
+            print(
+                f"{name}, {size} replicas: median {statistics.median(times):.0f} ms, "
+                f"worst {max(times):.0f} ms"
+            )
+    print(sentence(describe(("numpy",))))
+    save_csv(asked.results / "set_waits.csv", HEADS, rows)
+    return 0
+
+
+STUDY = Study(__doc__, _add_arguments, _run_study, results=("set_waits.csv",))
