@@ -117,7 +117,7 @@ class LossClaimRecord:
             "proofs": [
                 {
                     "leader": leader,
-                    "heir": None if successor < 0 else successor,
+                    "successor": None if successor < 0 else successor,
                     "events": list(events.of(record)),
                 }
                 for (leader, successor), record in self.trees.items()

@@ -105,7 +105,7 @@ def _grow(
             first.extend(np.argsort(waits, kind="stable")[: rules.quorum].tolist())
         chosen = list(dict.fromkeys(first))[: int(sizes[row])]
         pairs.replicas[row, : len(chosen)] = chosen
-    newcomers = neighbourhood.newcomers(leaders)
+    insertions = neighbourhood.insertions(leaders)
     open_rows = np.arange(len(leaders))
     while open_rows.size:
         count = (pairs.replicas[open_rows] < none).sum(axis=1)
@@ -114,7 +114,7 @@ def _grow(
         if not open_rows.size:
             break
         some = pairs.take(open_rows)
-        after = neighbourhood.additions(some, newcomers.take(open_rows))
+        after = neighbourhood.additions(some, insertions.take(open_rows))
         site = _choose(after, among, rng)
         possible = np.isfinite(after[np.arange(len(open_rows)), site])
         pairs.replicas[open_rows[possible], count[possible]] = site[possible]

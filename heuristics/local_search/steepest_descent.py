@@ -77,13 +77,13 @@ class SteepestDescent:
         """Descend with the pairs in `rows`, which fit into one block."""
         moves_of = self.neighbourhood
         values = np.full(len(rows), math.inf)
-        newcomers = moves_of.newcomers(pairs.leaders[rows])
+        insertions = moves_of.insertions(pairs.leaders[rows])
         cache = DescentCache(self.ends)
         active = cache.unvisited(np.arange(len(rows)), pairs.take(rows))
         valued = False
         while active.size:
             some = pairs.take(rows[active])
-            now, table = moves_of.moves(some, newcomers.take(active))
+            now, table = moves_of.moves(some, insertions.take(active))
             waits_now, waits = moves_of.waits(some)
             if not valued:
                 values[active] = now + (waits_now if moves_of.exact else self.exact_waits(some))

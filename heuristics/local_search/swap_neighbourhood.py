@@ -137,7 +137,7 @@ class SwapNeighbourhood:
         rows = [self.problem.site_costs(ell) for ell in range(self.terms.sites)]
         return np.array([np.append(row, 0.0) for row in rows if row is not None])
 
-    def newcomers(self, leaders: IntArray) -> InsertionCosts:
+    def insertions(self, leaders: IntArray) -> InsertionCosts:
         """Return the costs of clients when a site joins, for pairs with these leaders."""
         return self.tables.of(leaders)
 
@@ -147,15 +147,15 @@ class SwapNeighbourhood:
             self.tables.ranks, self.tables.order, summands.transpose(0, 2, 1)
         )
 
-    def moves(self, pairs: Pairs, newcomers: InsertionCosts) -> tuple[FloatArray, FloatArray]:
+    def moves(self, pairs: Pairs, insertions: InsertionCosts) -> tuple[FloatArray, FloatArray]:
         """Value of every move without the quorum wait: (values now, table of values after).
 
         Parameters
         ----------
         pairs
             B pairs.
-        newcomers
-            Of their leaders, from :meth:`newcomers`, or of other summands.
+        insertions
+            Of their leaders, from :meth:`insertions`, or of other summands.
 
         Returns
         -------
@@ -166,7 +166,7 @@ class SwapNeighbourhood:
             that comes in]; the first place that holds "none" vacates nothing, site number `sites`
             brings nothing in. Infinite for moves that break a rule that can be read off counts.
         """
-        now, table = self._client_part(pairs, newcomers)
+        now, table = self._client_part(pairs, insertions)
         if self.rules.cost_weight:
             self._add_money(pairs, now, table)
         constant = self.terms.direct[pairs.leaders]
@@ -175,12 +175,12 @@ class SwapNeighbourhood:
         np.copyto(table, np.inf, where=~self.allowed(pairs))
         return now, table
 
-    def additions(self, pairs: Pairs, newcomers: InsertionCosts) -> FloatArray:
+    def additions(self, pairs: Pairs, insertions: InsertionCosts) -> FloatArray:
         """Objective less D·q after one more site, shape (B, sites): the table's cheap part.
 
         Infinite for sites that are there already or may hold no replica; no other rule is heeded.
         """
-        joined = newcomers.costs_after(self._ranks[pairs.replicas].min(axis=1))
+        joined = insertions.costs_after(self._ranks[pairs.replicas].min(axis=1))
         after = _summed(joined)[:, :-1] + self.terms.direct[pairs.leaders][:, np.newaxis]
         if self.rules.cost_weight:
             after += self.terms.money[pairs.leaders]
@@ -234,7 +234,7 @@ class SwapNeighbourhood:
         return now, table
 
     def _client_part(
-        self, pairs: Pairs, newcomers: InsertionCosts
+        self, pairs: Pairs, insertions: InsertionCosts
     ) -> tuple[FloatArray, FloatArray]:
         """Σ_c s_ℓ(c, ·) now and after each move, from nearest and second nearest replicas."""
         held = self._ranks[pairs.replicas]  # (B, W, rows)
@@ -242,8 +242,8 @@ class SwapNeighbourhood:
         serves = held == first[:, np.newaxis]
         held += serves * np.int32(self.terms.sites)
         second = np.minimum(held.min(axis=1), np.int32(self.terms.sites))
-        joined = newcomers.costs_after(first)
-        changed = newcomers.costs_after(second)
+        joined = insertions.costs_after(first)
+        changed = insertions.costs_after(second)
         changed -= joined
         table = serves.astype(np.float64) @ changed
         gain = _summed(joined)

@@ -225,10 +225,10 @@ class _PercentileSearch:
         everyone = tuple(np.nonzero(self.problem.rules.may_vote)[0].tolist())
         quorum = self.problem.rules.quorum
         least = self.late.led_late(leader, everyone, self.deadline, quorum)
-        newcomers = self.moves.tabled(summands[np.newaxis])
+        insertions = self.moves.tabled(summands[np.newaxis])
         while True:
             self._in_time()
-            now, table = self.moves.moves(pair, newcomers)
+            now, table = self.moves.moves(pair, insertions)
             here = float(now[0]) + self._led(leader, self._members(pair.replicas[0]))
             if keep:
                 self.sets[leader] = pair.replicas[0].copy()

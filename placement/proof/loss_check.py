@@ -3,8 +3,8 @@
 =============  ====================================================================================
 "floors"       [[site, bits, u], …]: multipliers of sites eliminated as leaders, successors, or
                both (:func:`placement.proof.loss_proof.reached`)
-"proofs"       [{"leader": ℓ, "heir": h or null, "events": […]}, …]: for every leader that is not
-               out, one tree for all successors that are not out either (null), or one for each
+"proofs"       [{"leader": ℓ, "successor": s or null, "events": […]}, …]: for every leader that is
+               not out, one tree for all successors that are not out either (null), or one for each
 =============  ====================================================================================
 
 The events are those of :mod:`placement.proof.event_tree`. In place of multipliers a "fix" or
@@ -107,7 +107,7 @@ def _check(question: LossClaim, certificate: Mapping[str, Any], work: Work) -> t
     events = bounds = 0
     proved: dict[int, set[int | None]] = {}
     for proof in certificate["proofs"]:
-        leader, successor = index(proof["leader"]), proof["heir"]
+        leader, successor = index(proof["leader"]), proof["successor"]
         if not 0 <= leader < len(question.may_vote):
             raise CertificateError(f"no site {leader}")
         whom = f"leader {leader}" if successor is None else f"leader {leader} before {successor}"

@@ -72,7 +72,7 @@ def test_every_move_has_the_value_of_the_evaluator(problem: Problem, data: st.Da
     field = neighbourhood_of(problem)
     pairs = pair_of(problem, leader, replicas)
     sites = field.terms.sites
-    now, table = field.moves(pairs, field.newcomers(pairs.leaders))
+    now, table = field.moves(pairs, field.insertions(pairs.leaders))
     waits_now, waits = field.waits(pairs)
     current = true_value(problem, leader, list(replicas))
     if field.exact:

@@ -191,7 +191,7 @@ def mutate(certificate, kind, rng):
         other = _some(rng, [p for p in c["proofs"] if p is not proof])
         proof["leader"], other["leader"] = other["leader"], proof["leader"]
     elif kind == "one successor":
-        proof["heir"] = int(rng.integers(9)) if proof["heir"] is None else None
+        proof["successor"] = int(rng.integers(9)) if proof["successor"] is None else None
     elif kind == "drop event":
         del events[place]
     elif kind == "repeat event":
@@ -249,7 +249,7 @@ def test_no_mutation_proves_what_is_false(clients_move, intervals, some):
     rng = np.random.default_rng(11)
     plans = trees(clients_move, intervals)
     kinds = {
-        (event[0], proof["heir"] is None)
+        (event[0], proof["successor"] is None)
         for plan in plans
         for proof in plan.certificate["proofs"]
         for event in proof["events"]
@@ -279,7 +279,7 @@ def test_nonsense_is_refused_not_a_traceback(nonsense):
         harmless = nonsense in ([], {}) and not plan.certificate[key]
         if not harmless and not (nonsense == {} and key == "floors"):
             assert refused(believing(plan, {**plan.certificate, key: nonsense})), key
-    for broken in ({"leader": 0}, {"leader": 0, "heir": None, "events": [nonsense]}):
+    for broken in ({"leader": 0}, {"leader": 0, "successor": None, "events": [nonsense]}):
         proofs = [*plan.certificate["proofs"], broken]
         assert refused(believing(plan, {**plan.certificate, "proofs": proofs}))
 
