@@ -49,6 +49,8 @@ class LibraryAnswer:
         Objective of the plan and proven lower bound; None: no plan, no bound.
     leader, voters, replicas
         Site indices; None and empty without a plan.
+    lease_holders
+        Site indices of the replicas with a lease, where a protocol gives leases to some.
     method, seconds, limit
         Method, its CPU seconds and its time limit.
     certificate
@@ -69,6 +71,7 @@ class LibraryAnswer:
     limit: float
     certificate: str = ""
     checked: bool = False
+    lease_holders: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, plan: Plan, seconds: float, limit: float) -> LibraryAnswer:
@@ -99,6 +102,7 @@ class LibraryAnswer:
             limit=limit,
             certificate=known,
             checked=checked,
+            lease_holders=() if found is None else tuple(found.lease_holders),
         )
 
     @property
@@ -122,6 +126,8 @@ class Entry:
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""
         known = None if self.answer is None else dataclasses.asdict(self.answer)
+        if known is not None and not known["lease_holders"]:
+            del known["lease_holders"]
         return {"question": self.question.to_json(), "data": self.data, "answer": known}
 
     @classmethod
@@ -129,7 +135,8 @@ class Entry:
         """Return the entry that :meth:`to_json` wrote."""
         known = data["answer"]
         if known is not None:
-            lists = {name: tuple(known[name]) for name in ("voters", "replicas")}
+            named = ("voters", "replicas", "lease_holders")
+            lists = {name: tuple(known.get(name, ())) for name in named}
             known = LibraryAnswer(**{**known, **lists})
         return cls(Question.from_json(data["question"]), data["data"], known)
 
@@ -220,7 +227,7 @@ def check(entry: Entry, prove_below: float) -> list[str]:
         return []
     flaws = []
     if known.leader is not None and known.value is not None:
-        plan = Configuration.of(known.leader, known.voters, known.replicas)
+        plan = Configuration.of(known.leader, known.voters, known.replicas, known.lease_holders)
         flaws += violations(problem, plan)
         value = objective_value(problem, plan)
         if not _same(value, known.value):

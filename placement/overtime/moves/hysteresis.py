@@ -125,11 +125,14 @@ def _target(rule: Hysteresis, scores: FloatArray, prices: FloatArray, here: IntA
 
 
 def leader_path(
-    scores: npt.ArrayLike, price: npt.ArrayLike, rule: Hysteresis, decay: Decay
+    scores: npt.ArrayLike,
+    price: npt.ArrayLike,
+    rule: Hysteresis,
+    decay: Decay,
+    *,
+    start: npt.ArrayLike | None = None,
 ) -> IntArray:
     """Leaders that the rule sets for intervals 2 … T, each from the intervals before it.
-
-    The best leader of interval 1 leads before interval 2; nothing is charged for it.
 
     Parameters
     ----------
@@ -140,6 +143,9 @@ def leader_path(
         Of a leader change, in the unit of the scores, shape (...) or a number.
     rule, decay
         How much a move must promise, and how fast the past is forgotten in the prediction.
+    start
+        Leader before interval 2, shape (...); None: the best of interval 1, for which nothing is
+        charged.
 
     Returns
     -------
@@ -154,7 +160,8 @@ def leader_path(
     weights = decayed_counts(np.ones(true.shape[-2]), decay)
     mean = decayed_counts(true, decay, axis=-2) / weights[:, np.newaxis]
     cost = np.broadcast_to(np.asarray(price, dtype=np.float64), true.shape[:-2])
-    here = first_best(true[..., 0, :])
+    here = first_best(true[..., 0, :]) if start is None else np.asarray(start, dtype=np.intp)
+    here = np.broadcast_to(here, true.shape[:-2])
     streak = np.zeros(true.shape[:-2], dtype=np.intp)
     sites = np.arange(true.shape[-1])
     path = np.empty((*true.shape[:-2], true.shape[-2] - 1), dtype=np.intp)
