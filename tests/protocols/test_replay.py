@@ -105,9 +105,9 @@ def test_roles_that_a_deployment_does_not_hold_are_refused() -> None:
     trace, names = traced(2, one), one.sites[:3]
     held = Deployments.same(one, 1, names, names)
     for more, said in (
-        ({"witnesses": 1}, "without witnesses"),
-        ({"vote_layout": (2, 2, 1)}, "without a vote layout"),
-        ({"protocol": "leases:holders=2"}, "holders=replicas"),
+        ({"witnesses": 1}, "witnesses: a replay .* expected 0"),
+        ({"vote_layout": (2, 2, 1)}, "vote_layout: a replay .* expected none"),
+        ({"protocol": "leases:holders=2"}, "protocol: a replay .* holders=replicas"),
     ):
         problem = Problem(one, replicas=3, voters=3, **more)
         with pytest.raises(UnsupportedError, match=said):

@@ -78,18 +78,18 @@ def refuse_waits(problem: Problem, what: str) -> None:
     """
     if problem.rules.witnesses:
         raise UnsupportedError(
-            f"{what} supports only voters with a replica, and the problem has witnesses; leave "
-            "them out"
+            f"witnesses: {what} supports only voters with a replica: got "
+            f"{problem.rules.witnesses}, expected 0"
         )
     if problem.vote_layout is not None:
         raise UnsupportedError(
-            f"{what} counts one vote for each voter, and the problem has a vote layout; leave it "
-            "out"
+            f"vote_layout: {what} counts one vote for each voter: got {problem.vote_layout!r}, "
+            "expected none"
         )
     if any(one.has_waits for one in problem.operations):  # a watch has no demand yet
         raise UnsupportedError(
-            f"{what} supports only operations of the four coefficients, and the problem has waits "
-            f"or constants ({_who(problem)}); use operations without them, or a protocol whose "
+            f"protocol: {what} supports only operations of the four coefficients: got waits or "
+            f"constants ({_who(problem)}), expected operations without them, or a protocol whose "
             "commits wait for one quorum of votes, such as raft"
         )
 

@@ -240,13 +240,14 @@ def refuse_roles_of_replays(problem: Problem) -> None:
     UnsupportedError
         For a question with a vote layout, witnesses or chosen lease holders.
     """
-    for odd, what, way_out in (
-        (problem.rules.witnesses, "witnesses", "without witnesses"),
-        (problem.vote_layout is not None, "a vote layout", "without a vote layout"),
-        (problem.rules.lease_holders, "chosen lease holders", "with holders=replicas"),
+    rules = problem.rules
+    for field, value, odd, expected in (
+        ("witnesses", rules.witnesses, rules.witnesses, "0"),
+        ("vote_layout", problem.vote_layout, problem.vote_layout is not None, "none"),
+        ("protocol", problem.protocol, rules.lease_holders, "holders=replicas"),
     ):
         if odd:
             raise UnsupportedError(
-                f"a replay knows replicas and voters with one vote each, and the question has "
-                f"{what}; ask it {way_out}"
+                f"{field}: a replay supports only replicas and voters with one vote each: got "
+                f"{value!s}, expected {expected}"
             )

@@ -380,11 +380,11 @@ def test_too_few_sites_for_witnesses_is_a_reason() -> None:
 
 def test_what_counts_voters_as_replicas_refuses_witnesses() -> None:
     problem = Problem(world(2), replicas=3, voters=3, witnesses=1)
-    with pytest.raises(UnsupportedError, match=r"a replay.*witnesses"):
+    with pytest.raises(UnsupportedError, match=r"witnesses: a replay"):
         refuse_waits(problem, "a replay")
-    with pytest.raises(UnsupportedError, match=r"the list of the next best plans.*witnesses"):
+    with pytest.raises(UnsupportedError, match=r"witnesses: the list of the next best plans"):
         next(best_plans(problem))
-    with pytest.raises(UnsupportedError, match=r"a replay.*witnesses"):
+    with pytest.raises(UnsupportedError, match=r"witnesses: a replay"):
         Deployments.solved(problem, Trace.of_instance(problem.instance))
     plan = placement.solve(problem)
     assert {row.lost for row in plan.failures.each} >= set(plan.witnesses)
