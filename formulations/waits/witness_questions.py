@@ -35,6 +35,9 @@ from placement.status import Status, Termination
 
 __all__ = ["prove_places"]
 
+_SECONDS_OF_BOUND = 0.2
+"""Most seconds of the bound on all choices of sites, once the time limit is reached."""
+
 
 def prove_places(problem: Problem, options: Options) -> Plan | None:
     """Prove the question of every choice of sites for the witnesses; the best of their plans.
@@ -44,7 +47,8 @@ def prove_places(problem: Problem, options: Options) -> Plan | None:
     problem
         With witnesses.
     options
-        The time limit is one for all; a start counts where it is the best.
+        The time limit is one for all; a start counts where it is the best. At a limit, the choices
+        that were not searched have the bound of the problem without rules for voters.
 
     Returns
     -------
@@ -83,9 +87,31 @@ def prove_places(problem: Problem, options: Options) -> Plan | None:
         if plan.status not in (Status.OPTIMAL, Status.INFEASIBLE):
             termination = plan.termination
             if termination is Termination.INTERRUPTED or left is not None:
-                bound = -math.inf  # of the choices that were not looked at
+                bound = _bound_anywhere(problem, session, options)
                 break
     return _plan(problem, options, parts, best, bound, termination)
+
+
+def _bound_anywhere(problem: Problem, session: Session, options: Options) -> float:
+    """Return a lower bound on every choice of sites; −∞ where the engine has none.
+
+    Without rules for voters, pins of voters and names of witnesses the engine takes the problem by
+    floors of the wait (:mod:`placement.evaluation.waits.wait_floors`), in milliseconds.
+    """
+    rules = problem.rules
+    relaxed = problem.replace(
+        voters=rules.voters,
+        witnesses=rules.witnesses,
+        pinned_voters=(),
+        survive=None,
+        diversity=[rule for rule in problem.diversity if rule.role != "voters"],
+    )
+    if _refused(relaxed):
+        return -math.inf
+    asked = dataclasses.replace(
+        options, start=None, warm_start=None, progress=None, time_limit=_SECONDS_OF_BOUND
+    )
+    return session(relaxed, asked).bound
 
 
 def _refused(problem: Problem) -> bool:

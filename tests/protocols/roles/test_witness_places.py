@@ -204,3 +204,14 @@ def test_a_time_limit_leaves_a_true_plan() -> None:
     assert plan.bound <= plan.objective
     if plan.configuration is not None:
         assert not violations(problem, plan.configuration)
+
+
+def test_a_time_limit_leaves_a_bound_on_the_choices_that_were_not_searched() -> None:
+    instance = placement.load("world27")
+    problem = Problem(instance, replicas=4, voters=5, witnesses=2, survive="country")
+    optimum = placement.solve(problem)
+    assert optimum.status is Status.OPTIMAL
+    for limit in (1e-4, 5e-3, 2e-2):
+        plan = placement.solve(problem, time_limit=limit)
+        assert 0.5 * optimum.score < plan.bound <= optimum.score * (1 + 1e-12)
+        assert not plan.found or plan.score >= optimum.score * (1 - 1e-12)
