@@ -83,7 +83,10 @@ class _Looked:
                 if (
                     best is None
                     or is_better(one, best)
-                    or (not is_better(best, one) and in_order(found[row]) < in_order(best[2]))
+                    or (
+                        not is_better(best, one)
+                        and in_order(self.problem, found[row]) < in_order(self.problem, best[2])
+                    )
                 ):
                     best = one
                 self.value = min(self.value, value)

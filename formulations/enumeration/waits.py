@@ -149,7 +149,7 @@ def configurations(problem: Problem, sets: IntArray) -> list[Configuration]:
 
 
 def _best_of(problem: Problem, sets: IntArray) -> Found | None:
-    """Return the best configuration of a block of replica sets; ties go to the first leader."""
+    """Return the best configuration of a block of replica sets; ties by :func:`in_order`."""
     found = configurations(problem, sets)
     if not found:
         return None
@@ -158,7 +158,7 @@ def _best_of(problem: Problem, sets: IntArray) -> Found | None:
     if not np.isfinite(best):
         return None
     tied = np.nonzero(values <= best * (1 + TIE))[0].tolist()
-    first = min(tied, key=lambda row: in_order(found[row]))
+    first = min(tied, key=lambda row: in_order(problem, found[row]))
     return float(values[first]), 0.0, with_order(problem, found[first])
 
 
@@ -169,9 +169,17 @@ def with_order(problem: Problem, one: Configuration) -> Configuration:
     return dataclasses.replace(one, voters=by_answer_time(problem.demand, one.leader, one.voters))
 
 
-def in_order(one: Configuration) -> tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Return what decides among configurations of equal value."""
-    return one.leader, one.replicas, one.voters, one.lease_holders
+def in_order(problem: Problem, one: Configuration) -> tuple[object, ...]:
+    """Return what decides among configurations of equal value; the least comes first.
+
+    The leader, the replicas, the voters closest to the leader, and the lease holders.
+    """
+    voters: tuple[object, ...] = one.voters
+    if not problem.demand.leaderless:
+        ordered = by_answer_time(problem.demand, one.leader, one.voters)
+        rtts = problem.demand.site_rtt[:, one.leader].mean(axis=0)
+        voters = tuple((float(rtts[site]), site) for site in ordered)
+    return one.leader, one.replicas, voters, one.lease_holders
 
 
 def _with_each_witness(

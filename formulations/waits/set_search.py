@@ -32,7 +32,7 @@ from formulations.waits.set_certificate import may_certify, write_certificate
 from formulations.waits.set_tables import WaitTables, why_not
 from placement.evaluation.objective import score_of
 from placement.evaluation.score import TIE, cutoff
-from placement.evaluation.voter_choice import by_answer_time
+from placement.evaluation.voter_choice import with_closest_voters
 from placement.methods import Method, Options, Progress, load_method, run
 from placement.model.configuration import Configuration
 from placement.plan import Plan
@@ -208,8 +208,7 @@ def solve(problem: Problem, options: Options) -> Plan:
         )
     best = search.best
     if best is not None and not problem.demand.leaderless:
-        order = by_answer_time(problem.demand, best.leader, best.voters)
-        best = Configuration(best.leader, order, best.replicas)
+        best = with_closest_voters(problem.demand, problem.rules, best)
     nodes, leaves = np.sum([one.kernel_counts() for one in search.all], axis=0).tolist()
     plan = Plan.of(
         problem,

@@ -16,10 +16,9 @@ from functools import partial
 from formulations.exact.enumeration_claim import certified_or_named
 from formulations.exact.method import Session
 from formulations.exact.reduced_problem import ReducedProblem
-from placement.errors import LimitError
 from placement.evaluation.objective import score_of
 from placement.evaluation.score import TIE
-from placement.evaluation.voter_choice import best_voters, by_answer_time
+from placement.evaluation.voter_choice import with_closest_voters
 from placement.feasibility.witness_places import (
     MOST_PLACES,
     count_places,
@@ -137,7 +136,7 @@ def _plan(
         )
         return certified_or_named(plan, "'exact'", wanted=bool(options.settings["certificate"]))
     if best is not None:
-        best = _closest_voters(problem, best)
+        best = with_closest_voters(problem.demand, problem.rules, best)
     plan = Plan.of(
         problem,
         best,
@@ -152,19 +151,6 @@ def _plan(
     if plan.status is Status.OPTIMAL and all(part.certified for part in parts):
         plan = plan.replace(certificate=partial(_document, plan, parts))
     return certified_or_named(plan, "'exact'", wanted=bool(options.settings["certificate"]))
-
-
-def _closest_voters(problem: Problem, best: Configuration) -> Configuration:
-    """Return the configuration with the best voters that lie closest to the leader."""
-    try:
-        voters = None
-        if not problem.rules.lease_holders:  # they hold leases that the voters wait for as well
-            voters = best_voters(problem.demand, problem.rules, best.leader, best.replicas)
-    except LimitError:
-        voters = None
-    if voters is None:
-        voters = by_answer_time(problem.demand, best.leader, best.voters)
-    return dataclasses.replace(best, voters=tuple(voters))
 
 
 def _document(plan: Plan, parts: list[Plan]) -> Mapping[str, object]:

@@ -16,6 +16,7 @@ are best: for every k they have the smallest k-th RTT. Elsewhere every choice is
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import math
@@ -30,6 +31,7 @@ from placement.evaluation.least_total_wait import least_total_wait
 from placement.evaluation.score import closest_first, quorum_latency
 from placement.evaluation.waits.wait_cases import case_wait
 from placement.evaluation.waits.wait_latency import wait_latency
+from placement.model.configuration import Configuration
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
 from placement.model.site_subsets import SiteSubset, subsets
@@ -40,6 +42,7 @@ __all__ = [
     "by_answer_time",
     "greedy_voters",
     "greedy_waits",
+    "with_closest_voters",
 ]
 
 _MOST_CHOICES = 2_000_000
@@ -224,6 +227,21 @@ def by_answer_time(demand: Demand, leader: int, sites: npt.ArrayLike) -> tuple[i
     if demand.scenarios > 1:
         waits = _scenario_weights(demand) @ demand.site_rtt[:, leader]
     return tuple(ordered[closest_first(waits[ordered])].tolist())
+
+
+def with_closest_voters(demand: Demand, rules: Rules, best: Configuration) -> Configuration:
+    """Return a best configuration with the best voters that lie closest to its leader.
+
+    Where its lease holders are a choice, writes wait for them as well, and only the order of the
+    voters changes; likewise where there are too many choices of voters and witnesses.
+    """
+    voters = None
+    if not rules.lease_holders:
+        with contextlib.suppress(LimitError):
+            voters = best_voters(demand, rules, best.leader, best.replicas)
+    if voters is None:
+        voters = by_answer_time(demand, best.leader, best.voters)
+    return dataclasses.replace(best, voters=voters)
 
 
 def greedy_waits(
