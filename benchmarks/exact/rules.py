@@ -55,7 +55,7 @@ _ONCE = 1.0  # seconds from which a question is not repeated
 
 @dataclass(frozen=True)
 class Variant:
-    """What is changed in the plain question.
+    """Change of the plain question.
 
     Attributes
     ----------

@@ -176,9 +176,9 @@ def in_order(problem: Problem, one: Configuration) -> tuple[object, ...]:
     """
     voters: tuple[object, ...] = one.voters
     if not problem.demand.leaderless:
-        ordered = by_answer_time(problem.demand, one.leader, one.voters)
-        rtts = problem.demand.site_rtt[:, one.leader].mean(axis=0)
-        voters = tuple((float(rtts[site]), site) for site in ordered)
+        sites = np.arange(problem.demand.site_rtt.shape[-1])
+        near = by_answer_time(problem.demand, one.leader, sites)
+        voters = tuple(sorted(near.index(site) for site in one.voters))
     return one.leader, one.replicas, voters, one.lease_holders
 
 

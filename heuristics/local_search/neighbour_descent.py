@@ -33,7 +33,7 @@ from placement.status import Termination, end_early
 __all__ = ["Key", "NeighbourDescent"]
 
 Key = tuple[float, ...]
-"""What a configuration is worth: the least is best, and the second number is shown."""
+"""Value of a configuration: the least is best, and the second number is shown."""
 
 _WORST: Key = (math.inf, math.inf, math.inf)
 

@@ -98,7 +98,7 @@ STOPS_FIRST = (
     "Stopped: operations that wait for all of a role stop until the lost members are taken out of "
     "it. The mean latency is the one afterwards."
 )
-"""What a reader of :attr:`Failures.stop_first` should know."""
+"""Note for a reader of :attr:`Failures.stop_first`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@
 #include <string.h>
 #include "sets.h"
 
-/* How many bits are set, without a call to the library of the compiler. */
+/* Number of bits that are set, without a call to the library of the compiler. */
 static inline int bits(uint64_t v)
 {
     v -= v >> 1 & 0x5555555555555555u;
@@ -80,7 +80,7 @@ static double alone(sets *x, uint64_t held, uint64_t coming, int more)
     return sum;
 }
 
-/* How much two waits last in all, beyond the sum of both alone. */
+/* Length of two waits together, beyond the sum of both alone. */
 static double together(const sets *x, const one_wait *a, const one_wait *b, uint64_t held, uint64_t coming, int more)
 {
     const int S = x->sites;

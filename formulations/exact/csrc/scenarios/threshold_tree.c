@@ -219,7 +219,7 @@ static double rise_by_vote(const scenario_tree *t, int s, double share, double b
     return found;
 }
 
-/* What each site costs as a voter, added to t->vote_cost: the same for all that do not matter to `rest` and are free, or all
+/* Cost of each site as a voter, added to t->vote_cost: the same for all that do not matter to `rest` and are free, or all
  * that hold a replica. */
 static void add_vote_costs(scenario_tree *t, int s, double share, double before, unsigned char *state, int mattering)
 {

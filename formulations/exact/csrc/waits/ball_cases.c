@@ -34,7 +34,7 @@ void find_balls(problem *p)
     }
 }
 
-/* What a leader waits over a complete replica set. */
+/* Wait of a leader over a complete replica set. */
 double wait_of_balls(const context *x, int leader, const int *replicas, int count)
 {
     const wait_cases *cases = &x->p.cases;

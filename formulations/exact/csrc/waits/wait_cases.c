@@ -330,7 +330,7 @@ static int meets(const context *x, const leader_wait *wait, int leader, double r
     return 1;
 }
 
-/* What a leader waits over a complete replica set: 1, or 0 when some wait does not end. */
+/* Wait of a leader over a complete replica set: 1, or 0 when some wait does not end. */
 int wait_of_cases(const context *x, int leader, const int *replicas, int count, double *wait)
 {
     const wait_cases *cases = &x->p.cases;
