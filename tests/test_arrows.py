@@ -16,6 +16,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 TREES = ("placement", "formulations", "heuristics", "benchmarks")
 MOST_FILES = 20
+MOST_LINES = 500
 
 RANKS: dict[str, dict[str, int]] = {
     "placement": {
@@ -212,12 +213,22 @@ def test_no_folder_is_crowded() -> None:
     assert not {str(f): n for f, n in folders.items() if n > MOST_FILES and f.name != "tests"}
 
 
+def test_no_module_is_long() -> None:
+    """Sources of the packages and of the benchmarks, in Python and C."""
+    lengths = {
+        str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines())
+        for tree in TREES
+        for suffix in (".py", ".c", ".h")
+        for path in (ROOT / tree).rglob(f"*{suffix}")
+    }
+    assert not {name: n for name, n in lengths.items() if n > MOST_LINES}
+
+
 def test_no_class_name_stands_for_two_things() -> None:
-    """Classes of the three packages at the top of a module; a benchmark is a program of its own."""
+    """Classes at the top of a module, with those of the benchmarks and the private ones."""
     homes: dict[str, list[str]] = defaultdict(list)
     for name, path in MODULES.items():
-        if not name.startswith("benchmarks"):
-            for node in _parsed(path).body:
-                if isinstance(node, ast.ClassDef):
-                    homes[node.name].append(name)
+        for node in _parsed(path).body:
+            if isinstance(node, ast.ClassDef):
+                homes[node.name.lstrip("_")].append(name)
     assert not {name: modules for name, modules in homes.items() if len(modules) > 1}

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.contingency.data import Scale, keys_of, regions27, solve_all, store
+from benchmarks.contingency.data import StudySize, keys_of, regions27, solve_all, store
 from benchmarks.harness.pictures import COLOURS, Outcome, axes_of, ms, rows, share_of
 from formulations.quorumstore.covering.cpsat import CpSatCovering
 from formulations.quorumstore.covering.milp import HighsCovering
@@ -32,7 +32,7 @@ _METHODS: dict[str, Callable[[QuorumProblem], QuorumPlan]] = {
 }
 
 
-def e8(scale: Scale) -> Outcome:
+def e8(scale: StudySize) -> Outcome:
     """E8: methods for N-1C by the largest N: CPU time and gap to the proven optimum."""
     sites, rtt = regions27()
     count = max(2, scale.keys // 100)
@@ -41,7 +41,7 @@ def e8(scale: Scale) -> Outcome:
     sizes = range(3, 8)
     for largest in sizes:
         template = store(sites, rtt, StoreRules(True, max_replicas=largest))
-        few = Scale(count, 0, scale.seed)
+        few = StudySize(count, 0, scale.seed)
         problems = [template.with_demand(*key) for key in keys_of(template, "timeline", few)]
         optima = [enumerate_sets(problem).value for problem in problems]
         for name, method in _METHODS.items():
@@ -63,12 +63,12 @@ def e8(scale: Scale) -> Outcome:
     return Outcome([*rows(header, body), "", words], figure)
 
 
-def e9(scale: Scale) -> Outcome:
+def e9(scale: StudySize) -> Outcome:
     """E9: what the percentile, the redirection and the tie rule do to BA and N-1C."""
     sites, rtt = regions27()
     shares = (0.5, 0.9, 0.95, 0.99, 1.0)
-    few = Scale(max(5, scale.keys // 8), 0, scale.seed)
-    fewest = Scale(max(3, few.keys // 8), 0, scale.seed)
+    few = StudySize(max(5, scale.keys // 8), 0, scale.seed)
+    fewest = StudySize(max(3, few.keys // 8), 0, scale.seed)
     figure, three = axes_of(3)
     body: list[list[object]] = []
     for axes, redirect in zip(three, Redirect, strict=True):

@@ -20,7 +20,7 @@ from placement.quorumstore.problem import CountArray
 
 __all__ = [
     "APPLICATIONS",
-    "Scale",
+    "StudySize",
     "keys_of",
     "matrix",
     "regions27",
@@ -37,7 +37,7 @@ APPLICATIONS = ("timeline", "article", "check-in")
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class StudySize:
     """Size of a study: keys per application, snapshots, seed."""
 
     keys: int
@@ -104,7 +104,7 @@ def requests(
 
 
 def keys_of(
-    template: QuorumProblem, application: str, scale: Scale
+    template: QuorumProblem, application: str, scale: StudySize
 ) -> list[tuple[CountArray, CountArray]]:
     """Draw the keys of an application, the same for every experiment."""
     rng = np.random.default_rng([scale.seed, APPLICATIONS.index(application)])
@@ -138,7 +138,7 @@ def spreads() -> list[tuple[FloatArray, FloatArray]]:
     return found
 
 
-def snapshots(scale: Scale) -> tuple[tuple[str, ...], list[FloatArray]]:
+def snapshots(scale: StudySize) -> tuple[tuple[str, ...], list[FloatArray]]:
     """Weekly IBM matrices on the sites that all of them have, evenly thinned."""
     found: dict[str, dict[tuple[str, str], float]] = {}
     for row in read_rows(_measured("ibm_interregion_weekly.csv")):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.contingency.data import (
-    Scale,
+    StudySize,
     keys_of,
     matrix,
     regions27,
@@ -32,7 +32,7 @@ _PER_PERIOD = 3000
 """Requests drawn for each half hour of E2."""
 
 
-def e2(scale: Scale) -> Outcome:
+def e2(scale: StudySize) -> Outcome:
     """E2: the English Wikipedia on EC2 of 2013, sites lost in turn (their figure 7)."""
     names, rtt = matrix("ec2_2013-06_p50.csv")
     sites = tuple(f"{name.split(' ')[0]}{zone}" for name in names for zone in "ab")
@@ -132,7 +132,7 @@ def _factors(rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
     return factors
 
 
-def e6(scale: Scale) -> Outcome:
+def e6(scale: StudySize) -> Outcome:
     """E6: optimum on the median matrix against the optimum of each snapshot (their figure 10)."""
     sites, weekly = snapshots(scale)
     wide_sites, rtt = regions27()

@@ -30,7 +30,7 @@ import numpy as np
 from benchmarks.contingency.assumptions import e8, e9
 from benchmarks.contingency.data import (
     APPLICATIONS,
-    Scale,
+    StudySize,
     keys_of,
     matrix,
     regions27,
@@ -65,7 +65,7 @@ RESULTS = ROOT / "benchmarks" / "results" / "contingency_experiments.json"
 # --- experiments -----------------------------------------------------------------------------
 
 
-def e1(scale: Scale) -> Outcome:
+def e1(scale: StudySize) -> Outcome:
     """E1: BA against three random sites, over requests (their figure 6)."""
     sites, rtt = matrix("ec2_2013-06_p50.csv")
     template = store(sites, rtt, StoreRules())
@@ -100,7 +100,7 @@ def e1(scale: Scale) -> Outcome:
     return Outcome(head, figure)
 
 
-def e3(scale: Scale) -> Outcome:
+def e3(scale: StudySize) -> Outcome:
     """E3: read percentile normally and with the most critical replica lost (their figure 8a)."""
     sites, rtt = regions27()
     figure, both = axes_of(2)
@@ -135,7 +135,7 @@ def e3(scale: Scale) -> Outcome:
     return Outcome(rows(header, body), figure)
 
 
-def e4(scale: Scale) -> Outcome:
+def e4(scale: StudySize) -> Outcome:
     """E4: free N, R, W against 3-2-2 for N-1C (their figure 8b)."""
     sites, rtt = regions27()
     free = store(sites, rtt, StoreRules(True, redirect=Redirect.KEEP))
@@ -162,7 +162,7 @@ def e4(scale: Scale) -> Outcome:
     return Outcome([*table, "", words], figure)
 
 
-def e5(scale: Scale) -> Outcome:
+def e5(scale: StudySize) -> Outcome:
     """E5: configure on the last period, use in the next (their figure 9)."""
     sites, rtt = regions27()
     template = store(sites, rtt, StoreRules(False, redirect=Redirect.KEEP))
@@ -200,7 +200,7 @@ def e5(scale: Scale) -> Outcome:
     return Outcome(rows(header, body), figure)
 
 
-def e7(scale: Scale) -> Outcome:
+def e7(scale: StudySize) -> Outcome:
     """E7: bound writes, minimise reads (their asymmetric thresholds)."""
     sites, rtt = regions27()
     template = store(sites, rtt, StoreRules(False))
@@ -234,7 +234,7 @@ def e7(scale: Scale) -> Outcome:
     return Outcome(rows(header, body), figure)
 
 
-def price(scale: Scale) -> Outcome:
+def price(scale: StudySize) -> Outcome:
     """Plans with a leader: normal latency given up for N-1, on the bundled data sets."""
     import placement
     from placement.contingency.objective import Contingency
@@ -280,7 +280,7 @@ def price(scale: Scale) -> Outcome:
     return Outcome(rows(header, body), figure)
 
 
-EXPERIMENTS: dict[str, Callable[[Scale], Outcome]] = {
+EXPERIMENTS: dict[str, Callable[[StudySize], Outcome]] = {
     "E1": e1, "E2": e2, "E3": e3, "E4": e4, "E5": e5, "E6": e6, "E7": e7, "E8": e8, "E9": e9,
     "price": price,
 }  # fmt: skip
@@ -301,7 +301,11 @@ def _run_study(args: argparse.Namespace) -> int:
         raise InputError(
             "no such experiment", field="NAME", value=unknown[0], expected=", ".join(EXPERIMENTS)
         )
-    scale = Scale(args.keys // 10, 6, args.seed) if args.quick else Scale(args.keys, 60, args.seed)
+    scale = (
+        StudySize(args.keys // 10, 6, args.seed)
+        if args.quick
+        else StudySize(args.keys, 60, args.seed)
+    )
     FIGURES.mkdir(parents=True, exist_ok=True)
     for name in args.names or list(EXPERIMENTS):
         began = time.perf_counter()

@@ -25,7 +25,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from benchmarks.harness.cells import Limits, SolveCell
+    from benchmarks.harness.cells import CellLimits, SolveCell
     from placement.methods import Method, Options
     from placement.plan import Plan
     from placement.problem import Problem
@@ -182,7 +182,7 @@ def solve_cell(cell: SolveCell) -> dict[str, object]:
 
 
 def _again(
-    method: Method, problem: Problem, options: Options, plan: Plan, limits: Limits
+    method: Method, problem: Problem, options: Options, plan: Plan, limits: CellLimits
 ) -> tuple[list[float], bool]:
     """Run a quick method again; return the seconds of each and whether the value was the same."""
     from placement.methods import run

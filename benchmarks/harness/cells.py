@@ -10,15 +10,23 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeAlias
 
-from benchmarks.harness.suite_worlds import World
+from benchmarks.harness.suite_worlds import InstanceRecipe
 from placement import Instance, Problem
 from placement.errors import UnsupportedError
 from placement.evaluation.objective import MEAN_LATENCY
 
-__all__ = ["Cell", "Failures", "Limits", "ScriptCell", "SolveCell", "cell_from_json", "problem_of"]
+__all__ = [
+    "Cell",
+    "CellLimits",
+    "LossRule",
+    "ScriptCell",
+    "SolveCell",
+    "cell_from_json",
+    "problem_of",
+]
 
 
-class Failures(StrEnum):
+class LossRule(StrEnum):
     """Losses that a plan must withstand."""
 
     NONE = "none"
@@ -32,7 +40,7 @@ class Failures(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CellLimits:
     """Resources that a cell may use.
 
     Attributes
@@ -63,13 +71,13 @@ class Limits:
 class SolveCell:
     """A question for a method."""
 
-    world: World
+    world: InstanceRecipe
     replicas: int
     voters: int
-    failures: Failures
+    failures: LossRule
     method: str
     seed: int
-    limits: Limits = Limits()
+    limits: CellLimits = CellLimits()
     settings: Mapping[str, object] = field(default_factory=dict)
 
     @property
@@ -111,7 +119,7 @@ class ScriptCell:
 
     module: str
     arguments: tuple[str, ...] = ()
-    limits: Limits = Limits(time=None, wall=3600.0)
+    limits: CellLimits = CellLimits(time=None, wall=3600.0)
 
     @property
     def group(self) -> str:
@@ -148,14 +156,14 @@ Cell: TypeAlias = SolveCell | ScriptCell
 
 def cell_from_json(data: Mapping[str, Any]) -> Cell:
     """Undo ``to_json`` of either kind."""
-    limits = Limits(**data["limits"])
+    limits = CellLimits(**data["limits"])
     if data["kind"] == "script":
         return ScriptCell(data["module"], tuple(data["arguments"]), limits)
     return SolveCell(
-        world=World.from_json(data["world"]),
+        world=InstanceRecipe.from_json(data["world"]),
         replicas=data["replicas"],
         voters=data["voters"],
-        failures=Failures(data["failures"]),
+        failures=LossRule(data["failures"]),
         method=data["method"],
         seed=data["seed"],
         limits=limits,
@@ -175,13 +183,13 @@ def problem_of(cell: SolveCell, instance: Instance) -> Problem:
     """
     survive: str | None = None
     objective = MEAN_LATENCY
-    if cell.failures is Failures.N_1:
+    if cell.failures is LossRule.N_1:
         from placement.contingency.objective import Contingency
 
         objective = Contingency()  # type: ignore[assignment]  # another Objective
-    elif cell.failures is Failures.REGION:
+    elif cell.failures is LossRule.REGION:
         survive = lowest_level(instance)
-    elif cell.failures is Failures.CONTINENT:
+    elif cell.failures is LossRule.CONTINENT:
         survive = "continent"
     if survive is not None and survive not in instance.domains:
         raise UnsupportedError(f"{instance.name!r} has no failure domains of the level {survive!r}")

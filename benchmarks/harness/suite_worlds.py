@@ -15,7 +15,7 @@ from placement.errors import InputError
 from placement.model.operations import STANDARD_OPERATIONS, WEAK_READ
 from placement.workloads import MIXES, sample_mix
 
-__all__ = ["DRAWN", "World"]
+__all__ = ["DRAWN", "InstanceRecipe"]
 
 DRAWN = "drawn"
 """Source of instances with any number of sites, drawn around the bundled cities."""
@@ -26,7 +26,7 @@ _SPREAD_DEGREES = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class InstanceRecipe:
     """An instance that can be built again anywhere from its few words.
 
     Parameters
@@ -83,7 +83,7 @@ class World:
         return dataclasses.asdict(self)
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> World:
+    def from_json(cls, data: Mapping[str, Any]) -> InstanceRecipe:
         """Undo :meth:`to_json`."""
         return cls(**data)
 

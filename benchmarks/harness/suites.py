@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from benchmarks.harness.cells import Cell, Failures, Limits, ScriptCell, SolveCell
-from benchmarks.harness.suite_worlds import DRAWN, World
+from benchmarks.harness.cells import Cell, CellLimits, LossRule, ScriptCell, SolveCell
+from benchmarks.harness.suite_worlds import DRAWN, InstanceRecipe
 
 __all__ = ["EXACT", "HEURISTICS", "SUITES", "Grid", "Suite"]
 
@@ -31,7 +31,7 @@ BASELINES = (
 """Rules that people use today."""
 
 
-_DEFAULT = Limits()
+_DEFAULT = CellLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +47,13 @@ class Grid:
         Of the methods, by method.
     """
 
-    worlds: tuple[World, ...]
+    worlds: tuple[InstanceRecipe, ...]
     methods: tuple[str, ...]
     replicas: tuple[int, ...]
     voters: tuple[int, ...]
-    failures: tuple[Failures, ...] = (Failures.NONE,)
+    failures: tuple[LossRule, ...] = (LossRule.NONE,)
     seeds: tuple[int, ...] = (0,)
-    limits: Limits = _DEFAULT
+    limits: CellLimits = _DEFAULT
     settings: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
     def cells(self) -> Iterator[SolveCell]:
@@ -111,9 +111,9 @@ class Suite:
         return tuple(cells.values())
 
 
-_WORLD27, _AWS, _GCP, _AZURE = (World(name) for name in ("world27", "aws", "gcp", "azure"))
+_WORLD27, _AWS, _GCP, _AZURE = (InstanceRecipe(name) for name in ("world27", "aws", "gcp", "azure"))
 
-_QUICK = Limits(time=5.0, wall=20.0, memory=2048, repeats=5, again=0.3)
+_QUICK = CellLimits(time=5.0, wall=20.0, memory=2048, repeats=5, again=0.3)
 
 _SMOKE = Suite(
     name="smoke",
@@ -121,15 +121,15 @@ _SMOKE = Suite(
     reference="best-of",
     grids=(
         Grid((_WORLD27,), ("best-of", "exact", "local-search", "kq", "qk", "milp"), (5,), (3,),
-             (Failures.NONE, Failures.REGION), limits=_QUICK),
+             (LossRule.NONE, LossRule.REGION), limits=_QUICK),
         Grid((_WORLD27,), ("best-of", "exact", "local-search"), (5,), (3,),
-             (Failures.CONTINENT, Failures.N_1), limits=_QUICK),
-        Grid((World("world27", mix="ledger"), _AWS), ("best-of", "exact", "local-search"),
+             (LossRule.CONTINENT, LossRule.N_1), limits=_QUICK),
+        Grid((InstanceRecipe("world27", mix="ledger"), _AWS), ("best-of", "exact", "local-search"),
              (7,), (5,), limits=_QUICK),
-        Grid((World(DRAWN, sites=60, clients=120),), ("best-of", "exact"), (5,), (3,),
+        Grid((InstanceRecipe(DRAWN, sites=60, clients=120),), ("best-of", "exact"), (5,), (3,),
              limits=_QUICK),
-        Grid((World("world27", sites=8),), ("best-of", "exhaustive", "exact", "cp-sat"),
-             (3,), (3,), (Failures.NONE, Failures.N_1), limits=_QUICK),
+        Grid((InstanceRecipe("world27", sites=8),), ("best-of", "exhaustive", "exact", "cp-sat"),
+             (3,), (3,), (LossRule.NONE, LossRule.N_1), limits=_QUICK),
     ),
 )  # fmt: skip
 
@@ -144,28 +144,28 @@ _GAP = Suite(
             ("best-of", "exact", "local-search", "kq", "qk", *BASELINES),
             (3, 5, 7, 9, 11, 13),
             (3, 5),
-            (Failures.NONE, Failures.REGION, Failures.CONTINENT),
-            limits=Limits(time=60.0, wall=150.0),
+            (LossRule.NONE, LossRule.REGION, LossRule.CONTINENT),
+            limits=CellLimits(time=60.0, wall=150.0),
         ),
         Grid(  # the others minimise the mean only, the reference too: it stays to be seen to say so
             (_WORLD27, _AWS, _GCP, _AZURE),
             ("best-of", "exact", "local-search"),
             (3, 5, 7, 9, 11, 13),
             (3, 5),
-            (Failures.N_1,),
-            limits=Limits(time=60.0, wall=150.0),
+            (LossRule.N_1,),
+            limits=CellLimits(time=60.0, wall=150.0),
         ),
         Grid(
             (_WORLD27, _AWS, _GCP, _AZURE),
             ("best-of", "exact", "milp", "cp-sat"),
             (3, 7, 13),
             (3,),
-            (Failures.NONE, Failures.REGION),
-            limits=Limits(time=60.0, wall=150.0),
+            (LossRule.NONE, LossRule.REGION),
+            limits=CellLimits(time=60.0, wall=150.0),
         ),
         Grid(
             tuple(
-                World("world27", mix=mix)
+                InstanceRecipe("world27", mix=mix)
                 for mix in ("cache", "oltp", "sessions", "configuration", "ledger", "logging",
                             "ycsb-a", "ycsb-b")
             ),
@@ -173,7 +173,7 @@ _GAP = Suite(
             (3, 5, 7),
             (3,),
             seeds=(0, 1),
-            limits=Limits(time=60.0, wall=150.0),
+            limits=CellLimits(time=60.0, wall=150.0),
         ),
     ),
 )  # fmt: skip
@@ -185,27 +185,27 @@ _SCALE = Suite(
     on_page=True,
     grids=(
         Grid(
-            tuple(World(DRAWN, sites=n, clients=2 * n) for n in (10, 20, 50)),
+            tuple(InstanceRecipe(DRAWN, sites=n, clients=2 * n) for n in (10, 20, 50)),
             ("best-of", "exact", "local-search", "kq", "qk", "milp", "cp-sat"),
             (5, 9),
             (3,),
             seeds=(0, 1, 2),
-            limits=Limits(time=60.0, wall=150.0, repeats=3),
+            limits=CellLimits(time=60.0, wall=150.0, repeats=3),
         ),
         Grid(
-            tuple(World(DRAWN, sites=n, clients=2 * n) for n in (100, 200)),
+            tuple(InstanceRecipe(DRAWN, sites=n, clients=2 * n) for n in (100, 200)),
             ("best-of", "exact", "local-search", "kq", "qk", "milp"),
             (5, 9),
             (3,),
             seeds=(0, 1, 2),
-            limits=Limits(time=60.0, wall=180.0, repeats=3),
+            limits=CellLimits(time=60.0, wall=180.0, repeats=3),
         ),
         Grid(
-            tuple(World(DRAWN, sites=n, clients=n) for n in (500, 1000)),
+            tuple(InstanceRecipe(DRAWN, sites=n, clients=n) for n in (500, 1000)),
             ("best-of", "exact", "local-search", "kq", "qk"),
             (5, 9),
             (3,),
-            limits=Limits(time=120.0, wall=300.0, memory=8192, repeats=1),
+            limits=CellLimits(time=120.0, wall=300.0, memory=8192, repeats=1),
         ),
     ),
 )
@@ -221,7 +221,7 @@ _PAPER = Suite(
     ),
 )
 
-_PEER_LIMITS = Limits(time=60.0, wall=120.0, repeats=3)
+_PEER_LIMITS = CellLimits(time=60.0, wall=120.0, repeats=3)
 
 _PEERS = Suite(
     name="peers",
@@ -231,8 +231,12 @@ _PEERS = Suite(
     grids=(
         # p-median: weak reads only, one voter
         Grid(
-            tuple(World(name, demand="reads") for name in ("world27", "azure", "aws", "gcp"))
-            + tuple(World(DRAWN, sites=n, clients=n, demand="reads") for n in (100, 200, 400)),
+            tuple(
+                InstanceRecipe(name, demand="reads") for name in ("world27", "azure", "aws", "gcp")
+            )
+            + tuple(
+                InstanceRecipe(DRAWN, sites=n, clients=n, demand="reads") for n in (100, 200, 400)
+            ),
             ("exact", "peer/pbp-pmedian", "peer/spopt"),
             (5, 9),
             (1,),
@@ -240,7 +244,7 @@ _PEERS = Suite(
         ),
         # majority commits, every replica votes: as many sites as quoracle can take
         Grid(
-            tuple(World("world27", sites=n) for n in (6, 8, 10, 12)),
+            tuple(InstanceRecipe("world27", sites=n) for n in (6, 8, 10, 12)),
             ("exact", "peer/quoracle"),
             (3, 5),
             (3, 5),
@@ -252,7 +256,7 @@ _PEERS = Suite(
             ("exact", "milp", "peer/monolithic-milp"),
             (3, 5, 9),
             (3,),
-            (Failures.NONE, Failures.REGION),
+            (LossRule.NONE, LossRule.REGION),
             limits=_PEER_LIMITS,
         ),
     ),
@@ -268,7 +272,7 @@ _AGREEMENT = Suite(
             ("exact", "exhaustive", "cp-sat", "milp"),
             (3, 4, 5, 6, 7),
             (1, 3, 5),
-            limits=Limits(time=900.0, wall=1200.0, memory=8192, repeats=1),
+            limits=CellLimits(time=900.0, wall=1200.0, memory=8192, repeats=1),
             settings={"exhaustive": {"limit": 100_000_000}},
         ),
     ),

@@ -33,7 +33,7 @@ __all__ = [
     "MATRICES",
     "NETWORKS",
     "SIGMA",
-    "World",
+    "Tier3Instance",
     "demand",
     "instance_on",
     "measured_network",
@@ -69,7 +69,7 @@ OPERATIONS = 1e6
 
 
 @dataclass(frozen=True)
-class World:
+class Tier3Instance:
     """An instance with its network, mix and seed."""
 
     network: str
@@ -292,13 +292,13 @@ def instance_on(
 
 def world(
     network: str, mix: str, seed: int, sites: int = SITES, sigma: float = SIGMA
-) -> World | None:
+) -> Tier3Instance | None:
     """Build the instance of a network, a mix (a key of ``MIXES``) and a seed; None: no matrix."""
     numbers = [seed, sorted(MIXES).index(mix), number_of(network)]
     rng = np.random.default_rng(numbers)
     name = f"{network}, {mix}, seed {seed}"
     instance = instance_on(network, mix_shares(mix), rng, name, sites, sigma)
-    return None if instance is None else World(network, mix, seed, instance)
+    return None if instance is None else Tier3Instance(network, mix, seed, instance)
 
 
 def worlds(
@@ -306,7 +306,7 @@ def worlds(
     networks: Sequence[str] = ("modelled", "aws-2025", "azure-2025"),
     mixes: Sequence[str] = tuple(MIXES),
     sigma: float = SIGMA,
-) -> Iterator[World]:
+) -> Iterator[Tier3Instance]:
     """Yield every combination of seed, network and mix whose matrix is there."""
     for seed in seeds:
         for network in networks:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from benchmarks.instances.question import DRAWN, Question
+from benchmarks.instances.question import DRAWN, LibraryQuestion
 from placement.workloads import MIXES
 
 __all__ = ["catalogue"]
@@ -37,10 +37,10 @@ _RULES: dict[str, dict[str, Any]] = {
 }
 
 
-def catalogue() -> tuple[Question, ...]:
+def catalogue() -> tuple[LibraryQuestion, ...]:
     """Return every question, the smaller ones of each kind first."""
     return tuple(
-        Question(name=f"{kind}-{number:03d}", kind=kind, seed=number, **settings)
+        LibraryQuestion(name=f"{kind}-{number:03d}", kind=kind, seed=number, **settings)
         for number, (kind, settings) in enumerate(_settings(), 1)
     )
 

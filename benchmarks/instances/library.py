@@ -1,8 +1,8 @@
 """The instance library: questions with the best plan and bound known, and how both are checked.
 
 The file has one line of JSON for each question: ``question``, the settings
-(:class:`benchmarks.instances.question.Question`); ``data``, the digest of the instance that follows
-from them; ``answer``, the best known, or null.
+(:class:`benchmarks.instances.question.LibraryQuestion`); ``data``, the digest of the instance that
+follows from them; ``answer``, the best known, or null.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness.result_files import save_text
-from benchmarks.instances.question import Question, digest
+from benchmarks.instances.question import LibraryQuestion, digest
 from placement.errors import CertificateError, LimitError, SolverError
 from placement.feasibility.feasible_plans import violations
 from placement.methods import solve
@@ -119,7 +119,7 @@ class LibraryAnswer:
 class Entry:
     """A question, the digest of its data, and the best answer."""
 
-    question: Question
+    question: LibraryQuestion
     data: str
     answer: LibraryAnswer | None = None
 
@@ -138,7 +138,7 @@ class Entry:
             named = ("voters", "replicas", "lease_holders")
             lists = {name: tuple(known.get(name, ())) for name in named}
             known = LibraryAnswer(**{**known, **lists})
-        return cls(Question.from_json(data["question"]), data["data"], known)
+        return cls(LibraryQuestion.from_json(data["question"]), data["data"], known)
 
 
 def read(path: Path = LIBRARY) -> tuple[Entry, ...]:
@@ -153,7 +153,7 @@ def write(entries: Iterable[Entry], path: Path = LIBRARY) -> None:
     save_text(path, "".join(f"{line}\n" for line in lines))
 
 
-def answer(question: Question, problem: Problem, method: str, limit: float) -> LibraryAnswer:
+def answer(question: LibraryQuestion, problem: Problem, method: str, limit: float) -> LibraryAnswer:
     """Put a question to a method for at most `limit` seconds."""
     began = time.process_time()
     plan = solve(problem, method, time_limit=limit)

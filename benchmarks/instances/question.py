@@ -28,7 +28,7 @@ from placement.tail import Distributions, Percentile
 from placement.tail.bin_grid import bins_for, reach_of_family
 from placement.workloads import sample_mix
 
-__all__ = ["DRAWN", "Question", "digest"]
+__all__ = ["DRAWN", "LibraryQuestion", "digest"]
 
 DRAWN = "drawn"
 """Source of worlds with any number of sites and clients near the bundled cities."""
@@ -39,7 +39,7 @@ _KM_PER_MS = 100.0
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class LibraryQuestion:
     """Seeds and settings of a question.
 
     Attributes
@@ -113,7 +113,7 @@ class Question:
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Question:
+    def from_json(cls, data: Mapping[str, Any]) -> LibraryQuestion:
         """Return the question that :meth:`to_json` wrote."""
         known = dict(data)
         for name in ("rules", "percentile"):

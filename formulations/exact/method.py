@@ -24,7 +24,7 @@ from formulations.exact.certificate_events import Certificate
 from formulations.exact.enumeration_claim import certified_or_named
 from formulations.exact.kernel import Kernel, open_kernel
 from formulations.exact.kernel_types import Counters, Incumbent
-from formulations.exact.multi_size import SizeResult, prove_sizes
+from formulations.exact.multi_size import SizeResult, differ_in_size_only, prove_sizes, take_shared
 from formulations.exact.reduced_problem import ReducedProblem, weighs_more_than_sites
 from formulations.exact.scenario_kernel import missing
 from placement.checks import FloatArray, IntArray
@@ -131,8 +131,8 @@ class Session(BatchSession):
         kernel: Kernel | None = None
         before, taken = self._core, self._kernel
         self._core = self._kernel = None  # whatever happens now, half a search is not gone on with
-        if before is not None and taken is not None and core.differs_in_size_only(before):
-            core.take_shared(before)
+        if before is not None and taken is not None and differ_in_size_only(core, before):
+            take_shared(core, before)
             if taken[0] == which:
                 kernel = taken[1].with_sizes(core, _seconds_until(end))
         warm_start = self._warm_start if options.warm_start is None else options.warm_start
@@ -167,7 +167,7 @@ def _group_by_size(problems: Sequence[Problem]) -> tuple[ReducedProblem | None, 
             first is not None and problem.demand is core.demand and rules.shares_all_but_size(first)
         ) or (
             ReducedProblem.refuses(problem.demand, rules) is None
-            and ReducedProblem.of(problem).differs_in_size_only(core)
+            and differ_in_size_only(ReducedProblem.of(problem), core)
         ):
             group.append(problem)
     return core, group

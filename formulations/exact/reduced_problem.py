@@ -40,19 +40,6 @@ __all__ = ["ReducedProblem", "weighs_more_than_sites"]
 
 _ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 
-_SHARED = (
-    "active",
-    "direct",
-    "leaders",
-    "families",
-    "floors",
-    "_wait_floors",
-    "_least_wait",
-    "leader_matters",
-    "granularity",
-)
-"""Cached properties that do not depend on |R|."""
-
 _MOST_VOTER_SETS = 20_000
 """Sets of voters among the replicas that a search at every leaf may go through."""
 
@@ -77,11 +64,6 @@ def _over_clients(weights: FloatArray, rtt: FloatArray) -> FloatArray:
 def weighs_more_than_sites(problem: Problem) -> bool:
     """Return whether the objective has prices of votes or near reads, not only of sites."""
     return bool(problem.cost_weight) and not {"near reads", "votes"}.isdisjoint(problem.cost_parts)
-
-
-def _numbers(group: GroupRule) -> tuple[object, ...]:
-    """Return what a rule says beside its labels."""
-    return group.role, group.cap, group.min_domains, group.domain, group.least
 
 
 @dataclass(frozen=True, eq=False)
@@ -404,40 +386,6 @@ class ReducedProblem:
             return np.zeros(self.sites)  # it is part of `direct`
         place = self.rules.quorum - 1
         return np.asarray(np.partition(self.site_rtt, place, axis=1)[:, place])
-
-    def differs_in_size_only(self, other: ReducedProblem) -> bool:
-        """Return whether another problem differs in the number of replicas at most.
-
-        Only one with the very same demand is compared, as problems on one instance have it.
-        """
-        mine, its = self.rules, other.rules
-        if self.cases is not None or self.asked is not None or other.asked is not None:
-            return False  # the cases depend on |R|, and so may the facts about witnesses
-        if self.demand is not other.demand or len(mine.groups) != len(its.groups):
-            return False
-        pairs = (
-            (mine.may_hold, its.may_hold),
-            (mine.must_hold, its.must_hold),
-            (mine.may_vote, its.may_vote),
-            (mine.must_vote, its.must_vote),
-            (mine.may_lead, its.may_lead),
-            *((a.labels, b.labels) for a, b in zip(mine.groups, its.groups, strict=True)),
-        )
-        if (mine.voters, mine.quorum) != (its.voters, its.quorum):
-            return False
-        if [_numbers(g) for g in mine.groups] != [_numbers(g) for g in its.groups]:
-            return False
-        if self.price is None or other.price is None:
-            same = self.price is other.price
-        else:
-            same = np.array_equal(self.price, other.price)
-        return same and all(a is b or a.tobytes() == b.tobytes() for a, b in pairs)
-
-    def take_shared(self, other: ReducedProblem) -> None:
-        """Take the cached arrays of a problem that differs in |R| only: none depends on |R|."""
-        for name in _SHARED:
-            if name in other.__dict__:
-                self.__dict__[name] = other.__dict__[name]
 
     @cached_property
     def leader_matters(self) -> bool:

@@ -96,12 +96,12 @@ def round_master(
     parts
         Whether the weights split databases; if not, those with a weight stay.
     """
-    rounding = _Rounding(pool, master, bound, settings, unit, deadline)
+    rounding = _RoundingState(pool, master, bound, settings, unit, deadline)
     rounding.termination = ended
     return rounding.run(parts), rounding.termination
 
 
-class _Rounding:
+class _RoundingState:
     """State of the rounding; :func:`round_master` is its only user."""
 
     def __init__(

@@ -34,12 +34,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from formulations.exact.method import METHOD
-from formulations.exact.threshold_search import (
-    QuorumWait,
-    Scenario,
-    SearchCounters,
-    search_leader,
-)
+from formulations.exact.threshold_search import Leaf, Scenario, SearchCounters, search_leader
 from formulations.tail.late_certificate import (
     LateRecords,
     TreeRecord,
@@ -48,12 +43,12 @@ from formulations.tail.late_certificate import (
 from formulations.tail.late_descent import fewer_late
 from formulations.tail.late_losses import LateLosses
 from formulations.tail.late_voters import LateIntervals, VotersByInterval, voter_sets
+from formulations.tail.leader_mean import LeaderMean
 from formulations.tail.percentile_claims import MEAN_SLACK
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.contingency.objective import Contingency
 from placement.evaluation.objective import MEAN_LATENCY, score_of
 from placement.evaluation.score import TIE, closest_first
-from placement.evaluation.waits.wait_floors import wait_floors
 from placement.feasibility.feasible_plans import violations
 from placement.methods import Options, Progress, run
 from placement.model.configuration import Configuration
@@ -301,10 +296,14 @@ class PercentileProof:
         inside[leader] = True
         return inside, rules.may_hold & ~inside, rules.replicas_max - int(inside.sum())
 
+    def _usable(self, leader: int) -> BoolArray:
+        """Return whether a site may serve a client: no further away than the leader."""
+        may_hold = self.problem.rules.may_hold[:, np.newaxis]
+        return np.asarray(may_hold & (self.rank <= self.rank[leader]))
+
     def _static(self, leader: int, table: FloatArray) -> float:
-        """Every client at its best site up to the leader."""
-        usable = self.problem.rules.may_hold[:, np.newaxis] & (self.rank <= self.rank[leader])
-        return float(np.where(usable, table[:-1], math.inf).min(axis=0).sum())
+        """Return the least late operations with every client at its best site."""
+        return float(np.where(self._usable(leader), table[:-1], math.inf).min(axis=0).sum())
 
     def _tree(self, voters: VotersByInterval, table: FloatArray) -> Configuration | None:
         scale = max(self.allowed, 1e-6)
@@ -321,6 +320,17 @@ class PercentileProof:
                     self._note_undecided(late)
             return None
 
+        return self._search_tree(voters, scenarios, leaf, self.records, self._until)
+
+    def _search_tree(
+        self,
+        voters: VotersByInterval,
+        scenarios: list[Scenario],
+        leaf: Leaf,
+        records: LateRecords,
+        end: float,
+    ) -> Configuration | None:
+        """Search the tree of a leader, and keep its record."""
         return search_leader(
             self.problem.rules,
             self.orders,
@@ -328,10 +338,10 @@ class PercentileProof:
             scenarios,
             leaf,
             steps=_STEPS,
-            end=self._until,
+            end=end,
             counters=self.counters,
-            record=self.records.left,
-            keep=self._keeper(self.records, voters, scenarios),
+            record=records.left,
+            keep=self._keeper(records, voters, scenarios),
         )
 
     @property
@@ -402,9 +412,7 @@ class PercentileProof:
         """Lower the mean at the percentile that was found."""
         if self.tie_proven:
             return
-        deadline, demand = self.bins, self.problem.demand
-        near, relay, asked = (x.reshape(-1) for x in (demand.near, demand.relay, demand.direct))
-        rtt, clients = demand.client_rtt.reshape(len(near), -1), demand.client_rtt.shape[1]
+        deadline = self.bins
         for leader, least in self.least.items():
             if least > deadline:
                 continue
@@ -412,52 +420,23 @@ class PercentileProof:
             voters = self.late.voters(leader, deadline)
             if self._least_led(voters) > self.allowed:
                 continue
-            waits = self._waits(leader)
-            costs = near * rtt.T + relay * np.repeat(demand.site_rtt[:, :, leader], clients, 0).T
-            direct = float(asked @ rtt[:, leader])
-            if direct + waits.least(*self._root(leader)) + self._static_mean(leader, costs) >= (
-                self.mean * (1 - MEAN_SLACK)
-            ):
+            mean = LeaderMean.of(self.problem, leader)
+            bound = mean.bound(self._usable(leader), self._root(leader))
+            if bound >= self.mean * (1 - MEAN_SLACK):
                 continue
             table = self.late.summands(np.array([leader]), deadline)[0]
             if self._static(leader, table) + self._least_led(voters) > self.allowed:
                 continue
-            self._tie_tree(voters, table, costs, direct, waits)
+            self._tie_tree(voters, table, mean)
         self.tie_proven = True
 
-    def _waits(self, leader: int) -> QuorumWait:
-        """Return the wait of a leader; where RTTs vary, its floor."""
-        rules, demand = self.problem.rules, self.problem.demand
-        if demand.scenarios == 1:
-            return QuorumWait.of(rules, demand.site_rtt[0, leader], float(demand.quorum[0]))
-        floors = wait_floors(
-            demand.site_rtt[:, leader],
-            demand.quorum,
-            quorum=rules.quorum,
-            voters=rules.voters,
-            may_vote=rules.may_vote,
-        )
-        return QuorumWait.of(rules, floors, 1.0)
-
-    def _static_mean(self, leader: int, costs: FloatArray) -> float:
-        usable = self.problem.rules.may_hold[:, np.newaxis] & (self.rank <= self.rank[leader])
-        return float(np.where(usable, costs, math.inf).min(axis=0).sum())
-
-    def _tie_tree(
-        self,
-        voters: VotersByInterval,
-        table: FloatArray,
-        costs: FloatArray,
-        direct: float,
-        waits: QuorumWait,
-    ) -> None:
+    def _tie_tree(self, voters: VotersByInterval, table: FloatArray, terms: LeaderMean) -> None:
         deadline = voters.deadline
         # Unscaled, the right weight of the late operations would lie at the edge of its range.
         late = Scenario(
             table[:-1], 0.0, voters, self.allowed, _LATE_SCALE * max(self.allowed, 1e-6)
         )
-        threshold = self.mean * (1 - MEAN_SLACK)
-        mean = Scenario(costs, direct, waits, threshold, max(threshold, 1e-300))
+        mean = terms.scenario(self.mean * (1 - MEAN_SLACK))
         scenarios = [late, mean]
         if self.losses is not None:
             scenarios[1:1] = self.losses.scenarios(voters, late)
@@ -472,18 +451,7 @@ class PercentileProof:
                 else:
                     self._note_undecided(share)
 
-        search_leader(
-            self.problem.rules,
-            self.orders,
-            voters.leader,
-            scenarios,
-            leaf,
-            steps=_STEPS,
-            end=self.end,
-            counters=self.counters,
-            record=self.tie_records.left,
-            keep=self._keeper(self.tie_records, voters, scenarios),
-        )
+        self._search_tree(voters, scenarios, leaf, self.tie_records, self.end)
 
     # --- around --------------------------------------------------------------------------
 

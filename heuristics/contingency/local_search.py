@@ -34,7 +34,7 @@ from placement.status import Status, Termination
 __all__ = ["solve"]
 
 
-class _LossSearch(NeighbourDescent):
+class _LossDescent(NeighbourDescent):
     """Keys: (what is too much, value, normal score)."""
 
     def __init__(self, problem: Problem, options: Options) -> None:
@@ -79,7 +79,7 @@ class _LossSearch(NeighbourDescent):
 
 def solve(problem: Problem, options: Options) -> Plan:
     """Search, and return the best plan with the bound of normal times."""
-    search = _LossSearch(problem, options)
+    search = _LossDescent(problem, options)
     search.run()
     if search.best is None and search.termination is Termination.FINISHED:
         return _nothing(problem)

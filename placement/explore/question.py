@@ -131,7 +131,7 @@ class Question:
 
     def tail(self, percent: float) -> Percentile:
         """Return a percentile of all operations with the spread of the question."""
-        known = _percentile(_Network(self.changed), percent, self.spread)
+        known = _percentile(_NetworkKey(self.changed), percent, self.spread)
         # an objective remembers values of problems: one that outlives a question would keep them
         return dataclasses.replace(known)
 
@@ -147,7 +147,7 @@ def _in_file_order(problem: Document) -> Document:
     )
 
 
-class _Network:
+class _NetworkKey:
     """Instance as a key: equal where RTTs are, whatever the demand."""
 
     def __init__(self, instance: Instance) -> None:
@@ -155,14 +155,14 @@ class _Network:
         self._key = instance.client_rtt.tobytes(), instance.site_rtt.tobytes()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Network) and self._key == other._key
+        return isinstance(other, _NetworkKey) and self._key == other._key
 
     def __hash__(self) -> int:
         return hash(self._key)
 
 
 @lru_cache(maxsize=2)
-def _percentile(network: _Network, percent: float, spread: float) -> Percentile:
+def _percentile(network: _NetworkKey, percent: float, spread: float) -> Percentile:
     """Return the objective; building its distributions takes longer than a solve for the mean."""
     return percentile_of_spread(network.instance, percent, spread)
 

@@ -114,7 +114,7 @@ def order_moves(plan: FleetPlan) -> MoveOrder:
     O(rounds · moves · rows) after the search for the steps of each move. Greedy: where moves
     compete for room, another order may exist although some are reported as blocked.
     """
-    schedule = _Schedule(plan)
+    schedule = _ScheduleSearch(plan)
     schedule.run()
     return MoveOrder(tuple(schedule.moves), schedule.blocked())
 
@@ -133,7 +133,7 @@ class _Lot:
     final: FloatArray = field(default_factory=lambda: np.zeros(0))
 
 
-class _Schedule:
+class _ScheduleSearch:
     """State of the search: use of the limits, lots that wait, and moves so far."""
 
     def __init__(self, plan: FleetPlan) -> None:

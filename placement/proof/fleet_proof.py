@@ -135,13 +135,13 @@ def prove_fleet(
     given = np.asarray(prices, dtype=np.float64)
     if not (np.isfinite(given) & (given >= 0)).all():
         raise CertificateError("a price is negative or not finite")
-    one_pass = _Pass(given, certify, Work(work))
+    one_pass = _ProofPass(given, certify, Work(work))
     for part in parts:
         one_pass.add(part)
     return one_pass.result()
 
 
-class _Pass:
+class _ProofPass:
     """Sums over the databases; :func:`prove_fleet` is its only user."""
 
     def __init__(self, prices: FloatArray, certify: Certify, work: Work) -> None:

@@ -92,7 +92,7 @@ class LimitsClaim:
         return given.with_votes_in_replicas() if alike else given
 
 
-class _VotePrices:
+class _GridVotePrices:
     """Prices of votes beside the leader's on a grid, rounded down."""
 
     def __init__(self, rules: Rules, leader: int, prices: Sequence[int]) -> None:
@@ -138,7 +138,7 @@ class _LimitTable:
         self.costs = TableCosts(question.claim.rank, scale, self._whole(near))
         self.costs.constant = int(self._whole(np.array(linear.constant + votes[leader])))
         self.costs.price = self._whole(linear.replica)
-        self.votes = _VotePrices(rules, leader, self._whole(votes).tolist())
+        self.votes = _GridVotePrices(rules, leader, self._whole(votes).tolist())
         self.threshold = math.ceil(math.ldexp(allowed, self.bits)) + 1
 
     def admitted(self, rules: Rules, leader: int) -> int:
@@ -188,16 +188,16 @@ class LimitsProof(ThresholdProof[LedCosts]):
         super().__init__(choice, whom, work, clients, self.last + 1, grids)
         added = question.problem.added_cost(leader)
         self._added = None if added is None else question.linear(added).voter
-        self._weighed: dict[bool, _VotePrices] = {}
+        self._weighed: dict[bool, _GridVotePrices] = {}
 
-    def _votes(self, form: LedCosts) -> _VotePrices | None:
+    def _votes(self, form: LedCosts) -> _GridVotePrices | None:
         """Prices of votes in the objective, on the grid of a form; None: votes are free there."""
         if self._added is None:
             return None
         if form.exact not in self._weighed:
             scale = Fraction(2) ** self._bits(form, self.last)
             prices = [math.floor(Fraction(float(price)) * scale) for price in self._added]
-            self._weighed[form.exact] = _VotePrices(self.choice.rules, self.leader, prices)
+            self._weighed[form.exact] = _GridVotePrices(self.choice.rules, self.leader, prices)
         return self._weighed[form.exact]
 
     # --- bounds -----------------------------------------------------------------------------

@@ -169,7 +169,7 @@ def mixture(
     leader = configuration.leader
     m = quorum_size(problem, configuration) if quorum is None else quorum
     wait = _votes(problem, configuration, distributions, m)
-    waits = _Waits(problem, configuration, distributions, scenario, m)
+    waits = _WaitDistributions(problem, configuration, distributions, scenario, m)
     tables = (
         distributions.client_site[np.arange(len(near)), near],
         distributions.client_site[:, leader],
@@ -242,7 +242,7 @@ def _votes(
     return quorum_distribution(answers, quorum)
 
 
-class _Waits:
+class _WaitDistributions:
     """Distributions of the waits of a demand, made when they are first asked for."""
 
     def __init__(

@@ -4,7 +4,7 @@ import sys
 from types import MappingProxyType
 
 from benchmarks import __main__ as harness
-from benchmarks.harness.cells import Limits, ScriptCell
+from benchmarks.harness.cells import CellLimits, ScriptCell
 from benchmarks.harness.suites import Suite
 
 
@@ -15,7 +15,7 @@ def main() -> int:
         "for tests",
         "",
         scripts=tuple(
-            ScriptCell("tests.benchmarks.marker", (marks, f"{i}", "0.01"), Limits(wall=30.0))
+            ScriptCell("tests.benchmarks.marker", (marks, f"{i}", "0.01"), CellLimits(wall=30.0))
             for i in range(count)
         ),
     )

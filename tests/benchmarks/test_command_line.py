@@ -12,14 +12,14 @@ from types import MappingProxyType
 import pytest
 
 from benchmarks import __main__ as harness
-from benchmarks.harness.cells import Failures, Limits, ScriptCell
+from benchmarks.harness.cells import CellLimits, LossRule, ScriptCell
 from benchmarks.harness.result_rows import ResultsFile
-from benchmarks.harness.suite_worlds import World
+from benchmarks.harness.suite_worlds import InstanceRecipe
 from benchmarks.harness.suites import SUITES, Grid, Suite
 from placement.errors import InputError
 from placement.report.result_file import read_results
 
-QUICK = Limits(time=5.0, wall=60.0, repeats=2, again=0.1)
+QUICK = CellLimits(time=5.0, wall=60.0, repeats=2, again=0.1)
 
 
 @pytest.fixture
@@ -30,8 +30,8 @@ def suite(monkeypatch: pytest.MonkeyPatch) -> Suite:
         "for tests",
         "best-of",
         grids=(
-            Grid((World("world27", sites=5),), ("best-of", "exhaustive", "tier2"), (3,), (3,),
-                 (Failures.NONE,), limits=QUICK),
+            Grid((InstanceRecipe("world27", sites=5),), ("best-of", "exhaustive", "tier2"), (3,),
+                 (3,), (LossRule.NONE,), limits=QUICK),
         ),
     )  # fmt: skip
     monkeypatch.setattr(harness, "SUITES", MappingProxyType({"small": small}))

@@ -101,9 +101,9 @@ def test_a_killed_runner_leaves_no_process_behind(tmp_path: Path) -> None:
     ids = tmp_path / "ids"
     (tmp_path / "stuck.py").write_text(STUCK)
     program = (
-        "from benchmarks.harness.cells import Limits, ScriptCell\n"
+        "from benchmarks.harness.cells import CellLimits, ScriptCell\n"
         "from benchmarks.harness.runner import run_cell\n"
-        f"run_cell(ScriptCell('stuck', ({str(ids)!r},), Limits(wall=60.0)))\n"
+        f"run_cell(ScriptCell('stuck', ({str(ids)!r},), CellLimits(wall=60.0)))\n"
     )
     environment = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
     with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, env=environment) as parent:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.harness.cells import Failures, Limits, SolveCell, problem_of
-from benchmarks.harness.suite_worlds import World
+from benchmarks.harness.cells import CellLimits, LossRule, SolveCell, problem_of
+from benchmarks.harness.suite_worlds import InstanceRecipe
 from benchmarks.peers import CAPTIONS, find_method
 from placement import Configuration, Problem
 from placement.errors import InputError, MissingDependencyError, UnsupportedError
@@ -31,8 +31,8 @@ def needs(*packages: str) -> pytest.MarkDecorator:
 
 
 def asked(sites: int, replicas: int, voters: int, seed: int, demand: str = "all") -> Problem:
-    world = World("world27", sites=sites, demand=demand)  # type: ignore[arg-type]  # one of two words
-    cell = SolveCell(world, replicas, voters, Failures.NONE, "x", seed, Limits())
+    world = InstanceRecipe("world27", sites=sites, demand=demand)  # type: ignore[arg-type]  # one of two words
+    cell = SolveCell(world, replicas, voters, LossRule.NONE, "x", seed, CellLimits())
     return problem_of(cell, world.build(seed))
 
 

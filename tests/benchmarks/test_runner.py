@@ -16,15 +16,22 @@ from pathlib import Path
 import pytest
 
 from benchmarks.harness import runner
-from benchmarks.harness.cells import Cell, Failures, Limits, ScriptCell, SolveCell, cell_from_json
+from benchmarks.harness.cells import (
+    Cell,
+    CellLimits,
+    LossRule,
+    ScriptCell,
+    SolveCell,
+    cell_from_json,
+)
 from benchmarks.harness.progress import RunProgress
 from benchmarks.harness.runner import Runner, run_cell
-from benchmarks.harness.suite_worlds import DRAWN, World
+from benchmarks.harness.suite_worlds import DRAWN, InstanceRecipe
 from benchmarks.harness.suites import SUITES, Grid
 from placement.plan import evaluate
 from placement.report.result_file import best_known
 
-SMALL = World("world27", sites=6)
+SMALL = InstanceRecipe("world27", sites=6)
 
 
 def cell(method: str = "exhaustive", **changes: object) -> SolveCell:
@@ -32,10 +39,10 @@ def cell(method: str = "exhaustive", **changes: object) -> SolveCell:
         "world": SMALL,
         "replicas": 3,
         "voters": 3,
-        "failures": Failures.NONE,
+        "failures": LossRule.NONE,
         "method": method,
         "seed": 1,
-        "limits": Limits(time=5.0, wall=60.0, repeats=2, again=0.2),
+        "limits": CellLimits(time=5.0, wall=60.0, repeats=2, again=0.2),
     }
     return SolveCell(**(values | changes))  # type: ignore[arg-type]  # values of the fields above
 
@@ -69,11 +76,11 @@ def test_a_solved_cell_tells_what_the_evaluator_says() -> None:
     ("asked", "outcome", "reason"),
     [
         (cell("no-such-method"), "missing", "unknown method"),
-        (cell("kq", failures=Failures.N_1), "refused", "contingency"),
+        (cell("kq", failures=LossRule.N_1), "refused", "contingency"),
         (cell("tier2"), "refused", "tier"),
-        (cell(voters=2, failures=Failures.REGION), "refused", "contradicts itself"),
-        (cell(limits=Limits(time=None, wall=0.05)), "timeout", "0.05 s"),
-        (cell(world=World("nowhere")), "missing", "nowhere"),
+        (cell(voters=2, failures=LossRule.REGION), "refused", "contradicts itself"),
+        (cell(limits=CellLimits(time=None, wall=0.05)), "timeout", "0.05 s"),
+        (cell(world=InstanceRecipe("nowhere")), "missing", "nowhere"),
         (ScriptCell("benchmarks.no_such_script"), "missing", "no_such_script"),
         (ScriptCell("tests.benchmarks.marker"), "error", "code 1"),
     ],
@@ -88,8 +95,8 @@ def test_endings(asked: Cell, outcome: str, reason: str) -> None:
 
 def test_infeasible_is_an_answer() -> None:
     """Three voters on two continents: the row says infeasible, with the reasons."""
-    world = World("world27", sites=3)
-    asked = cell(world=world, failures=Failures.CONTINENT, seed=0)
+    world = InstanceRecipe("world27", sites=3)
+    asked = cell(world=world, failures=LossRule.CONTINENT, seed=0)
     assert len({*world.build(0).domains["continent"]}) < 3
     row = run_cell(asked)
     assert (row["outcome"], row["status"]) == ("ok", "infeasible")
@@ -100,9 +107,9 @@ def test_infeasible_is_an_answer() -> None:
 def test_too_little_memory_is_a_row() -> None:
     """A cell that needs more address space than it may use is a row and not a hang."""
     big = cell(
-        world=World(DRAWN, sites=900, clients=900),
+        world=InstanceRecipe(DRAWN, sites=900, clients=900),
         method="best-mean",
-        limits=Limits(time=5.0, wall=60.0, memory=240),
+        limits=CellLimits(time=5.0, wall=60.0, memory=240),
     )
     row = run_cell(big)
     assert row["outcome"] == "memory", row
@@ -111,9 +118,9 @@ def test_too_little_memory_is_a_row() -> None:
 
 def test_scripts_have_limits_too() -> None:
     """A program that needs too much memory, or too long, is a row like any other."""
-    big = ScriptCell("timeit", ("-n1", "-r1", "bytearray(1 << 30)"), Limits(memory=300))
+    big = ScriptCell("timeit", ("-n1", "-r1", "bytearray(1 << 30)"), CellLimits(memory=300))
     assert run_cell(big)["outcome"] == "memory"
-    slow = ScriptCell("timeit", ("-n1", "-r1", "import time; time.sleep(60)"), Limits(wall=1.0))
+    slow = ScriptCell("timeit", ("-n1", "-r1", "import time; time.sleep(60)"), CellLimits(wall=1.0))
     assert run_cell(slow)["outcome"] == "timeout"
 
 
@@ -173,7 +180,7 @@ def test_timeout_kills_grandchildren(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         "time.sleep(60)\n"
     )
     fake_child(monkeypatch, program)
-    assert run_cell(cell(limits=Limits(wall=1.5)))["outcome"] == "timeout"
+    assert run_cell(cell(limits=CellLimits(wall=1.5)))["outcome"] == "timeout"
     pid = int(note.read_text())
     for _ in range(100):
         if not alive(pid):
@@ -195,7 +202,12 @@ def alive(pid: int) -> bool:
 @pytest.mark.parametrize(
     "asked",
     [
-        cell("milp", world=World("world27"), replicas=7, limits=Limits(time=50.0, wall=60.0)),
+        cell(
+            "milp",
+            world=InstanceRecipe("world27"),
+            replicas=7,
+            limits=CellLimits(time=50.0, wall=60.0),
+        ),
         ScriptCell("timeit", ("-n1", "-r1", "import time; time.sleep(60)")),
     ],
 )
@@ -262,10 +274,10 @@ def test_groups_differ_when_questions_do() -> None:
         cell(seed=2),
         cell(replicas=4),
         cell(voters=1),
-        cell(failures=Failures.N_1),
-        cell(world=World("world27", sites=6, mix="ledger")),
-        cell(world=World("world27", sites=6, demand="reads")),
-        cell(world=World("aws", sites=6)),
+        cell(failures=LossRule.N_1),
+        cell(world=InstanceRecipe("world27", sites=6, mix="ledger")),
+        cell(world=InstanceRecipe("world27", sites=6, demand="reads")),
+        cell(world=InstanceRecipe("aws", sites=6)),
     ):
         assert other.group != base.group
         assert other.key != base.key
@@ -274,7 +286,7 @@ def test_groups_differ_when_questions_do() -> None:
 
 def test_drawn_worlds_are_seeded() -> None:
     """The same seed gives the same world, another seed another one, of the size asked for."""
-    world = World(DRAWN, sites=12, clients=20)
+    world = InstanceRecipe(DRAWN, sites=12, clients=20)
     assert world.build(3) == world.build(3)
     assert world.build(3) != world.build(4)
     assert len(world.build(3).sites) == 12
@@ -283,7 +295,7 @@ def test_drawn_worlds_are_seeded() -> None:
 
 def test_grids_leave_out_what_cannot_be() -> None:
     """No cell has more voters than replicas, or more replicas than the world has sites."""
-    grid = Grid((World("world27", sites=4),), ("kq",), (3, 5), (3, 5))
+    grid = Grid((InstanceRecipe("world27", sites=4),), ("kq",), (3, 5), (3, 5))
     assert [(c.replicas, c.voters) for c in grid.cells()] == [(3, 3)]
 
 

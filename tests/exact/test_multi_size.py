@@ -16,7 +16,7 @@ from formulations.exact.branch_and_bound import search
 from formulations.exact.kernel import compiled_available, open_kernel
 from formulations.exact.kernel_types import SizeBatch
 from formulations.exact.method import METHOD, Session
-from formulations.exact.multi_size import SizeResult, prove_sizes
+from formulations.exact.multi_size import SizeResult, prove_sizes, take_shared
 from formulations.exact.reduced_problem import ReducedProblem
 from placement import Diversity, Problem, sweep
 from placement.methods import Options, prepare_batch, run
@@ -36,7 +36,7 @@ def of_sizes(core: ReducedProblem, sizes: list[int]) -> list[ReducedProblem]:
     for size in sizes:
         rules = dataclasses.replace(core.rules, replicas_min=size, replicas_max=size, groups=())
         cores.append(ReducedProblem(core.demand, rules, core.price))
-        cores[-1].take_shared(cores[0])
+        take_shared(cores[-1], cores[0])
     return cores
 
 

@@ -16,6 +16,7 @@ from formulations.exact import tuning
 from formulations.exact.branch_and_bound import search
 from formulations.exact.kernel import RootBounds, compiled_available, open_kernel
 from formulations.exact.method import METHOD, Session
+from formulations.exact.multi_size import differ_in_size_only, take_shared
 from formulations.exact.reduced_problem import ReducedProblem
 from placement import Diversity, Problem
 from placement.methods import Options, available, run
@@ -65,8 +66,8 @@ def test_a_kernel_that_is_resized_proves_the_optimum_of_every_size(kernel, seed,
         # sizes go up and down, past what is feasible too
         least = min(max(size, core.rules.voters), core.sites)
         next_core = sized(core, least, min(least + span, core.sites))
-        assert next_core.differs_in_size_only(core)
-        next_core.take_shared(core)
+        assert differ_in_size_only(next_core, core)
+        take_shared(next_core, core)
         opened = opened.with_sizes(next_core, 60.0)
         result = search(
             next_core,
@@ -224,8 +225,8 @@ def test_cores_that_differ_in_more_than_their_size_are_not_alike():
     site, other = instance.sites[:2]
     base = {"replicas": 4, "voters": 3}
     core = ReducedProblem.of(Problem(instance, **base))
-    assert core.differs_in_size_only(
-        ReducedProblem.of(Problem(instance, replicas=(3, 5), voters=3))
+    assert differ_in_size_only(
+        core, ReducedProblem.of(Problem(instance, replicas=(3, 5), voters=3))
     )
     for change in (
         {"voters": 2},
@@ -239,8 +240,8 @@ def test_cores_that_differ_in_more_than_their_size_are_not_alike():
         {"diversity": [Diversity("region", cap=2)]},
         {"replicas": 6},  # then every site must hold one
     ):
-        assert not core.differs_in_size_only(
-            ReducedProblem.of(Problem(instance, **{**base, **change}))
+        assert not differ_in_size_only(
+            core, ReducedProblem.of(Problem(instance, **{**base, **change}))
         ), change
     capped = [
         ReducedProblem.of(
@@ -248,10 +249,10 @@ def test_cores_that_differ_in_more_than_their_size_are_not_alike():
         )
         for role, cap in (("voters", 2), ("voters", 1), ("replicas", 2))
     ]
-    assert not capped[0].differs_in_size_only(capped[1])
-    assert not capped[0].differs_in_size_only(capped[2])
+    assert not differ_in_size_only(capped[0], capped[1])
+    assert not differ_in_size_only(capped[0], capped[2])
     doubled = instance.replace(counts=2 * instance.counts)
-    assert not core.differs_in_size_only(ReducedProblem.of(Problem(doubled, **base)))
+    assert not differ_in_size_only(core, ReducedProblem.of(Problem(doubled, **base)))
 
 
 @each_kernel

@@ -70,7 +70,7 @@ def day(quick: bool) -> Iterator[Row]:
     seconds = 8
     folder = Path(tempfile.mkdtemp(prefix="live-day-"))
     try:
-        yield from _replay(instance, hours, seconds, _Watch(instance, folder))
+        yield from _replay(instance, hours, seconds, _WatchProcess(instance, folder))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -84,7 +84,7 @@ def _hours(instance: Instance) -> FloatArray:
     return hours
 
 
-class _Watch:
+class _WatchProcess:
     """The command ``placement watch`` on a folder of intervals."""
 
     def __init__(self, instance: Instance, folder: Path) -> None:
@@ -128,7 +128,9 @@ def _layout(said: Mapping[str, object]) -> Layout:
     return Layout("watched", tuple(voters), learners, (str(said["leader"]),))
 
 
-def _replay(instance: Instance, hours: FloatArray, seconds: float, watch: _Watch) -> Iterator[Row]:
+def _replay(
+    instance: Instance, hours: FloatArray, seconds: float, watch: _WatchProcess
+) -> Iterator[Row]:
     first = _layout(watch.after(0, hours[0].tolist()))
     with EtcdBench(instance) as bench:
         bench.start(first, first.leaders[0])

@@ -43,7 +43,7 @@ from placement.online.reads import (
     simulate,
 )
 
-__all__ = ["COLUMNS", "RESULTS", "STUDY", "SUITES", "WORLDS", "Cell", "cells"]
+__all__ = ["COLUMNS", "RESULTS", "STUDY", "SUITES", "WORLDS", "RuleRun", "cells"]
 
 RESULTS = ROOT / "benchmarks" / "results" / "online_reads.csv"
 X = 2 / 7
@@ -96,7 +96,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class RuleRun:
     """Run to be made."""
 
     suite: str
@@ -146,61 +146,61 @@ class Cell:
         return {column: str(row[column]) for column in COLUMNS}
 
 
-def clients() -> Iterator[Cell]:
+def clients() -> Iterator[RuleRun]:
     """Scaling clients, uniform 95/5."""
     for count in CLIENTS:
         for rule, strong in FOUR:
-            yield Cell("clients", rule, strong, workload=ReadWorkload(clients=count))
+            yield RuleRun("clients", rule, strong, workload=ReadWorkload(clients=count))
 
 
-def reads() -> Iterator[Cell]:
+def reads() -> Iterator[RuleRun]:
     """Varying the share of reads, 70 clients."""
     for share in READS:
         for rule, strong in FOUR:
-            yield Cell("reads", rule, strong, workload=ReadWorkload(read_share=share))
+            yield RuleRun("reads", rule, strong, workload=ReadWorkload(read_share=share))
 
 
-def coin() -> Iterator[Cell]:
+def coin() -> Iterator[RuleRun]:
     """Varying the share x of leaseholder reads, 70 clients, 95/5."""
     for share in SHARES:
         for strong in (False, True):
-            yield Cell("coin", UniformQuorum(share), strong)
+            yield RuleRun("coin", UniformQuorum(share), strong)
 
 
-def hot() -> Iterator[Cell]:
+def hot() -> Iterator[RuleRun]:
     """80 % of the requests on few keys; followers see the log, so that strong reads are right."""
     for fraction in HOT:
         workload = ReadWorkload(hot_share=0.8, hot_fraction=fraction)
         for rule, strong in FOUR:
             for life in LIVES if strong else (0.0,):
                 cluster = RaftCluster(visibility=Visibility.LOG, intent_ms=life)
-                yield Cell("hot", rule, strong, cluster, workload)
+                yield RuleRun("hot", rule, strong, cluster, workload)
 
 
-def consistency() -> Iterator[Cell]:
+def consistency() -> Iterator[RuleRun]:
     """Count the violations that clients see on 200 contended keys, 30 clients, 80/20."""
     workload = ReadWorkload(clients=30, keys=200, read_share=0.8)
     for visibility in Visibility:
         for lag in LAGS:
             for rule, strong in FOUR:
                 cluster = RaftCluster(visibility=visibility, apply_lag_ms=lag)
-                yield Cell("consistency", rule, strong, cluster, workload)
+                yield RuleRun("consistency", rule, strong, cluster, workload)
 
 
-def gateway() -> Iterator[Cell]:
+def gateway() -> Iterator[RuleRun]:
     """The gateway's work as the free parameter, 70 clients, 95/5."""
     for work in GATEWAYS:
         for rule, strong in FOUR:
-            yield Cell("gateway", rule, strong, RaftCluster(gateway_ms=work))
+            yield RuleRun("gateway", rule, strong, RaftCluster(gateway_ms=work))
 
 
-def rules() -> Iterator[Cell]:
+def rules() -> Iterator[RuleRun]:
     """Ways to choose the majority, under load and not, against optimal strategies."""
     for world, cluster in WORLDS.items():
         for count in (20, 70):
             workload = ReadWorkload(clients=count, gateways=SKEWED)
             for rule in contestants(cluster, workload):
-                yield Cell("rules", rule, False, cluster, workload, world)
+                yield RuleRun("rules", rule, False, cluster, workload, world)
 
 
 def question(
@@ -270,7 +270,7 @@ SUITES = {
 }
 
 
-def cells(only: Sequence[str]) -> list[Cell]:
+def cells(only: Sequence[str]) -> list[RuleRun]:
     """All cells of the named suites, or of all."""
     return [cell for name in only or SUITES for cell in SUITES[name]()]
 

@@ -33,7 +33,7 @@ from heuristics.online.selection.response_times import (
 from heuristics.online.selection.run_policy import run
 from placement.online.selection import LimiterRules, Policy, ServerCluster, draw
 
-__all__ = ["COLUMNS", "RESULTS", "STUDY", "SUITES", "Cell", "cells"]
+__all__ = ["COLUMNS", "RESULTS", "STUDY", "SUITES", "PolicyRun", "cells"]
 
 EPOCHS = (10, 50, 100, 200, 300, 500)
 
@@ -49,7 +49,7 @@ HALF = ServerCluster(arrivals="grid", requests=300_000)
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class PolicyRun:
     """Run to be made: a policy on the path of a cluster and seed; `label` names variants."""
 
     suite: str
@@ -60,7 +60,7 @@ class Cell:
     warm_up_ms: float = 0.0
 
 
-def cells(suite: str) -> Iterator[Cell]:
+def cells(suite: str) -> Iterator[PolicyRun]:
     """Yield the runs of a suite, path by path."""
     yield from SUITES[suite]()
 
@@ -71,16 +71,16 @@ def _paths(clusters: Sequence[ServerCluster], seeds: int) -> Iterator[tuple[Serv
             yield cluster, seed
 
 
-def _published(suite: str) -> Iterator[Cell]:
+def _published(suite: str) -> Iterator[PolicyRun]:
     """The published setting: 150 clients, utilisation 0.7; "grid" drops the first 2000 ms."""
     grid = suite == "grid"
     clusters = [ServerCluster(epoch_ms=t, arrivals="grid" if grid else "poisson") for t in EPOCHS]
     for cluster, seed in _paths(clusters, 10):
         for policy in (*FIVE, *OTHERS) if grid else (*FIVE, ECT):
-            yield Cell(suite, cluster, seed, policy, policy.name, 2000.0 if grid else 0.0)
+            yield PolicyRun(suite, cluster, seed, policy, policy.name, 2000.0 if grid else 0.0)
 
 
-def _settings() -> Iterator[Cell]:
+def _settings() -> Iterator[PolicyRun]:
     clusters = [
         ServerCluster(clients=clients, utilisation=load, epoch_ms=t, arrivals="grid")
         for clients, load in ((150, 0.45), (300, 0.7), (300, 0.45))
@@ -88,10 +88,10 @@ def _settings() -> Iterator[Cell]:
     ]
     for cluster, seed in _paths(clusters, 3):
         for policy in FOUR:
-            yield Cell("settings", cluster, seed, policy, policy.name, 2000.0)
+            yield PolicyRun("settings", cluster, seed, policy, policy.name, 2000.0)
 
 
-def _skew() -> Iterator[Cell]:
+def _skew() -> Iterator[PolicyRun]:
     clusters = [
         replace(HALF, epoch_ms=t, heavy_clients=few, heavy_demand=much)
         for few, much in ((0.5, 0.8), (0.2, 0.8), (0.02, 0.95))
@@ -106,10 +106,10 @@ def _skew() -> Iterator[Cell]:
     ]
     for cluster, seed in _paths(clusters, 3):
         for policy, label in variants:
-            yield Cell("skew", cluster, seed, policy, label, 2000.0)
+            yield PolicyRun("skew", cluster, seed, policy, label, 2000.0)
 
 
-def _ablation() -> Iterator[Cell]:
+def _ablation() -> Iterator[PolicyRun]:
     variants: list[tuple[Policy, str]] = [(PAPER_C3, "C3"), (C3(), "C3, random ties")]
     variants += [(C3(tie="ring", exponent=b), f"C3, b = {b:g}") for b in (1.0, 2.0, 4.0)]
     variants += [(C3(tie="ring", weight=w), f"C3, w = {w:g}") for w in (0.0, 1.0, 10.0, 50.0)]
@@ -122,10 +122,10 @@ def _ablation() -> Iterator[Cell]:
     for cluster, seed in _paths([HALF], 5):
         extra = slow if seed <= 2 else []  # these run in Python only
         for policy, label in [*variants, *extra]:
-            yield Cell("ablation", cluster, seed, policy, label, 2000.0)
+            yield PolicyRun("ablation", cluster, seed, policy, label, 2000.0)
 
 
-def _limiter() -> Iterator[Cell]:
+def _limiter() -> Iterator[PolicyRun]:
     strict = LimiterRules(wake="strict")
     variants: list[tuple[Policy, str]] = [
         (PAPER_C3, "C3"),
@@ -143,7 +143,7 @@ def _limiter() -> Iterator[Cell]:
     ]
     for cluster, seed in _paths(clusters, 3):
         for policy, label in variants:
-            yield Cell("limiter", cluster, seed, policy, label)
+            yield PolicyRun("limiter", cluster, seed, policy, label)
 
 
 SUITES = {

@@ -113,7 +113,7 @@ class Master:
         SolverError
             When HiGHS ends in any other way than optimal or infeasible.
         """
-        layout = _Layout(self, goal, elastic)
+        layout = _ProgramLayout(self, goal, elastic)
         relaxation = Relaxation(layout.program(), tolerance=_LP_TOLERANCE)
         verdict = relaxation.solve()
         if verdict is Verdict.INFEASIBLE and not elastic:
@@ -124,7 +124,7 @@ class Master:
         return layout.answer(values, duals)
 
 
-class _Layout:
+class _ProgramLayout:
     """Positions of columns and rows of the whole program: x, ρ, t, n, e; own rows first."""
 
     def __init__(self, master: Master, goal: ReadGoal, elastic: bool) -> None:

@@ -207,7 +207,7 @@ def covering_model(
     problem where its rules ask for contingency.
     """
     rules = problem.rules
-    rows = _Rows()
+    rows = _CoverRows()
     contingency = rules.contingency and bool(problem.losses)
     single = contingency and _single_sites(problem)
     for side in _sides(problem, read, write, limits):
@@ -261,7 +261,7 @@ def relaxed_model(
         and not _caps(problem, replicas, read, write)
     ):
         return None
-    rows = _Rows()
+    rows = _CoverRows()
     for side in _sides(problem, read, write, limits):
         rows.add(_wanted(side, _balls(problem.rtt, side.clients, side.normal)), side.needed)
         stays, moves = _balls(problem.rtt, side.clients, side.worst), _moved_balls(problem, side)
@@ -318,7 +318,7 @@ def _wanted(side: _Side, balls: dict[int, tuple[int, ...]]) -> list[_Wanted]:
 
 
 @dataclass(slots=True)
-class _Rows:
+class _CoverRows:
     """Covers and demands, each once."""
 
     covers: dict[Cover, int] = field(default_factory=dict)
@@ -351,7 +351,7 @@ def _moved_balls(problem: QuorumProblem, side: _Side) -> dict[int, tuple[int, ..
 
 
 def _add_single_losses(
-    rows: _Rows,
+    rows: _CoverRows,
     problem: QuorumProblem,
     side: _Side,
     balls: dict[int, tuple[int, ...]],

@@ -96,7 +96,7 @@ class _RefutedError(Exception):
 
 
 @dataclass(slots=True)
-class _Demand:
+class _ReducedDemand:
     terms: dict[int, int]
     needed: int
     lost: int | None
@@ -109,7 +109,7 @@ class _Reduction:
     held: int = 0
     balls: list[int] = field(init=False)
     quorums: list[int] = field(init=False)
-    demands: list[_Demand] = field(init=False)
+    demands: list[_ReducedDemand] = field(init=False)
     required: dict[int, int] = field(default_factory=dict)
     changed: bool = True
 
@@ -118,7 +118,9 @@ class _Reduction:
         self.open = (1 << model.sites) - 1
         self.balls = [sum(1 << site for site in cover.ball) for cover in model.covers]
         self.quorums = [cover.quorum for cover in model.covers]
-        self.demands = [_Demand(dict(one.terms), one.needed, one.lost) for one in model.demands]
+        self.demands = [
+            _ReducedDemand(dict(one.terms), one.needed, one.lost) for one in model.demands
+        ]
 
     def run(self) -> Reduced:
         while self.changed:

@@ -62,7 +62,7 @@ class CompiledStore:
 
         rules = problem.rules
         losses = problem.losses if rules.contingency else ()
-        moves = _Moves(problem, losses)
+        moves = _ServedAfterLosses(problem, losses)
         count = len(problem.sites)
         stacked = np.concatenate([problem.rtt, moves.latency])
         grid, ranks = np.unique(stacked, return_inverse=True)
@@ -122,7 +122,7 @@ class CompiledStore:
         )
 
 
-class _Moves:
+class _ServedAfterLosses:
     """Sites that serve the clients of every site after every loss, and the latencies then.
 
     Attributes

@@ -77,10 +77,10 @@ class NearestMajority(WaitsForAll):
             raise InputError(
                 "wrong shape", field="rtt", value=self.rtt.shape, expected=f"({nodes}, {nodes})"
             )
-        return _Nearest(self.share, nodes, leader, uniforms(rng), self.rtt)
+        return _NearestMajorities(self.share, nodes, leader, uniforms(rng), self.rtt)
 
 
-class _Nearest(Learner):
+class _NearestMajorities(Learner):
     def __init__(
         self, share: float, nodes: int, leader: int, draws: Iterator[float], rtt: FloatArray
     ) -> None:
@@ -183,10 +183,10 @@ class C3Majority(WaitsForAll):
 
     def start(self, nodes: int, leader: int, rng: np.random.Generator) -> RuleState:
         """Begin a run."""
-        return _C3(self.share, nodes, leader, uniforms(rng), self.exponent)
+        return _C3Majorities(self.share, nodes, leader, uniforms(rng), self.exponent)
 
 
-class _C3(Learner):
+class _C3Majorities(Learner):
     def __init__(
         self, share: float, nodes: int, leader: int, draws: Iterator[float], exponent: float
     ) -> None:

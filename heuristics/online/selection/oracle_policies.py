@@ -91,11 +91,11 @@ class EarliestCompletion(Tied):
     def start(self, sample: ServerSamplePath, servers: Servers) -> Selector:
         """Start with the true speeds of the servers, or with a record of their slots."""
         if self.future:
-            return _Clairvoyant(self, sample, servers)
-        return _Replay(self, sample, servers)
+            return _SlotBooks(self, sample, servers)
+        return _QueueReplay(self, sample, servers)
 
 
-class _Replay(Passive):
+class _QueueReplay(Passive):
     """O(replication·(slots·queue)) per read."""
 
     def __init__(
@@ -122,7 +122,7 @@ class _Replay(Passive):
         return max(min(free), there) + float(self._sample.work[read]) * mean
 
 
-class _Clairvoyant(Clairvoyant):
+class _SlotBooks(Clairvoyant):
     """Keeps the books of all slots; O(replication·slots) per read.
 
     Service is first come, first served. Where all delays are equal the end of a read is thus known

@@ -36,7 +36,7 @@ _MOST_FOLLOWERS = 8
 
 
 @dataclass
-class _Policy:
+class _PolicyOptions:
     """Options of a policy, as text of the file."""
 
     name: str
@@ -62,7 +62,7 @@ class _Policy:
 
 
 def _read(texts: Texts, request: Request) -> Reading:
-    policies: dict[str, _Policy] = {}
+    policies: dict[str, _PolicyOptions] = {}
     for source, text in texts:
         for policy in _policies(text, source):
             policies[policy.name.lower()] = policy
@@ -84,7 +84,7 @@ def _read(texts: Texts, request: Request) -> Reading:
     return Reading(deployment, tuple(findings))
 
 
-def _policies(text: str, source: str) -> list[_Policy]:
+def _policies(text: str, source: str) -> list[_PolicyOptions]:
     """Return the policies in statements, or in what SHOW CREATE PLACEMENT POLICY prints."""
     stream = TokenStream(text, source, backslash=True)
     found = []
@@ -97,7 +97,7 @@ def _policies(text: str, source: str) -> list[_Policy]:
         ):
             stream.accept("IF", "NOT", "EXISTS")
             stream.accept("IF", "EXISTS")
-            policy = _Policy(stream.name("the name of a policy"), where)
+            policy = _PolicyOptions(stream.name("the name of a policy"), where)
             _take_options(stream, policy)
             found.append(policy)
         else:
@@ -105,7 +105,7 @@ def _policies(text: str, source: str) -> list[_Policy]:
     return found
 
 
-def _take_options(stream: TokenStream, policy: _Policy) -> None:
+def _take_options(stream: TokenStream, policy: _PolicyOptions) -> None:
     known = (*_SUGAR, *_DETAIL, *_NUMBERS, *_OTHER)
     while stream.next is not None and not stream.accept(";") and not stream.accept("|"):
         if stream.accept(","):
@@ -124,7 +124,7 @@ def _take_options(stream: TokenStream, policy: _Policy) -> None:
         policy.options[option] = stream.take("a value").value
 
 
-def _rules(policy: _Policy) -> list[Finding]:
+def _rules(policy: _PolicyOptions) -> list[Finding]:
     """Return the rules of the server that a policy breaks."""
     found: list[Finding] = []
 
@@ -173,11 +173,11 @@ def _rules(policy: _Policy) -> list[Finding]:
     return found
 
 
-def _regions(policy: _Policy) -> list[str]:
+def _regions(policy: _PolicyOptions) -> list[str]:
     return [part.strip() for part in policy.options.get("REGIONS", "").split(",") if part.strip()]
 
 
-def _from_regions(policy: _Policy, request: Request) -> Deployment:
+def _from_regions(policy: _PolicyOptions, request: Request) -> Deployment:
     """Return the roles of the short form, in which the other regions share one number."""
     regions = _regions(policy)
     primary = policy.options.get("PRIMARY_REGION", regions[0] if regions else "")
@@ -207,7 +207,9 @@ def _from_regions(policy: _Policy, request: Request) -> Deployment:
     return Deployment.of("tidb", held, leaders=(site,), free_voters=rest, name=policy.name)
 
 
-def _from_constraints(policy: _Policy, request: Request, findings: list[Finding]) -> Deployment:
+def _from_constraints(
+    policy: _PolicyOptions, request: Request, findings: list[Finding]
+) -> Deployment:
     key = request.text("locality_key")
 
     def place(option: str) -> Place:
@@ -258,7 +260,12 @@ def _from_constraints(policy: _Policy, request: Request, findings: list[Finding]
 
 
 def _counted(
-    policy: _Policy, option: str, number: str, default: int, common: str | None, place: object
+    policy: _PolicyOptions,
+    option: str,
+    number: str,
+    default: int,
+    common: str | None,
+    place: object,
 ) -> tuple[dict[str, int], int]:
     """Return replicas of a role by site, and how many have no place."""
     assert callable(place)

@@ -72,7 +72,7 @@ class CaseGreedy:
         able = [s for s in order if not member[s] & FORBIDDEN]
         families = {family for _, _, family in self._blocks[case]} or {0}
         for family in families:
-            shortage = _Shortage(self._blocks[case], family, [member[s] for s in held])
+            shortage = _FamilyShortage(self._blocks[case], family, [member[s] for s in held])
             fillers, wanted = most - shortage.total, max(least - shortage.total, 0)
             total = 0
             for s in able:
@@ -88,7 +88,7 @@ class CaseGreedy:
         return largest
 
 
-class _Shortage:
+class _FamilyShortage:
     """Sites that the blocks of one family still lack.
 
     Attributes

@@ -157,7 +157,7 @@ def best_move(
 
 
 @dataclass(frozen=True)
-class _Part:
+class _SearchPart:
     """Configurations that keep some of the present one and give up some.
 
     Attributes
@@ -282,9 +282,9 @@ class _MoveSearch:
     def _walk(self) -> float:
         bound = math.inf
         count = itertools.count()
-        heap: list[tuple[float, int, _Part, Configuration]] = []
+        heap: list[tuple[float, int, _SearchPart, Configuration]] = []
 
-        def look(part: _Part) -> float:
+        def look(part: _SearchPart) -> float:
             """Search a part; return the bound of what is dealt with by that alone."""
             self.parts += 1
             plan = self._plan(part)
@@ -324,19 +324,19 @@ class _MoveSearch:
             return self._finite(self.prices.remove) > 0
         return self._finite(self.prices.remove) > 0 or self._finite(self.prices.add) > 0
 
-    def _roots(self) -> Iterator[_Part]:
+    def _roots(self) -> Iterator[_SearchPart]:
         rules, now = self.problem.rules, self.current
         kept = frozenset(now.replicas) if math.isinf(self.prices.remove) else frozenset[int]()
         votes = frozenset(now.voters) if math.isinf(self.prices.voter) else frozenset[int]()
         leads = True if math.isinf(self.prices.leader) else None
-        root = _Part(kept=kept, votes=votes, leads=leads)
+        root = _SearchPart(kept=kept, votes=votes, leads=leads)
         if rules.replicas_min == rules.replicas_max or not self._sizes_matter():
             yield root
             return
         for size in range(rules.replicas_min, rules.replicas_max + 1):
             yield dataclasses.replace(root, size=size)
 
-    def _decided(self, part: _Part) -> float:
+    def _decided(self, part: _SearchPart) -> float:
         """Least price of what a part has decided, as far as the money does not count it."""
         rules, now, prices = self.problem.rules, self.current, self.prices
         if self.whole:
@@ -354,7 +354,7 @@ class _MoveSearch:
         new = max(0, size - (len(now.replicas) - gone))
         return total + self._finite(prices.remove) * gone + self._finite(prices.add) * new
 
-    def _split(self, part: _Part, found: Configuration) -> tuple[_Part, ...]:
+    def _split(self, part: _SearchPart, found: Configuration) -> tuple[_SearchPart, ...]:
         """Split a part at a change of its plan that has a price and is not counted yet."""
         after = changes(self.current, found)
         if self.whole:
@@ -381,7 +381,7 @@ class _MoveSearch:
                     )
         return ()
 
-    def _plan(self, part: _Part) -> Plan | None:
+    def _plan(self, part: _SearchPart) -> Plan | None:
         """Ask the method about a part; None when it contradicts the rules and so is empty."""
         problem, now = self.priced, self.current
         names = problem.instance.sites

@@ -26,7 +26,7 @@ _MEMBERS = re.compile(r"""["']?members["']?\s*:\s*\[""")
 
 
 @dataclass
-class _Member:
+class _ReplicaSetMember:
     name: str
     row: int
     own: bool = False
@@ -45,12 +45,12 @@ def _read(content: Content, request: FeedRequest) -> RttReading:
         raise InputError(
             "no members", source=content.source, field="members", expected="the text of rs.status()"
         )
-    members: list[_Member] = []
+    members: list[_ReplicaSetMember] = []
     for match in _TOKEN.finditer(text, begin.end()):
         key, quoted, truth, *numbers = match.groups()
         value = next((number for number in numbers if number is not None), "")
         if key == "name" and quoted:
-            members.append(_Member(quoted, text.count("\n", 0, match.start()) + 1))
+            members.append(_ReplicaSetMember(quoted, text.count("\n", 0, match.start()) + 1))
         elif members and key == "self" and truth == "true":
             members[-1].own = True
         elif members and key == "pingMs" and value:
