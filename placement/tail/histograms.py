@@ -18,7 +18,6 @@ from placement.errors import InputError, MissingDependencyError
 
 __all__ = [
     "Family",
-    "mean_of_percentiles",
     "means_of_percentiles",
     "of_family",
     "of_percentiles",
@@ -160,25 +159,8 @@ def _quantile_functions(
     return np.append(0.0, shares), np.column_stack((first, given)), scales
 
 
-def mean_of_percentiles(percentiles: Mapping[float, float]) -> float:
-    """Mean in ms of the distribution of :func:`of_percentiles`, before it is put into bins.
-
-    Raises
-    ------
-    InputError
-        As :func:`of_percentiles`.
-
-    Examples
-    --------
-    >>> round(mean_of_percentiles({25: 10.0, 75: 30.0}), 1)  # 0 at the lowest, s = 20 / ln 3
-    23.3
-    """
-    percents = sorted(percentiles)
-    return float(means_of_percentiles(percents, [[percentiles[p] for p in percents]])[0])
-
-
 def means_of_percentiles(percents: Sequence[float], values: npt.ArrayLike) -> FloatArray:
-    """Mean in ms of each of many pairs, all given by the same percentiles.
+    """Return the mean of each of many pairs, ms, all given by the same percentiles.
 
     The integral of the quantile function: trapezia, and (1 − p_n)·(v_n + s) for the tail.
 
@@ -205,7 +187,7 @@ def means_of_percentiles(percents: Sequence[float], values: npt.ArrayLike) -> Fl
 
     Examples
     --------
-    >>> means_of_percentiles([25, 75], [[10.0, 30.0], [10.0, 10.0]]).round(1)
+    >>> means_of_percentiles([25, 75], [[10.0, 30.0], [10.0, 10.0]]).round(1)  # s = 20 / ln 3
     array([23.3, 10. ])
     """
     levels, knots, scales = _quantile_functions(percents, values)
