@@ -199,7 +199,7 @@ def _without_needless(
 
 
 def constraints_of(problem: Problem) -> tuple[Constraint, ...]:
-    """List what a user asked for and could give up; the number of voters stands.
+    """Return the constraints that a user could give up; the number of voters stands.
 
     A site that lacks a label which a rule needs can't be set free: it stays forbidden (or without a
     vote) whatever is given up.
@@ -239,7 +239,7 @@ def constraints_of(problem: Problem) -> tuple[Constraint, ...]:
 
 
 def keeping(problem: Problem, kept: Iterable[Constraint]) -> Problem:
-    """Return the same question with only some of its constraints."""
+    """Return the problem with only some of its constraints."""
     kept = tuple(kept)
     kinds = {constraint.kind for constraint in kept}
     positions = {constraint.index for constraint in kept}
@@ -348,7 +348,7 @@ class _Guarded:
         return tuple(c for c in assumed if self.guards[c].index in named)
 
     def _structure(self) -> None:
-        """Add what is never given up, and sites that can't be set free.
+        """Add the constraints that are never given up, and sites that cannot be set free.
 
         ℓ ∈ V ∩ R, |V| = v, and voters outside R are the witnesses.
         """

@@ -136,7 +136,7 @@ class AdmissibleSites:
     def _affordable(
         self, members: BoolArray, left: IntArray, costs: FloatArray, budget: float
     ) -> BoolArray:
-        """Sites beside which the cheapest of the others can still be paid."""
+        """Return the sites that leave enough budget for the cheapest remaining sites."""
         others = np.sort(np.where(self.rules.may_hold & ~members, costs, np.inf), axis=-1)
         others = np.where(np.isfinite(others), others, 0.0)  # too few of them: all
         upto = np.concatenate([np.zeros_like(others[..., :1]), np.cumsum(others, axis=-1)], axis=-1)

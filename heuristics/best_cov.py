@@ -36,7 +36,7 @@ def coefficient_of_variation(latency: FloatArray) -> FloatArray:
 
 
 def solve(problem: Problem, options: Options) -> Plan:
-    """Put replicas where the mean RTT is smallest, and lead from the fairest of them."""
+    """Put replicas at the sites of smallest mean RTT; the replica of least variation leads."""
     del options
     return well_connected(problem, METHOD.name, coefficient_of_variation)
 

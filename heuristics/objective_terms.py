@@ -76,7 +76,7 @@ class ObjectiveTerms:
 
     @cached_property
     def served(self) -> FloatArray:
-        """A[c]·d(c, r), plus what r costs as the row's nearest replica, shape (rows, sites)."""
+        """Return A[c]·d(c, r) and the price of r as the row's nearest replica, (rows, sites)."""
         cost = self.near[:, np.newaxis] * self.rtt
         return cost if self.paid is None else cost + self.paid
 

@@ -92,13 +92,13 @@ def quorums_of(problem: Problem, leaders: Sequence[int], size: int) -> list[tupl
 
 
 def _closest_may_vote(problem: Problem) -> bool:
-    """Return whether the best voters of a leader are simply those closest to it."""
+    """Return whether the best voters of a leader are always the closest replicas."""
     rules = problem.rules
     return not rules.groups and problem.demand.scenarios == 1 and not rules.must_hold.any()
 
 
 def _as_voters(rules: Rules, size: int) -> Rules:
-    """Rules with which voters alone obey what the replicas they belong to must obey."""
+    """Return rules in which the voters also obey the caps of the replicas."""
     groups: list[GroupRule] = [
         *rules.of("voters"),
         *(group.caps_only("voters") for group in rules.of("replicas") if group.cap is not None),

@@ -128,7 +128,7 @@ def kmeans_of_each(
 
 @dataclass(frozen=True, eq=False)
 class _Runs:
-    """Data that stay the same while the centroids of B runs move; as for :func:`kmeans_of_each`."""
+    """Data of B runs that do not depend on the centroids; as for :func:`kmeans_of_each`."""
 
     summands: FloatArray
     rank: IntArray

@@ -156,7 +156,7 @@ def elements(values: object, field: str, expected: str = "a list") -> tuple[obje
 
 
 def suggest(name: str, known: Iterable[str], what: str) -> str:
-    """Return what was expected in place of an unknown name: the closest known one, or a few."""
+    """Return the expected names in place of an unknown name: the closest known one, or a few."""
     import difflib
 
     known = tuple(known)

@@ -1,4 +1,4 @@
-"""Every error and warning this project raises on purpose.
+"""Errors and warnings of this package.
 
 One root, :class:`PlacementError`, so that a planner that embeds the package can catch it all in one
 place. Bad input is also a :class:`ValueError`, as a caller of a numerical library
@@ -92,7 +92,7 @@ class InputError(PlacementError, ValueError):
         super().__init__(text + (": " + ", ".join(details) if details else ""))
 
     def at(self, source: str) -> InputError:
-        """Return the same error with the file (or row) it came from."""
+        """Return a copy of the error that names its file (or row)."""
         joined = f"{source}, {self.source}" if self.source else source
         return InputError(
             self.message,
@@ -120,7 +120,7 @@ class MissingDependencyError(PlacementError, ImportError):
 
 
 class CertificateError(PlacementError):
-    """A certificate proves nothing, or not what the plan says; the message names the first flaw."""
+    """Certificate that does not prove the claim of its plan; the message names the first flaw."""
 
 
 class PlacementWarning(UserWarning):

@@ -62,7 +62,7 @@ def _takes_everything(problem: Problem) -> str | None:
 
 
 def up_to_tier(tier: int) -> Callable[[Problem], str | None]:
-    """Return a `refuses` for methods that need what higher tiers leave free to be given."""
+    """Return a `refuses` for methods that need given replicas, or given replicas and voters."""
 
     def refuses(problem: Problem) -> str | None:
         if problem.tier <= tier:

@@ -150,7 +150,7 @@ class Plan:
         certificate: Callable[[], _Document] | _Document | None = None,
         warm_start: object | None = None,
     ) -> Plan:
-        """Build a plan from what a method found.
+        """Build a plan from the result of a method.
 
         Parameters
         ----------
@@ -352,7 +352,7 @@ class Plan:
 
     @property
     def bare_proof(self) -> str:
-        """Say what proved an optimal plan without a certificate; empty for any other plan."""
+        """Return the proof of an optimal plan without a certificate, in words; empty otherwise."""
         if self.status is not Status.OPTIMAL or self.certified or self.claim:
             return ""
         return f"proved by {self.method}; no certificate"

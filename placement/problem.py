@@ -285,7 +285,7 @@ class Problem:
         return (Limit("budget", budget, model), *found)
 
     def added_cost(self, leader: int) -> LinearCost | None:
-        """Return what the objective adds to the score under a leader, in ms·operations; or None.
+        """Return the added term of the objective under a leader, in ms·operations; or None.
 
         The cost with its weight, and the price of the move from the present configuration.
         """

@@ -1,4 +1,4 @@
-"""How many drawn instances a run tries: some in every run, more in the long forms.
+"""Number of drawn instances in a run: some in every run, more in the long forms.
 
 The profile HYPOTHESIS_PROFILE decides; tests/conftest.py says what each is for.
 """

@@ -63,7 +63,7 @@ def cost(problem: Problem, leader: int, replicas: Iterable[int]) -> float:
 
 
 def votes_obey(problem: Problem, leader: int, voters: Sequence[int]) -> bool:
-    """Whether voters and leader obey what was asked of them, wherever the replicas are."""
+    """Return whether voters and leader obey their rules, wherever the replicas are."""
     sites, domains = problem.instance.sites, problem.instance.domains
     votes, asked = {sites[v] for v in voters}, problem.voters
     good = votes == set(asked) if isinstance(asked, tuple) else len(votes) == asked
@@ -81,7 +81,7 @@ def votes_obey(problem: Problem, leader: int, voters: Sequence[int]) -> bool:
 
 
 def spread(problem: Problem, rule: Diversity, chosen: Sequence[int]) -> bool:
-    """Whether sites obey the cap and the minimum of domains of a rule."""
+    """Return whether sites obey the cap and the minimum of domains of a rule."""
     instance = problem.instance
     known = instance.sites if rule.level == "site" else instance.domains[rule.level]
     labels = [known[s] for s in chosen]
@@ -90,7 +90,7 @@ def spread(problem: Problem, rule: Diversity, chosen: Sequence[int]) -> bool:
 
 
 def obeys(problem: Problem, leader: int, voters: Sequence[int], replicas: Sequence[int]) -> bool:
-    """Whether a configuration obeys everything that was asked, and ℓ ∈ V ⊆ R."""
+    """Return whether a configuration obeys all rules, and ℓ ∈ V ⊆ R."""
     sites, asked = problem.instance.sites, problem.replicas
     held = {sites[r] for r in replicas}
     if isinstance(asked, tuple) and isinstance(asked[0], str):

@@ -1,4 +1,4 @@
-"""What the documentation shows is true: doctests of all modules, links, names of methods."""
+"""The documentation is true: doctests of all modules, links, names of methods."""
 
 import doctest
 import importlib

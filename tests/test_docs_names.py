@@ -103,6 +103,35 @@ def test_names_in_docstrings_and_comments_exist():
     assert not lost, "\n".join(lost)
 
 
+def test_every_c_source_has_a_place_in_the_code_map():
+    page = (ROOT / "docs/code-map.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `([\w/]*csrc[\w/]*/)` \| (.+) \|$", page, re.M))
+    for path in SOURCES:
+        if path.suffix in (".c", ".h"):
+            folder = f"{path.parent.relative_to(ROOT).as_posix()}/"
+            assert f"`{path.name}`" in rows[folder], path
+
+
+PRONOUN = re.compile(
+    r"(?:what|whatever|who|whom|whoever|which|it|its|they|them|their|this|that|these|those"
+    r"|such|so|the same|same|the others?|others|one of|each of them|all of (?:it|them))\b",
+    re.IGNORECASE,
+)
+
+
+def test_docstrings_begin_with_a_noun_or_a_verb():
+    """A reader who comes from a search has no earlier sentence that a pronoun could refer to."""
+    lost = []
+    for path in [*SOURCES, *sorted((ROOT / "tests").rglob("*.py"))]:
+        if path.suffix == ".py":
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                    first = (ast.get_docstring(node) or "").split("\n")[0]
+                    if PRONOUN.match(first):
+                        lost.append(f"{path.relative_to(ROOT)}: {first}")
+    assert not lost, "\n".join(lost)
+
+
 def test_every_term_of_the_glossary_has_a_module():
     rows = re.findall(
         r"^\| (.+?) \| (.+?) \| (.+?) \|$", (ROOT / "docs/glossary.md").read_text(), re.M

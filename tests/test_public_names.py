@@ -65,7 +65,7 @@ MODULES = {
 
 @pytest.fixture(scope="module")
 def found():
-    """What a fresh interpreter says of each path that it finds."""
+    """Return the report of a fresh interpreter about each path that it finds."""
     answers = {}
     for paths in [[*MODULES]] if hasattr(os, "fork") else [[path] for path in MODULES]:
         done = subprocess.run(

@@ -37,7 +37,7 @@ _ARGUMENTS = (
 
 
 class Browser:
-    """One browser with one page.
+    """Browser with one page.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class Browser:
         )
 
     def console(self) -> list[dict[str, Any]]:
-        """Return what the console got since last asked."""
+        """Return the console output since the last call."""
         found: list[dict[str, Any]] = self._call(
             "POST", f"{self._session}/se/log", {"type": "browser"}
         )
@@ -129,7 +129,7 @@ class Browser:
         )
 
     def resize(self, width: int, height: int = 900, *, scale: float = 1.0) -> None:
-        """Pretend to be a screen of this size."""
+        """Set the size of the emulated screen."""
         self.devtools(
             "Emulation.setDeviceMetricsOverride",
             width=width,

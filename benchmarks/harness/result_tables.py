@@ -40,7 +40,7 @@ _HEAD = (
 
 
 def report_text(results: Results, *, markdown: bool = False) -> str:
-    """Return what a run found: the machine, gap and time by method, everything that failed."""
+    """Return the report of a run: the machine, gap and time by method, everything that failed."""
     if not results.rows:
         return "No cell has a row yet."
     parts = [_head(results)]

@@ -1,4 +1,4 @@
-"""The table of studies, and what a study declares: its options, its run, its results, its report.
+"""Table of studies, and the declaration of a study: its options, its run, its results, its report.
 
 A study is a module of this package with a constant ``STUDY``. It is imported when it is run.
 """

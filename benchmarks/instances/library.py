@@ -75,7 +75,7 @@ class LibraryAnswer:
 
     @classmethod
     def of(cls, plan: Plan, seconds: float, limit: float) -> LibraryAnswer:
-        """Return what a plan says; its certificate is checked."""
+        """Return the answer of a plan; its certificate is checked."""
         known, checked = "", False
         if plan.certificate is not None:
             text = json.dumps(plan.certificate, sort_keys=True, separators=(",", ":"))

@@ -202,7 +202,7 @@ async def _carry(
     delay: float,
     ends: Iterable[asyncio.Event],
 ) -> None:
-    """Write what is read, each piece after a delay and in the order it came."""
+    """Write every piece that was read after a delay, in the order of arrival."""
     loop = asyncio.get_running_loop()
     waiting: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(256)
 

@@ -1,4 +1,4 @@
-"""Tables of predicted and measured mean latencies, the same for every system.
+"""Tables of predicted and measured mean latencies, in one format for every system.
 
 A row has part ("fit" or "test"), layout, voters, learners, leader, client, operation, predicted and
 measured (ms).

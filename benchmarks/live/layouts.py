@@ -1,4 +1,4 @@
-"""Sites, clients and configurations on which systems are tried, the same for all."""
+"""Sites, clients and configurations of the experiments, equal for all systems."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Layout:
         return self.voters + self.learners
 
     def deployment(self, leader: str) -> Deployment:
-        """Return the layout as what a runbook should reach, under one leader."""
+        """Return the layout as the target of a runbook, under one leader."""
         return Deployment.of(
             "live",
             dict.fromkeys(self.voters, 1),

@@ -16,7 +16,7 @@ __all__ = ["ServerBench"]
 
 
 class ServerBench:
-    """The network of an instance, with what its servers need, as a context.
+    """Network of an instance with the resources of its servers, as a context.
 
     Parameters
     ----------

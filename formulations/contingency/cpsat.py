@@ -85,7 +85,7 @@ class _CpSatLossSearch:
 
     @property
     def target(self) -> float:
-        """Leaders that cannot give less than this need no further look."""
+        """Least bound at which a leader needs no further search."""
         return self.value * (1 - max(self.options.gap_limit, OPTIMALITY_TOLERANCE / 2))
 
     @property
@@ -129,7 +129,7 @@ class _CpSatLossSearch:
         return True
 
     def raise_to(self, leader: int, floor: float) -> None:
-        """Use what the leader costs at least after a loss."""
+        """Raise the bound to the least cost of the leader after a loss."""
         if self.contingency.goal == "worst":
             self.bounds[leader] = max(self.bounds[leader], min(floor, self.value))
         elif floor > self.ceiling:

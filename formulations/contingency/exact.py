@@ -160,7 +160,7 @@ class LossSearch:
         return self.plan(Termination.FINISHED)
 
     def _certificate(self) -> Callable[[], Mapping[str, object]] | None:
-        """Return what writes the certificate; None: the proof was not recorded."""
+        """Return the function that writes the certificate; None: the proof was not recorded."""
         if self.claim is None:
             return None
         score = math.inf if self.best is None else objective_value(self.problem, self.best)

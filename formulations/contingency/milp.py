@@ -103,7 +103,7 @@ class _MilpLossSearch:
         self.deadline = math.inf if limit is None else self.began + limit
 
     def offer(self, configuration: Configuration) -> None:
-        """Take a configuration if it obeys everything and is the best so far."""
+        """Accept a configuration that obeys all rules and is the best so far."""
         if violations(self.problem, configuration):
             return
         value = objective_value(self.problem, configuration)
@@ -129,7 +129,7 @@ class _MilpLossSearch:
         return stepping(self.report, self.deadline)
 
     def use_static_bound(self) -> None:
-        """Raise the bound to what every configuration costs at least."""
+        """Raise the bound to the least cost of every configuration."""
         least = static_bound(self.normal)
         if self.contingency.goal == "weighted":  # a loss may cost less than normal times do
             least *= max(0.0, 1 - sum(self.contingency.probabilities(self.problem)))
@@ -164,7 +164,7 @@ class _MilpLossSearch:
                 return
 
     def _round(self) -> bool:
-        """Solve once with what has been added; whether the search is over."""
+        """Solve once with the rows added so far; whether the search is over."""
         built = self._build()
         program = built.program(self.step)
         self.step()

@@ -221,7 +221,7 @@ class ThresholdStage:
         return sorted(candidates, key=self.floors.__getitem__)
 
     def _below(self, value: float) -> float:
-        """Return what a score must stay below to be better than `value`; as in the kernel."""
+        """Return the threshold below which a score is better than `value`; as in the kernel."""
         if not math.isfinite(value):
             return value
         return value - 0.5 * self.step if self.step else value - 5e-10 * abs(value)

@@ -132,7 +132,7 @@ class Integers:
 
 
 def leader_costs(problem: Problem, leader: int) -> LeaderCosts:
-    """Collect what every decision costs when `leader` leads.
+    """Return the cost of every decision when `leader` leads.
 
     Where too few sites may hold a replica, vote or answer a wait, the floor is infinite and there
     is no term.

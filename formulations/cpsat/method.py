@@ -72,7 +72,7 @@ class _LeaderByLeader:
 
     @property
     def target(self) -> float:
-        """Leaders proven to give at least this need no further look."""
+        """Least bound at which a leader needs no further search."""
         return self.value * (1 - self.options.gap_limit)
 
     @property
@@ -264,7 +264,7 @@ def _breaks_budget(problem: Problem, configuration: Configuration) -> bool:
 def _accept(
     search: _LeaderByLeader, model: LeaderModel, answer: CpSatResult, configuration: Configuration
 ) -> None:
-    """Re-score what the solver found, and take it with the voters every method would name."""
+    """Re-score the solver's configuration, and accept it with the voters of the tie rule."""
     problem = search.problem
     value = objective_value(problem, configuration)
     assert answer.objective is not None

@@ -32,7 +32,7 @@ BLOCK = 100_000
 
 
 class ReplicaSets(NamedTuple):
-    """A block of replica sets, or of prefixes of some, with what each costs its clients.
+    """Block of replica sets, or of prefixes, with the cost of each set to each client.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class SetEvaluator:
 
     @classmethod
     def of(cls, problem: Problem) -> SetEvaluator:
-        """Gather what the replica sets of a problem need."""
+        """Gather the data of a problem for the evaluation of replica sets."""
         demand, rules = problem.demand, problem.rules
         sends = (demand.near > 0) | (demand.relay > 0)
         ends = np.cumsum(sends.sum(axis=1))

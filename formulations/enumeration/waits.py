@@ -80,14 +80,14 @@ def enumerate_configurations(
 
 
 def _other_method(problem: Problem, choices: int) -> str:
-    """Return what takes more replica sets, in words."""
+    """Return the methods for larger numbers of replica sets, in words."""
     if problem.objective.kind != "mean":
         return "fewer candidate sites (forbidden)"
     return "'milp'" if choices > 1 or problem.rules.lease_holders else "'sets'"
 
 
 def _instead(problem: Problem) -> str:
-    """Return what to do about too many sets of replicas and witnesses, in words."""
+    """Return advice for too many sets of replicas and witnesses, in words."""
     if problem.objective.kind != "mean":
         return "use fewer candidate sites (forbidden)"
     if "witnesses" in problem.cost_parts:
@@ -110,7 +110,7 @@ def _holder_choices(rules: Rules) -> int:
 
 
 def _sets_of(rules: Rules) -> str:
-    """Return what is counted beside the replicas, in words."""
+    """Return the roles counted beside the replicas, in words."""
     parts = ["replicas"]
     parts += ["witnesses"] * bool(rules.witnesses) + ["lease holders"] * bool(rules.lease_holders)
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
@@ -170,7 +170,7 @@ def with_order(problem: Problem, one: Configuration) -> Configuration:
 
 
 def in_order(problem: Problem, one: Configuration) -> tuple[object, ...]:
-    """Return what decides among configurations of equal value; the least comes first.
+    """Return the order among configurations of equal value; the least comes first.
 
     The leader, the replicas, the voters closest to the leader, and the lease holders.
     """

@@ -222,7 +222,7 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """The bound at these multipliers proves the claim for the state."""
+    """Event: the bound at given multipliers proves the claim for the state."""
 
     u: tuple[float, ...]
 
@@ -303,7 +303,7 @@ class LeaderEvents:
     def decode_trees(
         cls, log: FloatArray, leaders: Collection[int], clients: int
     ) -> dict[int, LeaderEvents]:
-        """Read what was recorded of the trees, part by part; return the events by leader.
+        """Decode the record of the trees, part by part; return the events by leader.
 
         Parameters
         ----------
@@ -421,7 +421,7 @@ class Certificate:
         recorded: Mapping[int, tuple[FloatArray, FloatArray]],
         log: FloatArray,
     ) -> Certificate:
-        """Read what the kernels recorded of each leader.
+        """Decode the records of the kernels for each leader.
 
         Parameters
         ----------

@@ -185,7 +185,7 @@ class Kernel(Protocol):
         ...
 
     def tree_bounds(self, leaders: Sequence[int]) -> FloatArray:
-        """Return what the trees prove for leaders, finished parts included; +∞: all is evaluated.
+        """Return the bounds of the trees for leaders, finished parts included; +∞: all evaluated.
 
         Parameters
         ----------
@@ -203,7 +203,7 @@ class Kernel(Protocol):
         ...
 
     def counters(self) -> Counters:
-        """Return what was done so far."""
+        """Return the counters of the work so far."""
         ...
 
     def record(self, on: bool) -> FloatArray:
@@ -394,7 +394,7 @@ class CompiledKernel:
         return self.compiled.run(self.context, work, seconds)
 
     def tree_bounds(self, leaders: Sequence[int]) -> FloatArray:
-        """Return what the trees prove for leaders, finished parts included."""
+        """Return the bounds of the trees for leaders, finished parts included."""
         asked = np.array(leaders, dtype=np.int32)
         bounds = np.empty(len(asked))
         self.compiled.tree_bounds(self.context, asked, bounds)
@@ -411,7 +411,7 @@ class CompiledKernel:
         return Incumbent(score, leader, replicas) if score < _BIG else None
 
     def counters(self) -> Counters:
-        """Return what was done so far."""
+        """Return the counters of the work so far."""
         nodes, leaves, evaluations, work, cutoff = self.compiled.counters(self.context)
         return Counters(nodes, leaves, evaluations, cutoff if cutoff < _BIG else math.inf, work)
 

@@ -195,7 +195,7 @@ class PMedianRelaxation:
         self._solver.changeColsBounds(len(columns), columns, low, high)
 
     def rounds(self, deadline: float) -> Iterator[Round]:
-        """Solve, add what is violated, and repeat; each round's multipliers are usable.
+        """Solve, add violated rows, and repeat; each round's multipliers are usable.
 
         No round begins after `deadline`, a time.perf_counter(). Nothing is yielded if the part
         asked about has no solution.
@@ -293,7 +293,7 @@ class PMedianRelaxation:
         return np.asarray(result + (1.0 - weight) * self._cost[:, 0])
 
     def _rounded(self, y: FloatArray) -> tuple[int, ...]:
-        """Sites by descending y, those that must be there first, as far as the caps have room."""
+        """Return sites by descending y, forced sites first, as far as the caps allow."""
         rules = self.core.rules
         groups = [group for group in rules.of("replicas") if group.cap is not None]
         chosen: list[int] = []

@@ -108,7 +108,7 @@ class Session(BatchSession):
         return plan
 
     def _within_limits(self, problem: Problem, options: Options) -> Plan:
-        """Answer the question without its limits first, and search where that plan is no answer."""
+        """Solve the problem without its limits first; search when that plan exceeds a limit."""
         from formulations.exact.limits.limits_plan import answers, plan_of_search, without_limits
         from formulations.exact.limits.limits_search import LimitsSearch
 
@@ -328,7 +328,7 @@ def _without_plan(
 
 
 def _delegate(problem: Problem, options: Options, reason: str, name: str) -> Plan:
-    """Let another method answer what the engine cannot, and say so.
+    """Solve by another method a problem that the engine does not support, and note this.
 
     What took the time limit here counts there: the engine has not started.
     """

@@ -35,7 +35,7 @@ __all__ = [
 
 
 def reduced_costs(core: ReducedProblem, u: FloatArray) -> FloatArray:
-    """Return what a replica at each site would save at multipliers `u`, plus its price.
+    """Return the saving of a replica at each site at multipliers `u`, plus its price.
 
     Parameters
     ----------

@@ -130,7 +130,7 @@ class QuorumWait:
 
 @dataclass(eq=False)
 class Scenario:
-    """A function of a plan, and what it may be at most.
+    """Function of a plan with a threshold.
 
     Attributes
     ----------

@@ -328,7 +328,7 @@ class Generation:
         )
 
     def change_room(self, room: FloatArray) -> None:
-        """Change what the databases may use; the best prices prove another bound then."""
+        """Change the limits of the databases; the best prices prove another bound then."""
         self.bound += float(self.prices @ (self.room - room))
         self.room = room
 

@@ -118,7 +118,7 @@ class ColumnPool:
         return self._entries[column]
 
     def entries(self, columns: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
-        """Return what some columns use: place in `columns`, row and amount of each entry."""
+        """Return the entries of some columns: place in `columns`, row and amount of each."""
         found = [self._entries[column] for column in columns.tolist()]
         if not found:
             return np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zeros(0)
@@ -127,7 +127,7 @@ class ColumnPool:
         return place, rows, np.concatenate([amount for _, amount in found])
 
     def use(self, columns: IntArray, weights: FloatArray) -> FloatArray:
-        """Return what weighted columns use of each row, shape (rows,)."""
+        """Return the use of each row by weighted columns, shape (rows,)."""
         place, rows, amount = self.entries(columns)
         return np.asarray(
             np.bincount(rows, weights[place] * amount, len(self.rows.capacity)), float

@@ -67,7 +67,7 @@ class BatchWorkers(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of what is still asked for, and end."""
+        """Drop pending batches, and end."""
 
     def run(self, batches: Sequence[PricedBatch]) -> Iterator[list[PricedMember]]:
         """Yield the answers of batches in their order, with a few batches out at a time.
@@ -186,7 +186,7 @@ class ProcessWorkers(BatchWorkers):
         return asked
 
     def restart(self) -> None:
-        """Start new processes in place of those that are left."""
+        """Replace all processes by new ones."""
         self._stop.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._begin()

@@ -222,7 +222,7 @@ class _RoundingState:
         return total
 
     def largest_first(self) -> list[int]:
-        """Return the databases, those first that can take the largest part of some limit."""
+        """Return the databases by the largest part of a limit that each can take, descending."""
         size = np.zeros(len(self.members))
         np.maximum.at(size, self.pool.owner, self.pool.largest_parts())
         order: list[int] = np.argsort(-size, kind="stable").tolist()

@@ -225,7 +225,7 @@ def _whole(
 def _parquet(
     frame: pd.DataFrame, document: dict[str, object], args: argparse.Namespace
 ) -> tuple[pd.DataFrame, dict[str, str]] | None:
-    """Return the table of a Parquet file, and what it keeps beside it."""
+    """Return the table and the metadata of a Parquet file."""
     if args.output is None or not args.output.lower().endswith(".parquet"):
         return None
     from placement.fleet.fleet_tables import fleet_about
@@ -235,7 +235,7 @@ def _parquet(
 
 
 def _write_moves(plan: FleetPlan, args: argparse.Namespace) -> str:
-    """Write the steps from what runs today to the plan; return what to say of them."""
+    """Write the steps from the present configurations to the plan; return what to say of them."""
     from formulations.fleet.fleet_text import shortened
     from placement.fleet.move_order import order_moves
     from placement.fleet.move_table import moves_frame
@@ -395,7 +395,7 @@ def _expected_demand(
 def _present(
     args: argparse.Namespace, instance: Instance, databases: Sequence[str]
 ) -> list[Configuration] | None:
-    """Return what each database runs on today; None: nothing is known."""
+    """Return the present configuration of each database; None: nothing is known."""
     if args.deployments is None:
         return None
     import numpy as np

@@ -183,7 +183,7 @@ class CuttingRounds:
 
     @property
     def _holds_best(self) -> bool:
-        """Return whether the best configuration is one of those that this search is about."""
+        """Return whether the search space contains the best configuration."""
         return self.best is not None and self.best.leader in self.terms.leaders
 
     def relax(self) -> None:
@@ -200,7 +200,7 @@ class CuttingRounds:
             self.termination = Termination.TIME_LIMIT
 
     def use_static_bound(self) -> None:
-        """Raise the bound to what every configuration costs at least."""
+        """Raise the bound to the least cost of every configuration."""
         self._raise_bound(static_bound(self.terms))
 
     def run_rounds(self) -> None:
@@ -252,7 +252,7 @@ class CuttingRounds:
         return milp, program
 
     def _solve(self, milp: PlacementProgram, program: LinearProgram) -> bool:
-        """Run HiGHS on one program, cutting off what the evaluator refutes; whether all is said."""
+        """Run HiGHS on a program with cuts for refuted configurations; return if solved."""
         for _ in range(_ROUNDS):
             outcome = self._run(milp, program)
             if outcome.verdict is Verdict.INFEASIBLE:

@@ -284,7 +284,7 @@ def add_leader_waits(model: Any, variables: ProgramVariables) -> None:
 
 
 def _answered(variables: ProgramVariables, row: RoleRow, leader: int, ended: Any) -> Affine:
-    """Return what must be >= 0 so that the row of a leader holds whenever its wait has ended."""
+    """Return the expression that is >= 0 once the wait of a leader has ended."""
     rules = variables.terms.problem.rules
     need, slack = row.least, 0
     pairs: list[tuple[float, Any]] = []

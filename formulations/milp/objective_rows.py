@@ -10,7 +10,7 @@ __all__ = ["objective"]
 
 
 def objective(variables: ProgramVariables, scale: float = 1.0) -> Affine:
-    """Return what is minimised, times `scale`.
+    """Return the objective, times `scale`.
 
     Σ_kc A d(c, r) z_cr  +  Σ B d(r, ℓ) F_rℓ  +  Σ_ℓ (Σ_kc G d(c, ℓ)) y_ℓ  +  Σ_k D_k q_k
     +  cost_weight · cost(ℓ, R)

@@ -76,7 +76,7 @@ def static_bound(terms: ProgramData) -> float:
 
 
 def reduce_terms(terms: ProgramData, cutoff: float) -> ProgramData:
-    """Leave out what no configuration of objective `cutoff` or better uses.
+    """Leave out terms that no configuration of objective `cutoff` or better uses.
 
     Parameters
     ----------

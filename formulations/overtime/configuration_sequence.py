@@ -213,7 +213,7 @@ def interval_scores(problem: Problem, chosen: list[Configuration]) -> FloatArray
 
 
 def _plain(configuration: Configuration) -> Configuration:
-    """Return the same with its voters in site order, so that equal ones are equal."""
+    """Return the configuration with its voters in site order, for comparison."""
     return Configuration.of(
         configuration.leader, sorted(configuration.voters), configuration.replicas
     )

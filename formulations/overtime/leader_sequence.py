@@ -253,7 +253,7 @@ def _checked(
     start: npt.ArrayLike | None,
     claimed: npt.ArrayLike,
 ) -> Sequence:
-    """Sum the paths up by the evaluator and hold them to what the recursion claims."""
+    """Sum the paths up by the evaluator, and compare the sums with those of the recursion."""
     said = np.asarray(claimed, dtype=np.float64)
     if not np.isfinite(said).all():
         raise InputError(

@@ -1,4 +1,4 @@
-"""All optimal configurations of a key, and what they leave open.
+"""All optimal configurations of a key, and the ranges of figures over them.
 
 Optima are wildly non-unique: under BA a typical key of a 27-site store has hundreds, and what a
 failure then costs differs by more than 100 ms among them. A statement such as "BA degrades by 80 ms
@@ -31,7 +31,7 @@ _CHUNK = 512
 
 @dataclass(frozen=True, slots=True)
 class TieRange:
-    """Best and worst of one figure over all optimal configurations, and who attains them.
+    """Best and worst of one figure over all optimal configurations, each with its configuration.
 
     The first configuration in the order (N, R, set) is named where several attain it.
     """

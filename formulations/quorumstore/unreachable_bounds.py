@@ -62,7 +62,7 @@ def bound_reasons(problem: QuorumProblem, method: Method) -> tuple[str, ...]:
 
 
 def _judged(goal: Goal, target: Target) -> Goal:
-    """Minimise what the bound applies to."""
+    """Minimise the value that the bound applies to."""
     return replace(goal, target=target, normal_weight=0.0, worst_weight=1.0)
 
 

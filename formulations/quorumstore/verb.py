@@ -267,7 +267,7 @@ def _document(plan: QuorumPlan) -> dict[str, object]:
 
 
 def _value(plan: QuorumPlan) -> str:
-    """Value of the goal with the words for what it is."""
+    """Return the value of the goal with its name."""
     goal = plan.problem.goal
     names = {
         "threshold": "max(T_r, T_w)",

@@ -77,7 +77,7 @@ class LateRecords:
     trees: dict[int, TreeRecord] = field(default_factory=dict)
 
     def close(self, leader: int, record: TreeRecord | None) -> None:
-        """Note what ruled a deadline out: a tree, or (None) a sum that a checker sees."""
+        """Record the proof that rules a deadline out: a tree; None: a sum that a checker sees."""
         before = self.trees.pop(leader, None)
         self.left += 0 if before is None else len(before.events)
         if record is not None:

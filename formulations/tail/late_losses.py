@@ -136,7 +136,7 @@ class LateLosses:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """Numbers in a certificate of what :meth:`scenarios` returns."""
+        """Numbers in a certificate of the scenarios of :meth:`scenarios`."""
         may_hold = self.late.problem.rules.may_hold
         return tuple(2 + n for n, lost in enumerate(self._lost) if (lost & may_hold).any())
 
@@ -235,7 +235,7 @@ class LateLosses:
         self._successors = tuple(successors)
 
     def _static(self, leader: int) -> float:
-        """Every client at its best site up to the leader."""
+        """Return the least late operations with every client at its best site."""
         usable = self.late.problem.rules.may_hold[:, np.newaxis] & (self.rank <= self.rank[leader])
         return float(np.where(usable, self._tables[leader], math.inf).min(axis=0).sum())
 

@@ -267,7 +267,7 @@ class LateIntervals:
 
     @property
     def relays(self) -> bool:
-        """Return whether what is asked nearby may depend on the leader."""
+        """Return whether the operations at nearby replicas may depend on the leader."""
         return any(flow.relay for one in self.each for flow in one.nearby)
 
     def summands(self, leaders: IntArray, deadline: int) -> FloatArray:

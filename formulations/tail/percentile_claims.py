@@ -20,7 +20,7 @@ MEAN_SLACK = 5e-10
 
 
 def percentile_certificate(search: PercentileProof) -> Callable[[], Mapping[str, object]] | None:
-    """Return what writes the certificate of what is proven; None: it was not recorded."""
+    """Return the function that writes the certificate; None: the search was not recorded."""
     if not search.records.complete or search.bound < search.value:
         return None
     demand, found = search.problem.demand, search.best is not None
@@ -42,7 +42,7 @@ def percentile_certificate(search: PercentileProof) -> Callable[[], Mapping[str,
 def _claim_of_mean(
     search: PercentileProof, written: LateCertificate
 ) -> Callable[[], Mapping[str, object]] | None:
-    """Return what writes the claim that the mean is the least; None: it was not recorded."""
+    """Return the function that writes the claim of the least mean; None: it was not recorded."""
     best, deadline, mean = search.best_mean, search.bins, search.mean
     if best is not None and best.configuration == search.best:
         return (lambda: best.certificate or {}) if best.certified else None

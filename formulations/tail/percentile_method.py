@@ -33,7 +33,7 @@ _PROOF = "a search for earlier deadlines under every leader"
 
 
 def solve(problem: Problem, options: Options) -> Plan:
-    """Search, and return the best plan with what is proven of it.
+    """Search, and return the best plan with its proven bound.
 
     Problems that the search cannot take are enumerated: operations that ask a replica nearby and a
     quorum besides, and budgets. Without a compiled search those of few replica sets are, and others

@@ -362,7 +362,7 @@ class PercentileProof:
     def _keeper(
         self, records: LateRecords, voters: VotersByInterval, scenarios: list[Scenario]
     ) -> Callable[[FloatArray | None], None] | None:
-        """Return what keeps the record of a tree; None: nothing is recorded."""
+        """Return the function that keeps the record of a tree; None: nothing is recorded."""
         if not records.complete or self._says_nothing(voters.deadline):
             return None
         scales = tuple(scenario.scale for scenario in scenarios)
@@ -378,7 +378,7 @@ class PercentileProof:
         return keep
 
     def _note_undecided(self, late: float) -> None:
-        """Note that the evaluator ruled out what a checker cannot, for rounding."""
+        """Note that rounding keeps a checker from a conclusion of the evaluator."""
         if late <= self.allowed - self.late_slack:
             self.records.fail()
             self.tie_records.fail()

@@ -157,7 +157,7 @@ class WaitTables:
         )  # fmt: skip
 
     def configuration(self, leader: int, replicas: bytes, voters: bytes) -> Configuration:
-        """Return what the kernel holds as its best."""
+        """Return the incumbent of the kernel."""
         return Configuration.of(
             leader,
             np.frombuffer(voters, dtype=np.int32).tolist(),

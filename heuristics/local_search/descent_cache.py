@@ -96,6 +96,6 @@ class DescentCache:
 
 
 def _keys(pairs: Pairs) -> list[bytes]:
-    """Return a name for every pair that is the same for the same leader and set."""
+    """Return a key for every pair, equal for equal leaders and sets."""
     named = np.column_stack([pairs.leaders, np.sort(pairs.replicas, axis=1)]).astype(np.int32)
     return [row.tobytes() for row in named]

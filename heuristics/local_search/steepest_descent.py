@@ -180,6 +180,6 @@ class SteepestDescent:
 
 
 def _below(values: FloatArray) -> FloatArray:
-    """Return what counts as lower in spite of rounding; for infinite values nothing does."""
+    """Return the thresholds below which a value is lower in spite of rounding."""
     values = np.where(np.isfinite(values), values, -math.inf)
     return values - _FALL * np.abs(values)

@@ -124,7 +124,7 @@ class SwapNeighbourhood:
 
     @cached_property
     def _waits(self) -> FloatArray:
-        """RTT from ℓ to what may vote, else infinite: shape (scenarios, leaders, sites + 1)."""
+        """RTT from ℓ to sites that may vote, else infinite: (scenarios, leaders, sites + 1)."""
         rtt = np.where(self.rules.may_vote, self.terms.site_rtt, np.inf)
         none = np.full((*rtt.shape[:2], 1), np.inf)
         return np.concatenate([rtt, none], axis=2)

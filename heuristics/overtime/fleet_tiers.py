@@ -105,7 +105,7 @@ class Fleet:
 
 @dataclass(frozen=True, eq=False)
 class Leaders:
-    """The best leader of every database after every interval, and how the others compare.
+    """Best leader of every database after every interval, with the scores of all leaders.
 
     Attributes
     ----------
@@ -340,7 +340,7 @@ def _alike(
 
 
 def _check_nested(rules: Sequence[GroupRule]) -> None:
-    """Refuse what closest-first is not exact for."""
+    """Refuse problems for which closest-first voters are not exact."""
     if any(rule.role != "voters" or rule.has_minimum for rule in rules) or (
         rules and not laminar([r.labels for r in rules], np.ones(len(rules[0].labels), dtype=bool))
     ):

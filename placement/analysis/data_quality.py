@@ -29,7 +29,7 @@ _Reason = Callable[[int, int], str]
 
 @dataclass(frozen=True, slots=True)
 class DoubtfulPair:
-    """An RTT between two sites that does not fit the others.
+    """RTT of one pair of sites that disagrees with the RTTs of other pairs.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class DoubtfulPair:
 
 @dataclass(frozen=True, slots=True)
 class DataQuality:
-    """RTTs between sites that do not fit the others.
+    """Doubtful RTTs between the sites of an instance.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ def _once(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
 
 
 def data_quality(instance: Instance) -> DataQuality:
-    """Return the RTTs between the sites of an instance that do not fit the others.
+    """Return the doubtful RTTs between the sites of an instance.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ class RttChange:
 def effects_of_doubt(
     plan: Plan, pairs: Sequence[tuple[str, str]], *, off: float = 0.2, method: str = "exact"
 ) -> tuple[RttChange, ...]:
-    """Return what becomes of a plan when doubtful RTTs are wrong by a share.
+    """Return the effect on a plan of doubtful RTTs that are wrong by a share.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ def move_counts(
     method: str = "exact",
     progress: Callable[[int, int], None] | None = None,
 ) -> pd.DataFrame:
-    """Return what the best plans with 0, 1, 2, … changes bring, each of them proven.
+    """Return the gains of the best plans with 0, 1, 2, … changes, each plan proven optimal.
 
     Parameters
     ----------

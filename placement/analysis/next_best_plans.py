@@ -64,7 +64,7 @@ def best_plans(problem: Problem, method: str = "exact") -> Iterator[Plan]:
 
 
 def _rest(plan: Plan) -> Iterator[Problem]:
-    """Split what a part holds beside its best plan."""
+    """Split a part into smaller parts that together hold all plans of it but the best one."""
     problem = plan.problem
     sites, rules = problem.instance.sites, problem.rules
     leaders = [sites[s] for s in rules.may_lead.nonzero()[0] if sites[s] != plan.leader]

@@ -54,7 +54,7 @@ def next_replicas(
     method: str = "exact",
     progress: Callable[[int, int], None] | None = None,
 ) -> pd.DataFrame:
-    """Return what each site would bring as the next replica, and what each replica is worth.
+    """Return the gain of each site as the next replica, and the loss when each replica is removed.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def _questions(problem: Problem, held: list[str]) -> Iterator[tuple[str, str, Pr
 
 
 def _present(problem: Problem, plan: Plan, held: list[str]) -> Plan | None:
-    """Score what runs today; None when its leader or a voter is at a site that is gone."""
+    """Score the present configuration; None when its leader or a voter is at a missing site."""
     if len(held) < len(plan.replicas):
         return None
     find = problem.instance.site_indices

@@ -180,7 +180,7 @@ def pareto(
 
 
 def changes_in_words(before: Plan, after: Plan) -> str:
-    """Return what is different in the second of two plans, such as "+1 replica: Tokyo".
+    """Return the differences of the second of two plans, such as "+1 replica: Tokyo".
 
     Replicas that join and leave, the leader, and voters that stay replicas.
     """
@@ -204,7 +204,7 @@ def changes_in_words(before: Plan, after: Plan) -> str:
 
 
 def _undominated(plans: Sequence[Plan]) -> list[Plan]:
-    """Keep the plans that none beats in cost and latency, cheapest first, one of those that tie."""
+    """Return the plans that no plan beats in cost and latency, cheapest first, one per tie."""
     kept: list[Plan] = []
     for plan in sorted(plans, key=lambda plan: (plan.cost, plan.objective)):
         if not kept or plan.objective < kept[-1].objective * (1 - OPTIMALITY_TOLERANCE):

@@ -296,7 +296,7 @@ def rtt_range(
 
 
 def _stops(values: FloatArray, column: int, now: float, end: float) -> list[float]:
-    """Other values of the row between `now` and `end`, in the order in which they are met."""
+    """Return the other values of the row between `now` and `end`, in the order from `now`."""
     others = np.unique(np.delete(values, column))
     between = others[(others > min(now, end)) & (others < max(now, end))]
     met = between.tolist() if end >= now else between[::-1].tolist()

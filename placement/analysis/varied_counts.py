@@ -32,7 +32,7 @@ def check_question(
     progress: Callable[..., None] | None,
     settings: Mapping[str, object] | None,
 ) -> None:
-    """Check the types of what a sweep or a frontier is asked."""
+    """Check the types of the arguments of a sweep or a frontier."""
     if not isinstance(question, (Instance, Problem)):
         raise InputError(
             "neither an instance nor a problem",
@@ -85,7 +85,7 @@ def whole_numbers(values: Iterable[int] | int, field: str) -> list[int]:
 
 
 def value_in_ms(plan: Plan) -> float:
-    """Return what a plan minimises in ms: the mean latency without money, or its objective."""
+    """Return the minimised value of a plan in ms: mean latency without money, or its objective."""
     objective = plan.problem.objective
     if not plan.found or objective.minimises_mean:
         return plan.mean_latency

@@ -1,4 +1,4 @@
-"""argparse with the manners of this command line."""
+"""Argument parser with the messages and exit codes of this command line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Parser(argparse.ArgumentParser):
         self.register("type", None, text)  # no option takes an empty string
 
     def add_subparsers(self, **kwargs: Any) -> Any:
-        """Add sub-parsers, which check the arguments that are theirs."""
+        """Add sub-parsers, each of which checks the arguments of its verb."""
         action = super().add_subparsers(**kwargs)
         action.type = str  # it would be applied to every argument after the verb
         return action

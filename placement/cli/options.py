@@ -98,7 +98,7 @@ def add_instance(
 
 
 def add_constraints(parser: argparse.ArgumentParser, *, configuration: bool = False) -> None:
-    """Add what a plan must obey.
+    """Add the options for the constraints of a plan.
 
     Parameters
     ----------
@@ -310,7 +310,7 @@ def add_output(parser: argparse.ArgumentParser, *, plan: bool) -> None:
 
 
 def instance_from(args: argparse.Namespace) -> Instance:
-    """Load the instance of :func:`add_instance`, with what its options change."""
+    """Load the instance of :func:`add_instance` with the changes of its options."""
     from placement.api import load
 
     source: str = args.instance
@@ -459,7 +459,7 @@ def problem_from(
 
 
 class Limits(TypedDict):
-    """Limits of a method, as its callers take them."""
+    """Limits of a method, as keyword arguments of :func:`placement.solve`."""
 
     time_limit: float | None
     gap_limit: float

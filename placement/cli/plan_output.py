@@ -28,7 +28,7 @@ def print_json(document: object) -> None:
 
 
 def print_notes(source: str, notes: Iterable[str]) -> None:
-    """Print what a reader did with a file on stderr, one line per note."""
+    """Print the notes of the reader of a file on stderr, one line per note."""
     for note in notes:
         print(escape(f"{source}: {note}"), file=sys.stderr)
 
@@ -55,7 +55,7 @@ def check_target(args: argparse.Namespace) -> None:
 
 
 def show_plan(plan: Plan, args: argparse.Namespace) -> int:
-    """Write the plan where it was asked for, print it, and return the exit code.
+    """Write the plan to the requested files, print the plan, and return the exit code.
 
     A plan without a configuration is printed but not written: the user should not find a file where
     a decision was expected.
@@ -135,7 +135,7 @@ def _bill_today(plan: Plan, args: argparse.Namespace) -> MonthlyBill | None:
 
 
 def _save(plan: Plan, args: argparse.Namespace) -> str:
-    """Write the plan where it was asked for, and return a line that says what was done."""
+    """Write the plan to the requested files, and return a line that names them."""
     if args.output is None:
         return ""
     if not plan.found:

@@ -55,7 +55,7 @@ def add_table_output(
 
 
 def check_table_targets(args: argparse.Namespace, suffixes: tuple[str, ...] = _SUFFIXES) -> None:
-    """Refuse files that could not be written, before any work is done for them.
+    """Refuse output files that cannot be written, before the table is computed.
 
     `suffixes` are those that the table may have, in lower case.
     """
@@ -89,7 +89,7 @@ def write_table(
     force: bool,
     parquet: tuple[pd.DataFrame, Mapping[str, str]] | None = None,
 ) -> None:
-    """Write a table as its name says: JSON (the document), Parquet or CSV.
+    """Write a table in the format of the file name: JSON (the document), Parquet or CSV.
 
     `parquet` is the table of a Parquet file, with the texts that it keeps beside it, where they are
     not the table alone.

@@ -16,7 +16,7 @@ __all__ = ["contingency_document", "contingency_from"]
 
 
 def contingency_document(goal: Contingency, instance: Instance) -> dict[str, object]:
-    """Return the losses, the goal and what is scored, JSON-ready."""
+    """Return the losses, the goal and the scored clients, JSON-ready."""
     given = goal.probability
     probability = (
         {name: float(p) for name, p in given.items()}

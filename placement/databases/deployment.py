@@ -173,12 +173,12 @@ class Deployment:
 
     @property
     def voters(self) -> int:
-        """Return the number of voters, those without a place included."""
+        """Return the number of voters, voters without a place included."""
         return sum(one.voters for one in self.held) + self.free_voters
 
     @property
     def replicas(self) -> int:
-        """Return the number of replicas, those without a place included."""
+        """Return the number of replicas, replicas without a place included."""
         return sum(one.replicas for one in self.held) + self.free_voters + self.free_non_voters
 
     @property
@@ -198,7 +198,7 @@ class Deployment:
 
     @property
     def roles(self) -> tuple[object, ...]:
-        """Return what two configurations of one placement have in common: all but names."""
+        """Return the roles without names, equal for two configurations of the same placement."""
         return (
             self.held,
             self.leaders,

@@ -35,7 +35,7 @@ _MOST_MOVES = 3
 
 @dataclass(frozen=True)
 class DeploymentValue:
-    """Value of a deployment beside the best one under the same rules.
+    """Value of a deployment, compared with the best deployment under the same rules.
 
     Attributes
     ----------
@@ -233,7 +233,7 @@ def _descent(problem: Problem, configuration: Configuration) -> tuple[tuple[str,
 
 
 def _change(problem: Problem, before: Configuration, after: Configuration) -> str:
-    """Return what differs between neighbours, in words."""
+    """Return the difference between neighbours, in words."""
     labels = problem.instance.domains.get(PLACE, problem.instance.sites)
 
     def names(sites: set[int]) -> str:

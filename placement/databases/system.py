@@ -66,7 +66,7 @@ class Request:
         return str(self.settings[setting])
 
     def choose(self, known: Collection[str], kinds: tuple[str, str], make: str, source: str) -> str:
-        """Return the named one of those in a source, or the only one.
+        """Return the deployment with a given name in a source, or the only deployment.
 
         Parameters
         ----------

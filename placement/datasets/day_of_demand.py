@@ -122,7 +122,7 @@ def _sentence(mix: str, day: date, cities: int, seed: int) -> str:
 
 
 def gather(counts: FloatArray, owner: IntArray, owners: int) -> FloatArray:
-    """Add up the counts of cities by who serves them.
+    """Add up the counts of cities by the client that serves each city.
 
     Parameters
     ----------

@@ -215,7 +215,7 @@ class Failures:
         return f"two of level {self.level}" if self.together == 2 else f"one {self.level}"
 
     def describe(self) -> str:
-        """Return what is lost, and who may move then, in words."""
+        """Return the lost sites and the clients that may move after the loss, in words."""
         what = f"{self.what} {'are' if self.together == 2 else 'is'} lost"
         if self.leader_may_move:
             what += ", the leader may move"
@@ -256,7 +256,7 @@ def survivors(
     *,
     leader_may_move: bool = False,
 ) -> Survivors | None:
-    """Return what a loss leaves of a plan; None when the service is lost.
+    """Return the replicas and voters that survive a loss; None when the service is lost.
 
     Parameters
     ----------

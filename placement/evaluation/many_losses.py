@@ -78,7 +78,7 @@ def scores_after_many(
 
 
 class _Alike:
-    """Configurations of the same sizes, as arrays, and what a loss leaves of them."""
+    """Configurations of equal sizes, as arrays, and their survivors of a loss."""
 
     def __init__(
         self, problem: Problem, configurations: Sequence[Configuration], gone: frozenset[int]

@@ -1,4 +1,4 @@
-"""Limits of a question and what its objective adds, each a linear function of the placement.
+"""Limits of a problem and added terms of its objective, each a linear function of the placement.
 
 A budget, a limit on the number of changes to the present configuration and a limit on the GB that
 are copied are the same thing: a function of the form of
@@ -65,7 +65,7 @@ class Limit:
         return self.most + _TOLERANCE * (1 + abs(self.most))
 
     def broken(self, configuration: Configuration) -> str | None:
-        """Return what a configuration breaks, in words, or None."""
+        """Return the limits that a configuration exceeds, in words, or None."""
         value = self.value(configuration)
         if value <= self.allowed:
             return None
@@ -76,7 +76,7 @@ class Limit:
 
 @dataclass(frozen=True, eq=False)
 class MoveFunction:
-    """A sum over what changes, as a linear function of the placement.
+    """Sum over the changes, as a linear function of the placement.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class MoveFunction:
         return LinearCost(self.constant + handed, self.replica, self.voter, None)
 
     def value(self, configuration: Configuration) -> float:
-        """Return the function of a configuration, as the sum over what changes."""
+        """Return the value of a configuration, as the sum over its changes."""
         now = changes(self.present, configuration)
         votes = np.zeros(len(self.leader)) if self.voter is None else self.voter
         # a removal has the negative price of keeping the replica

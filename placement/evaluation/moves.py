@@ -78,7 +78,7 @@ class RoleChanges:
 
 
 def changes(before: Configuration, after: Configuration) -> RoleChanges:
-    """Return what differs between two configurations; the order of voters does not count."""
+    """Return the changes between two configurations; the order of voters does not count."""
     votes, votes_after = set(before.voters), set(after.voters)
     held, held_after = set(before.replicas), set(after.replicas)
     return RoleChanges(

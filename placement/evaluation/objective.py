@@ -66,7 +66,7 @@ class Objective(Protocol):
 
     @property
     def kind(self) -> str:
-        """Short name by which methods say what they can take."""
+        """Short name by which methods declare the objectives that they support."""
         ...
 
     @property
@@ -127,7 +127,7 @@ class Objective(Protocol):
         ...
 
     def headline(self, problem: Problem) -> str:
-        """Return what the value in ms is called, or nothing where the mean latency tells it."""
+        """Return the name of the value in ms, or nothing where the value is the mean latency."""
         ...
 
     def tie_break(self, problem: Problem, configuration: Configuration) -> float:
@@ -147,7 +147,7 @@ class Objective(Protocol):
         ...
 
     def caveats(self, problem: Problem) -> tuple[str, ...]:
-        """Say what beside the constraints can be the reason that no plan was found."""
+        """Return reasons beside the constraints that can explain why no plan was found."""
         ...
 
     def proof_method(
@@ -167,7 +167,7 @@ class Objective(Protocol):
         ...
 
     def unproven(self, plan: Plan) -> tuple[str, str] | None:
-        """Return what was recomputed of a plan and why this proves nothing about other plans.
+        """Return the recomputed values of a plan, and why they prove nothing about other plans.
 
         None where the certificate of the plan decides.
         """
@@ -184,7 +184,7 @@ class Objective(Protocol):
     def plan_rows(
         self, problem: Problem, configuration: Configuration
     ) -> Mapping[str, Sequence[object]]:
-        """Return what a plan file tells beside the values: rows (dataclasses) by name."""
+        """Return the part of a plan file beside the values: rows (dataclasses) by name."""
         ...
 
     def document(self, instance: Instance) -> dict[str, object]:

@@ -148,7 +148,7 @@ def _scenario_terms(
     replicas: npt.ArrayLike,
     quorum: int,
 ) -> tuple[FloatArray, FloatArray, FloatArray, np.float64]:
-    """Return the same for one scenario, shapes (clients,) and ()."""
+    """Return the RTT terms of Eq. 1 for one scenario, shapes (clients,) and ()."""
     rtt, between = demand.client_rtt[scenario], demand.site_rtt[scenario]
     ordered = np.array(replicas, dtype=np.intp)
     ordered.sort()

@@ -40,7 +40,7 @@ def new_token() -> str:
 
 
 class RequestGuard:
-    """ASGI middleware that lets through what comes from the page of this server.
+    """ASGI middleware that accepts only requests from the page of this server.
 
     Parameters
     ----------

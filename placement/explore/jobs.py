@@ -92,7 +92,7 @@ def _tail(explorer: Explorer, value: Mapping[str, object], listen: Listener) -> 
 
 
 def _why(explorer: Explorer, value: Mapping[str, object], listen: Listener) -> Answer:
-    """Tell what is beside a plan."""
+    """Return the notes that accompany a plan."""
     question = explorer.question(value.get("question"))
     site = value.get("site")
     plan = explorer.solve(question, listen)

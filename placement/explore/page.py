@@ -63,7 +63,7 @@ def _document(explorer: Explorer) -> str:
 
 
 def _data(instance: Instance) -> dict[str, object]:
-    """Return what the script must know about the instance."""
+    """Return the data of the instance that the script of the page needs."""
     issued = instance.counts.sum(axis=(0, 1))
     return {
         "name": instance.name,

@@ -64,7 +64,7 @@ def rules_of(problem: Problem) -> Iterator[tuple[str, dict[str, object]]]:
 
 
 def rule_costs(plan: Plan, ask: Callable[[Problem], Plan]) -> tuple[RuleCost, ...]:
-    """Return what each rule of a plan's problem costs, the most expensive first.
+    """Return the cost in ms of each rule of a plan's problem, the most expensive first.
 
     Parameters
     ----------

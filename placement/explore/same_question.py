@@ -15,7 +15,7 @@ __all__ = ["Origin", "command_line", "python_lines"]
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where the instance of the server came from.
+    """Source of the instance of the server: a data set or a path, and its options.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ _LISTS = (
 
 
 def command_line(question: Question, origin: Origin) -> tuple[str, tuple[str, ...]]:
-    """Return the command, and what of the question it cannot ask, in words."""
+    """Return the command, and the parts of the question without an option, in words."""
     problem, cannot = question.problem, list(_without_option(question))
     words = ["placement", "solve", origin.source]
     if origin.mix is not None:

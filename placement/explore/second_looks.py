@@ -236,7 +236,7 @@ def _dumbbell(plans: Sequence[Plan], names: Sequence[str]) -> Markup:
 
 
 def _only(plan: Plan, other: Plan) -> list[int]:
-    """Return the sites whose role in a plan is another one than in the other."""
+    """Return the sites whose roles differ between two plans."""
 
     def role(of: Plan, site: str) -> str:
         if site not in of.replicas:

@@ -217,7 +217,7 @@ def violations(problem: Problem, configuration: Configuration) -> tuple[str, ...
 
 
 def _lease_violations(problem: Problem, configuration: Configuration) -> list[str]:
-    """Return what is wrong with the lease holders of a configuration, in words."""
+    """Return the violations by the lease holders of a configuration, in words."""
     rules, sites = problem.rules, problem.instance.sites
     leased = configuration.lease_holders
     broken = []

@@ -41,7 +41,7 @@ class Placed:
 
 @dataclass(frozen=True, eq=False)
 class FleetPlan:
-    """A configuration for each database of a fleet, and what is proven of all plans.
+    """Configuration of each database of a fleet, and the proven bound on all plans.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class FleetPlan:
 
     @cached_property
     def load_today(self) -> FloatArray | None:
-        """Use of each shared limit by what runs today, shape (rows,); None: nothing is known."""
+        """Use of each shared limit by the present configurations, shape (rows,); None: unknown."""
         if not any(member.present is not None for member in self.fleet.members):
             return None
         total = np.zeros(len(self.rows.capacity))
@@ -154,7 +154,7 @@ class FleetPlan:
 
     @cached_property
     def violations(self) -> tuple[str, ...]:
-        """Return what the plan breaks, in words: rules of databases, then shared limits."""
+        """Return the violations of the plan, in words: rules of databases, then shared limits."""
         broken = [
             f"{member.name}: {why}"
             for member, each in self

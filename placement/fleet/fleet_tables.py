@@ -125,7 +125,7 @@ def read_site_limits(
 
 
 def read_members(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str, MemberRow]:
-    """Read what databases store, write and how many are alike.
+    """Read the storage, the writes and the number of copies of each database.
 
     Parameters
     ----------

@@ -86,7 +86,7 @@ class DatabaseMove:
 
 @dataclass(frozen=True, eq=False)
 class MoveOrder:
-    """Moves in their order, and what could not move.
+    """Moves in their order, and the copies that cannot move.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class MoveOrder:
 
 
 def order_moves(plan: FleetPlan) -> MoveOrder:
-    """Return the moves from what runs today to a plan, in an order that keeps every limit.
+    """Return the moves from the present to a plan, in an order that keeps every limit.
 
     Storage, leader operations, outgoing GB and groups apart hold after every step of every move.
     The limits on new replicas and on GB moved count the replicas of staging as well. What a copy
@@ -121,7 +121,7 @@ def order_moves(plan: FleetPlan) -> MoveOrder:
 
 @dataclass(eq=False)
 class _Lot:
-    """Copies of a database with the same way to go."""
+    """Copies of a database that share start and target."""
 
     member: FleetMember
     before: Configuration | None
@@ -178,7 +178,7 @@ class _ScheduleSearch:
         return self.rows.use(member, configuration)[self.standing]
 
     def _with_steps(self, lot: _Lot) -> _Lot:
-        """Return a lot with its steps, and what it takes of each limit at the most and at last."""
+        """Return a lot with its steps, and its use of each limit: the largest and the final one."""
         if lot.before is None:
             lot.peak = lot.final = self._use(lot.member, lot.after)
             return lot
@@ -250,7 +250,7 @@ class _ScheduleSearch:
         return max(0, math.floor(float((room / extra[extra > 0]).min())))
 
     def _extra(self, lot: _Lot, stop: Configuration) -> FloatArray:
-        """Return what a stop adds to new replicas and GB moved, shape (limits on moves,)."""
+        """Return the new replicas and GB moved that a stop adds, shape (limits on moves,)."""
         assert lot.before is not None
         ends = set(lot.before.replicas), set(stop.replicas), set(lot.after.replicas)
         added = len(ends[1] - ends[0]) + len(ends[2] - ends[1]) - len(ends[2] - ends[0])
@@ -292,7 +292,7 @@ def _exchanged(
 
 
 def _alike(one: Configuration, other: Configuration) -> bool:
-    """Return whether two configurations are the same but for the order of voters."""
+    """Return whether two configurations are equal apart from the order of voters."""
     return (
         one.leader == other.leader
         and set(one.voters) == set(other.voters)

@@ -119,14 +119,14 @@ class SharedRows:
         return found[:-1]
 
     def of_new_replica(self, member: FleetMember) -> FloatArray:
-        """Return what one more new replica takes of the limits on moves, shape (rows,)."""
+        """Return the use of the limits on moves by one more new replica, shape (rows,)."""
         found = np.zeros(len(self.capacity) + 1)
         found[self._moves] += 1.0
         found[self._moved] += member.storage_gb
         return found[:-1]
 
     def use(self, member: FleetMember, configuration: Configuration) -> FloatArray:
-        """Return what one database takes of each row with a configuration, shape (rows,)."""
+        """Return the use of each row by one database with a configuration, shape (rows,)."""
         found = np.zeros(len(self.capacity) + 1)  # the last is that of row −1: no limit
         replicas = np.array(configuration.replicas, dtype=np.intp)
         if self._storage is not None:

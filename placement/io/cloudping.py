@@ -17,7 +17,7 @@ __all__ = ["FEED"]
 
 
 def _rtts(value: object, source: str) -> RttTable:
-    """Read what the API of cloudping.co (latency between AWS regions) answers.
+    """Read the answer of the API of cloudping.co (latency between AWS regions).
 
     Two forms are known: that of ``/latencies``, a percentile over a time frame,
 

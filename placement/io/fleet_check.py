@@ -120,7 +120,7 @@ def _prices(file: FleetFile) -> tuple[list[str], FloatArray]:
 
 
 def _check_plan(about: Document, proof: FleetProof) -> None:
-    """Compare what the file says of its plan with what was computed again."""
+    """Compare the plan in the file with recomputed values."""
     if proof.overloads:
         raise CertificateError("the plan breaks " + "; ".join(proof.overloads))
     value = float(proof.value)

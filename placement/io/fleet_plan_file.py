@@ -40,7 +40,7 @@ _BATCH = 1000
 
 
 def question_document(fleet: FleetProblem) -> dict[str, object]:
-    """Return what the databases of a fleet share, as JSON values.
+    """Return the shared question of the databases of a fleet, as JSON values.
 
     Raises
     ------
@@ -357,7 +357,7 @@ _QUESTION = (
 
 
 def read_fleet_file(path: str | os.PathLike[str]) -> FleetFile:
-    """Read what a file says of a fleet beside its rows.
+    """Read the document of a fleet file, without its rows.
 
     Raises
     ------

@@ -171,7 +171,7 @@ def _level_columns(instance: Instance) -> dict[str, str]:
 
 
 def head(instance: Instance) -> dict[str, object]:
-    """Return what a manifest says about an instance beside its tables."""
+    """Return the fields of a manifest about an instance, without its tables."""
     prices = instance.prices
     return {
         "format": FORMAT,

@@ -137,7 +137,7 @@ def configuration_document(plan: Plan) -> dict[str, object]:
 
 
 def _of_version_2(problem: Problem) -> bool:
-    """Return whether a question has what version 1 of the format does not know."""
+    """Return whether a question needs a field that version 1 of the format lacks."""
     asks = problem.protocol is not None or problem.vote_layout is not None
     return asks or problem.demand.has_waits or problem.rules.witnesses > 0
 
@@ -173,7 +173,7 @@ def _headline(plan: Plan) -> dict[str, object] | None:
 
 
 def _objective_rows(plan: Plan) -> dict[str, object] | None:
-    """Return what the objective tells beside its value: recomputed when read."""
+    """Return the fields of the objective beside its value: recomputed when read."""
     if plan.configuration is None:
         return None
     tables = plan.problem.objective.plan_rows(plan.problem, plan.configuration)
@@ -181,7 +181,7 @@ def _objective_rows(plan: Plan) -> dict[str, object] | None:
 
 
 def failures_document(failures: Failures) -> dict[str, object]:
-    """Return what each loss does to a plan, JSON-ready: recomputed from the plan when read."""
+    """Return the effect of each loss on a plan, JSON-ready: recomputed from the plan when read."""
     worst, each = failures.worst, _rows(failures.each)
     if not failures.stop_first:  # plans without such waits say nothing about them
         each = [{key: row[key] for key in row if key != "stops_first"} for row in each]

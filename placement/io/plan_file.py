@@ -274,7 +274,7 @@ def _configuration(document: Document, instance: Instance) -> Configuration | No
 
 
 def _check(document: Document, plan: Plan) -> None:
-    """Recompute what the file claims."""
+    """Recompute the claims of the file."""
     claimed, found = plan.status, plan.configuration is not None
     if plan.configuration is not None:
         value = {"score": finite(plan.score), "objective": finite(plan.objective)}

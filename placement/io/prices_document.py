@@ -72,7 +72,7 @@ class _Scalars(TypedDict):
 
 
 def prices_head(prices: Prices) -> dict[str, object]:
-    """Return what a manifest says about prices beside the tables; defaults are left out."""
+    """Return the fields of a manifest about prices, without the tables; defaults are left out."""
     head: dict[str, object] = {"currency": prices.currency, "written_gb": prices.written_gb}
     return head | {key: value for key, value in prices.given.items() if key in _SCALARS}
 
@@ -198,7 +198,7 @@ def prices_embedded(prices: Prices) -> dict[str, object]:
 def prices_from_embedded(
     document: Document, array: Callable[[Document, str], FloatArray]
 ) -> Prices:
-    """Read what :func:`prices_embedded` returned; `array` reads a table of numbers by its key."""
+    """Read the document of :func:`prices_embedded`; `array` reads a table of numbers by its key."""
 
     def optional(key: str) -> FloatArray | None:
         return array(document, key) if document.has(key) else None

@@ -120,7 +120,7 @@ def _current_from(document: Document) -> CurrentSites | None:
 
 
 def _moves_from(document: Document) -> Moves | None:
-    """Read what the given fields of the moves say."""
+    """Read the given fields of the moves."""
     if not document.has("moves"):
         return None
     table = document.table("moves")
@@ -141,7 +141,7 @@ def _moves_from(document: Document) -> Moves | None:
 
 
 def problem_from(document: Document, instance: Instance) -> Problem:
-    """Read what :func:`problem_document` wrote.
+    """Read the document of :func:`problem_document`.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def _objective_document(objective: Objective, instance: Instance) -> dict[str, o
 
 
 def _objective_from(document: Document, instance: Instance) -> Objective:
-    """Read what :func:`_objective_document` wrote; the mean latency where there is nothing.
+    """Read the document of :func:`_objective_document`; the mean latency where there is nothing.
 
     Parameters
     ----------

@@ -83,7 +83,7 @@ class PairTable:
     pairs: Mapping[Pair, Curve]
 
     def constant(self, rtt: float) -> Curve:
-        """Return what a pair whose RTT never varies has in this table."""
+        """Return the row in this table of a pair whose RTT never varies."""
         return ((rtt,) * len(self.percents), self.percents) if self.percents else ((rtt,), (1.0,))
 
     def reach(self, curve: Curve) -> float:

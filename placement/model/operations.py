@@ -138,7 +138,7 @@ waits=(Wait('leader: 2 of voters + 1 of voters outside region'),))
 
     @property
     def usual_kind(self) -> Kind:
-        """Return what :func:`kind_of` says from the name and the answers waited for."""
+        """Return the usual kind for a name and the answers waited for; see :func:`kind_of`."""
         return kind_of(self.name, self.quorum + len(self.waits))
 
     @property

@@ -161,7 +161,7 @@ class ProtocolFamily:
         return found
 
     def warnings(self, given: Values, replicas: int) -> tuple[str, ...]:
-        """Return what is unusual about the parameters, as sentences."""
+        """Return warnings about unusual parameters, as sentences."""
         found = []
         for key in ("slow", "interference"):
             if float(given.get(key, 0.0)) > 0.3:

@@ -104,7 +104,7 @@ class Protocol:
 
     @cached_property
     def family(self) -> ProtocolFamily:
-        """Return what is common to all protocols of this name."""
+        """Return the family: the common part of all protocols of this name."""
         from placement.model.protocol_families import family_of
 
         return family_of(self.name)
@@ -206,7 +206,7 @@ class Protocol:
         return tuple(one.name for one in operations if operation_path(one) == "multi_write")
 
     def notes(self, operations: Sequence[Operation], replicas: int) -> tuple[str, ...]:
-        """Return what a reader of an answer should know of the protocol, as sentences."""
+        """Return notes about the protocol for the reader of a plan, as sentences."""
         said = list(self.family.warnings(self.parameters, replicas))
         kept = [one.name for one in operations if operation_path(one) == "other"]
         if kept:

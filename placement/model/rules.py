@@ -213,7 +213,7 @@ def _lease_holders(problem: Problem, voters: int) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class AllowedSites:
-    """Roles that each site may and must take, as far as no number of replicas decides them.
+    """Roles that each site may and must take, for any number of replicas.
 
     Attributes
     ----------
@@ -252,7 +252,7 @@ class AllowedSites:
 
 
 def allowed_sites(problem: Problem) -> AllowedSites:
-    """Turn what the question says of the sites into masks, refusing what contradicts itself.
+    """Return the rules about single sites as masks; refuse contradictions.
 
     Raises
     ------
@@ -359,7 +359,7 @@ def allowed_sites(problem: Problem) -> AllowedSites:
 
 
 def compile_rules(problem: Problem, known: AllowedSites, before: Rules | None = None) -> Rules:
-    """Add what the number of replicas decides, refusing what contradicts itself.
+    """Add the rules that the number of replicas decides; refuse contradictions.
 
     Parameters
     ----------

@@ -149,7 +149,7 @@ class FamilyCount:
         return fits
 
     def take(self, site: int) -> bool:
-        """Choose a site if what is then needed still has room; return whether it was chosen."""
+        """Choose a site if the remaining minimums still fit; return whether it was chosen."""
         if self._shift(site, 1) and self.size + self.missing <= self._most:
             return True
         self._shift(site, -1)
@@ -190,7 +190,7 @@ def family_counts(
 
 @lru_cache(maxsize=16)  # rules are compared by identity; methods and refusals ask again and again
 def site_families(rules: Rules, role: Role) -> tuple[SiteFamily, ...]:
-    """Return families that together say what the diversity rules of a role say.
+    """Return families that together are equivalent to the diversity rules of a role.
 
     Parameters
     ----------

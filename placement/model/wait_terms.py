@@ -54,7 +54,7 @@ class WaitTerm:
 
     @property
     def to_lease_holder(self) -> bool:
-        """Return whether it is the trip of a client to its nearest lease holder."""
+        """Return whether the trip leads from a client to the nearest lease holder."""
         return self.wait == TO_LEASE_HOLDER
 
     @property
@@ -64,7 +64,7 @@ class WaitTerm:
 
     @property
     def clauses(self) -> tuple[Clause, ...]:
-        """Return what must be met."""
+        """Return the clauses that end the wait."""
         return self.wait.clauses
 
 

@@ -115,7 +115,7 @@ class RunRecord:
 
 
 def _finite(value: object) -> object:
-    """Replace what JSON cannot say (NaN, infinities, NumPy scalars) by what it can."""
+    """Replace values that JSON lacks (NaN, infinities, NumPy scalars) by JSON values."""
     if isinstance(value, Mapping):
         return {str(key): _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

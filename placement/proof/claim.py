@@ -1,4 +1,4 @@
-"""The problem behind a certificate, and what is claimed of it, on an exact and a rounded grid."""
+"""Problem and claim of a certificate, on an exact and a rounded grid."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class MeanQuestion(Protocol):
         """Sites that may and must hold replicas, vote and lead."""
 
     def added_cost(self, leader: int) -> LinearCost | None:
-        """Return what the objective adds to the score under a leader; None: nothing."""
+        """Return the term that the objective adds to the score under a leader; None: nothing."""
 
 
 _OF_RTTS = ("rank", "exact", "rounded")

@@ -168,11 +168,11 @@ class EventTree(ABC, Generic[_Form, _Multipliers]):
         raise self._flaw(number, f"unknown event {event[0]!r:.60}")
 
     def _remember(self) -> object:
-        """Return what a branch has to restore beside the state."""
+        """Return the values that a branch has to restore beside the state."""
         return None
 
     def _restore(self, remembered: object) -> None:
-        """Restore what :meth:`_remember` returned."""
+        """Restore the values of :meth:`_remember`."""
 
     # --- bounds -----------------------------------------------------------------------------
 

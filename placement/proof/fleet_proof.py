@@ -110,7 +110,7 @@ class FleetProof:
 def prove_fleet(
     parts: Iterable[FleetPlan | FleetProblem], prices: FloatArray, certify: Certify, work: int
 ) -> FleetProof:
-    """Prove a bound on all plans of a fleet, and add up what its plan uses.
+    """Prove a bound on all plans of a fleet, and add up the use of the limits by its plan.
 
     Parameters
     ----------

@@ -111,7 +111,7 @@ class _GridVotePrices:
         return None if len(found) < others else sum(found[:others])
 
     def of(self, voters: Sequence[int], leader: int) -> int:
-        """Return what the votes of a set of voters cost beside the leader's."""
+        """Return the price of the votes of a set of voters, without the leader's vote."""
         return sum(self.prices[v] for v in voters if v != leader)
 
 

@@ -1,4 +1,4 @@
-"""An independent check that a problem has no plan, by counting what fits under its constraints.
+"""Independent check that a problem has no plan: counts of sites under its constraints.
 
 It shares no code with any search and rounds nothing: all numbers are counts of sites.
 

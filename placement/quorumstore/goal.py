@@ -312,7 +312,7 @@ def tie_order_of_equals(
 
 
 def stages(goal: Goal, contingency: bool) -> tuple[Goal, ...]:
-    """Goals to minimise one after the other, each among the optima of the one before.
+    """Goals in lexicographic order: each is minimised among the optima of the goals before.
 
     They are keys 1 to 3 of the tie rule for a :meth:`Goal.monotone` goal; for others only key 1.
     """

@@ -97,7 +97,7 @@ def save(
 
 
 def _style() -> contextlib.AbstractContextManager[None]:
-    """Fonts for more scripts where they are installed, and SVG that is always the same."""
+    """Style with fonts for more scripts where installed, and with reproducible SVG."""
     try:
         from matplotlib import font_manager, rc_context
     except ImportError as error:

@@ -263,7 +263,7 @@ def plot_pareto(table: pd.DataFrame, *, title: str = "") -> Figure:
 
 
 def _name_changes(axes: Axes, table: pd.DataFrame) -> None:
-    """Number the points and list beside the picture what changes at each, the first at the top."""
+    """Number the points and list their changes beside the picture, the first at the top."""
     for number, (cost, value) in enumerate(zip(table["cost"], table["value"], strict=True), 1):
         axes.annotate(
             str(number),
@@ -375,6 +375,6 @@ def _plain(text: str) -> str:
 
 
 def _value_label(table: pd.DataFrame) -> str:
-    """Name the axis of what a table of plans minimises."""
+    """Return the axis label of the minimised value of a table of plans."""
     words = str(table.attrs.get("objective", "")) or "mean operation latency"
     return f"{_plain(words)} (ms)"

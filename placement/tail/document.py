@@ -66,7 +66,7 @@ def _sparse(table: FloatArray) -> list[list[list[object]]]:
 
 
 def distributions_from(document: Document, instance: Instance) -> Distributions:
-    """Read what :func:`distributions_document` wrote.
+    """Read the document of :func:`distributions_document`.
 
     Raises
     ------

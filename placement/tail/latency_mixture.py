@@ -119,7 +119,7 @@ def _ways(row: Sequence[float]) -> Iterator[tuple[float, tuple[int, ...]]]:
 
 
 def _ways_together(row: Sequence[float]) -> Iterator[tuple[float, tuple[int, ...]]]:
-    """Yield them where fractions are of the same operations: a share of 0.1 is in one of 0.2."""
+    """Yield the paths of shares of the same operations: a share of 0.1 lies in one of 0.2."""
     ends = sorted({value - math.floor(value) for value in row} - {0.0})
     for low, high in itertools.pairwise([0.0, *ends, 1.0]):
         yield high - low, tuple(math.floor(v) + (v - math.floor(v) > low) for v in row)
@@ -263,7 +263,7 @@ class _WaitDistributions:
         return self.terms[j].origin
 
     def behind(self, flow: Flow) -> tuple[int, int, tuple[tuple[int, int], ...], float]:
-        """Return what a flow takes beyond the client: relays, quorums, waits of sites, constant."""
+        """Return the part of a flow behind the client: relays, quorums, waits, constant."""
         rounds = [(j, times) for j, times in enumerate(flow.waits) if times]
         at_sites = tuple((j, times) for j, times in rounds if self.origin(j) != "client")
         return flow.relay, flow.quorum, at_sites, flow.constant

@@ -178,7 +178,7 @@ def check_same_seed_same_plan(method: Method, seed: int = 0) -> None:
 
 
 def check_no_time(method: Method, seed: int = 0) -> None:
-    """With no time at all: no exception, no false claim."""
+    """Check a call with a time limit of zero: no exception, no false claim."""
     for world in _lowered(method, seed):
         _check_honest(method, world, _ask(method, world, Options(time_limit=0.0)))
 
@@ -331,7 +331,7 @@ def _shuffle(problem: Problem, rng: np.random.Generator) -> Problem:
 
 
 def check_leaves_the_problem_alone(method: Method, seed: int = 0) -> None:
-    """A method changes nothing of what it is given."""
+    """Check that a method changes none of its arguments."""
     for world in _lowered(method, seed):
         _, same = _plain_answer(method, world)
         _demand(same, method, world, "changed the instance, the demand or the rules")

@@ -183,7 +183,7 @@ def check_round_trip(system: DatabaseSystem, seed: int = 0, count: int = 100) ->
 
 
 def check_moves(system: DatabaseSystem, seed: int = 0, count: int = 100) -> None:
-    """A text with the steps from a present deployment says the same placement."""
+    """Check that a text with steps from a present deployment states the same placement."""
     before: Deployment | None = None
     for world in deployment_worlds(system, seed, count):
         request = system.request(world.localities, world.name)
@@ -243,7 +243,7 @@ def check_bad_texts(system: DatabaseSystem, seed: int = 0, count: int = 100) -> 
 
 
 def check_described(system: DatabaseSystem, seed: int = 0, count: int = 100) -> None:
-    """A system says what it reads, says, cannot say, and how that was validated."""
+    """Check that a system declares its inputs, its outputs, its limits and its validation."""
     del seed, count
     words = (system.name, system.title, system.inputs, system.says, system.cannot)
     for text in (*words, system.validated):

@@ -22,7 +22,7 @@ __all__ = ["World", "every_configuration", "large_worlds", "optimum", "random_in
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """A small problem with a name that says what is special about it."""
+    """Small problem whose name states its special property."""
 
     name: str
     problem: Problem

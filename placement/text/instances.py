@@ -18,7 +18,7 @@ _MOST_LEVELS = 6
 
 
 def instance_text(instance: Instance, *, most: int = 20) -> str:
-    """Return what an instance holds.
+    """Return the contents of an instance as text.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def _demand(instance: Instance, most: int) -> str:
 
 
 def _beside(operation: Operation) -> str:
-    """Return what an operation waits for beside its coefficients."""
+    """Return the waits of an operation beside its coefficients."""
     parts = [*map(str, operation.waits), *[f"{operation.constant:g} ms"] * bool(operation.constant)]
     return "; ".join(parts)
 

@@ -272,7 +272,7 @@ def _parts(plan: Plan) -> str:
 
 
 def _waits(plan: Plan) -> str:
-    """Return who answers last in each wait, and what one answer fewer would save."""
+    """Return the last site to answer in each wait, and the gain of one answer fewer."""
     return table(
         ["operation", "wait", "mean ms", "most often last", "", "one fewer, ms"],
         [
@@ -363,7 +363,7 @@ def _naive(plan: Plan) -> str:
 
 
 def failures_table(report: Failures, most: int | None = None) -> str:
-    """Return what each loss does, the worst first; all of them, or at most some."""
+    """Return the effects of each loss, the worst first; all of them, or at most some."""
     rows = [
         [
             row.lost,

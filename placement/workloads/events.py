@@ -160,7 +160,7 @@ class Outage:
             )
 
     def apply(self, rates: FloatArray, scene: Scene) -> FloatArray:
-        """Set the cluster's rates to 0 while it is down, and move them if told where."""
+        """Set the cluster's rates to 0 during the outage, and add them to those of `redirect`."""
         time = scene.timeline.middle_hours
         down = (time >= self.at) & (time < self.at + self.hours)
         changed = rates.copy()

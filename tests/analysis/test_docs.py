@@ -1,4 +1,4 @@
-"""What the two pages show is what the commands print."""
+"""The two pages show the output of the commands."""
 
 import re
 import shlex

@@ -225,7 +225,7 @@ def test_a_file_that_cannot_be_written_is_no_traceback(
 def test_bad_requests(
     suite: Suite, tmp_path: Path, more: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What cannot be run is refused before a file is made."""
+    """A request that cannot be run is refused before a file is made."""
     path = tmp_path / "small.jsonl"
     assert harness.main(["run", "small", "-o", str(path), *more]) == 1
     assert capsys.readouterr().err.startswith("error: ")

@@ -105,14 +105,14 @@ def test_worse_answers(position: int, changes: dict[str, object], kind: str) -> 
 
 
 def test_better_is_not_worse() -> None:
-    """The same changes the other way round are no regression."""
+    """Improvements are no regressions."""
     found = compare(changed(results(), 0, objective=101.0), results())
     assert not found.worse
     assert {change.kind for change in found.changes} == {"gap", "value"}
 
 
 def test_cells_of_one_file_only_are_told() -> None:
-    """What one file lacks is listed, not passed over."""
+    """Cells that one file lacks are listed, not passed over."""
     short = Results(results().runs, results().rows[:-1])
     found = compare(short, results())
     assert found.only_after == ("11/slow",)

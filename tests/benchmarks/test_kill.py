@@ -122,7 +122,7 @@ def test_a_killed_runner_leaves_no_process_behind(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_solved_cells_survive_kills(tmp_path: Path) -> None:
-    """The same with real cells of the smoke suite, twenty times."""
+    """Real cells of the smoke suite survive twenty kills."""
     output = tmp_path / "smoke.jsonl"
     command = [sys.executable, "-m", "benchmarks", "run", "smoke", "-o", str(output), "--resume"]
     command += ["--only", "world27 8"]

@@ -103,7 +103,7 @@ def test_the_monolithic_program() -> None:
 
 @needs("quoracle", "spopt", "pulp", "pbp_pmedian")
 def test_peers_refuse_what_they_cannot_take() -> None:
-    """None gives a silent approximation of a problem it cannot express."""
+    """No peer approximates in silence a problem that it cannot express."""
     whole = asked(6, 3, 3, 0)
     for name in ("peer/spopt", "peer/pbp-pmedian"):
         with pytest.raises(UnsupportedError, match="leader"):
@@ -124,7 +124,7 @@ def test_p_median_is_the_special_case_of_reads() -> None:
 
 
 def test_every_peer_has_a_caption() -> None:
-    """Whatever is shown of a peer, it is said what it does itself; an unknown one is an error."""
+    """Every table about a peer says what the peer does itself; an unknown peer is an error."""
     for name, caption in CAPTIONS.items():
         assert len(caption) > 60
         try:

@@ -171,7 +171,7 @@ def test_a_child_that_is_dead_before_it_is_fed(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_timeout_kills_grandchildren(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """What a method has started is ended with it."""
+    """Processes that a method started end with the method."""
     note = tmp_path / "pid"
     program = (
         "import subprocess, sys, time, pathlib\n"
@@ -190,7 +190,7 @@ def test_timeout_kills_grandchildren(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 
 def alive(pid: int) -> bool:
-    """Whether a process runs (a zombie, whose parent is gone, does not)."""
+    """Return whether a process runs (a zombie, whose parent is gone, does not)."""
     try:
         os.kill(pid, 0)
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
@@ -285,7 +285,7 @@ def test_groups_differ_when_questions_do() -> None:
 
 
 def test_drawn_worlds_are_seeded() -> None:
-    """The same seed gives the same world, another seed another one, of the size asked for."""
+    """Equal seeds give equal instances of the given size; another seed gives another instance."""
     world = InstanceRecipe(DRAWN, sites=12, clients=20)
     assert world.build(3) == world.build(3)
     assert world.build(3) != world.build(4)
@@ -300,7 +300,7 @@ def test_grids_leave_out_what_cannot_be() -> None:
 
 
 def test_progress_estimates_by_method() -> None:
-    """What is left is estimated from the same method's cells, else from all."""
+    """The remaining time is estimated from the same method's cells, else from all."""
     now = [0.0]
     clock: Callable[[], float] = lambda: now[0]  # noqa: E731 - a clock to set by hand
     cells = [cell("kq"), cell("kq", seed=2), cell("milp"), cell("milp", seed=2)]

@@ -81,7 +81,7 @@ def converter(action: argparse.Action) -> Callable[[str], object]:
 
 
 def is_number(action: argparse.Action) -> bool:
-    """Whether a type refuses words."""
+    """Return whether a type refuses words."""
     if action.choices is not None:
         return False
     convert = converter(action)

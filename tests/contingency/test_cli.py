@@ -24,7 +24,7 @@ def run_json(capsys, *arguments, code=0):
 
 
 def test_sweep_and_compare_take_losses(capsys):
-    """The same value as the verb about losses, and nothing said in vain."""
+    """Sweep and compare give the value of the verb about losses."""
     worst = run_json(capsys, *LEADER, "--clients-move")
     asked = ["world27", "--replicas", "3", "--voters", "3"]
     swept = run_json(capsys, "sweep", *asked, "--worst", "--clients-move")

@@ -1,4 +1,4 @@
-"""One definition of what the clients of a lost site do: in values, tables, files and methods."""
+"""Clients of a lost site follow one definition: in values, tables, files and methods."""
 
 import itertools
 import json

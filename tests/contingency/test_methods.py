@@ -33,7 +33,7 @@ def answer(name, problem, **options):
 
 
 def same(plan, truth):
-    """Whether a plan says what enumeration says, second criterion included."""
+    """Return whether a plan equals that of enumeration, second criterion included."""
     assert plan.status == truth.status, (plan.method, plan.notes)
     if truth.found:
         assert plan.objective == pytest.approx(truth.objective, rel=1e-9, abs=1e-9)

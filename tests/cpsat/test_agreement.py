@@ -19,7 +19,7 @@ COLD = Options(settings={"start": "none"})
 
 
 def agrees(problem, options=COLD):
-    """Same answer, and an honest one: status, bound, gap, feasibility, score."""
+    """Assert equal and honest answers: status, bound, gap, feasibility, score."""
     plan = run(CP_SAT, problem, options)
     truth = run(EXHAUSTIVE, problem, Options())
     assert plan.status == truth.status

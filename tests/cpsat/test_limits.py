@@ -134,7 +134,7 @@ def hard_model():
 
 
 def test_a_solver_that_keeps_no_limit_is_left_alone(monkeypatch):
-    """It finds a solution, then neither returns nor listens."""
+    """The solver finds a solution, then neither returns nor listens."""
     release = threading.Event()
 
     class Deaf(cp_model.CpSolver):

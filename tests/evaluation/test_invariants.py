@@ -1,4 +1,4 @@
-"""What must not change the score, and what must change it in a known way."""
+"""Changes of a problem that keep the score, and changes with a known effect on the score."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_order_of_clients_does_not_matter(data: st.DataObject, instance: Instanc
 
 
 def distinct(instance: Instance) -> bool:
-    """Whether every client can tell its sites apart, so that "nearest" needs no tie rule."""
+    """Return whether no client has two sites at the same RTT."""
     return all(len(set(row)) == len(row) for row in instance.client_rtt.tolist())
 
 

@@ -25,7 +25,7 @@ def test_many_values_are_those_of_each(problem: Problem, data: st.DataObject) ->
 
 
 def test_other_objectives_value_each() -> None:
-    """What the loss of a site does is no sum over clients."""
+    """The effect of the loss of a site is no sum over clients."""
     problem = Problem(
         placement.load("world27", mix="oltp"),
         replicas=3,

@@ -1,4 +1,4 @@
-"""What the compiled kernel makes of arrays that do not fit: refused, and every buffer let go of."""
+"""The compiled kernel refuses arrays that do not fit: refused, and every buffer let go of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where no configuration obeys the rules: found by counting, the same as enumeration says."""
+"""Problems without a feasible configuration: found by counting, the same as enumeration says."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def grid(size: int, voters: int, *, columns: int) -> ReducedProblem:
 
 @pytest.mark.parametrize(("size", "columns"), [(4, 4), (5, 7), (6, 6), (9, 9)])
 def test_voters_that_only_exchanges_find(size, columns):
-    """Who takes the first columns in the first rows must give them to the last rows."""
+    """A matching that gives the first columns to the first rows must move them to the last rows."""
     full = grid(size, size, columns=columns)
     assert no_plan(full.rules) is None
     # without one site of the diagonal

@@ -256,7 +256,7 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]
 def test_a_cluster_gives_the_same_bytes(
     cluster: tuple[str, list[subprocess.Popen[bytes]]], kill: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One of its two workers is killed in the middle of the search."""
+    """A cluster of which one worker is killed in the middle of the search gives the same bytes."""
     address, workers = cluster
     fleet = drawn(3 * BATCH)
     submit, calls = pricing_workers.DaskWorkers.submit, []

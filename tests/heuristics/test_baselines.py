@@ -1,4 +1,4 @@
-"""What each baseline is, by hand on a world small enough to see through."""
+"""Baselines worked out by hand on a small test network."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def test_time_limit_stops_between_leaders() -> None:
 def test_what_breaks_a_rule_is_completed(
     module: ModuleType, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever K-means returns, too few sites or too many voters in a region, a plan comes out."""
+    """A plan comes out also when K-means returns too few sites, or too many voters in a region."""
     problem = Problem(random_instance(0), replicas=3, voters=3, survive="region")
     for bad in ((), (0, 1), (0, 1, 2), (0, 1, 4)):
         each = [bad] * len(problem.instance.sites)

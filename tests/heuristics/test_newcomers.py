@@ -1,4 +1,4 @@
-"""What clients cost when a site joins: by definition, and the same from tables."""
+"""Costs of clients when a site joins: by definition, and the same from tables."""
 
 from __future__ import annotations
 

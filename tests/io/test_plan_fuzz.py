@@ -120,7 +120,7 @@ def _damaged(draw: st.DrawFn) -> tuple[str, bytes]:
 
 
 def _is_true(plan: Plan) -> bool:
-    """Whether what a plan claims is so, by enumeration."""
+    """Return whether the claims of a plan hold, by enumeration."""
     best = optimum(plan.problem)
     if not plan.found:
         return best == float("inf")

@@ -100,7 +100,7 @@ def test_a_gap_that_was_asked_for():
 
 
 def test_most_leaders_need_no_integer_search():
-    """What the decomposition is for: the relaxation closes nearly all leaders."""
+    """The decomposition pays: the relaxation closes nearly all leaders."""
     problem = Problem(sphere(20, seed=3), replicas=5, voters=3)
     plan = solve(problem, "milp", settings=APART)
     assert plan.status is Status.OPTIMAL

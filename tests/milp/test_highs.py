@@ -109,7 +109,7 @@ def test_interrupt(hard):
 
 
 def test_progress_comes_from_the_callers_thread(hard):
-    """Whoever listens need not be thread-safe."""
+    """A progress listener need not be thread-safe."""
     _, _, program, start = hard
     heard = []
 
@@ -183,14 +183,14 @@ def test_the_end_of_the_process_waits_for_what_was_left_behind(monkeypatch, smal
 
 
 def test_the_thread_of_a_finished_run_has_ended(small):
-    """Its own threads end with it, not with the process."""
+    """The threads of HiGHS end with their run, not with the process."""
     before = threading.enumerate()
     run_highs(small[2], Guard())
     assert set(threading.enumerate()) <= set(before)
 
 
 def test_a_crash_in_the_worker_is_an_error(monkeypatch, small):
-    """What goes wrong inside HiGHS's thread reaches the caller."""
+    """An error inside HiGHS's thread reaches the caller."""
     _, _, program = small
 
     def crash(self):

@@ -81,7 +81,7 @@ def test_fewer_voters_than_votes_break_a_row(recipe):
 @settings(max_examples=examples(60))
 @given(problems(max_sites=5, max_clients=5), RECIPES, st.sampled_from([1.0, 1.05, 2.0]))
 def test_reductions_keep_everything_within_the_cutoff(problem, recipe, inflation):
-    """What a cutoff leaves out costs more than the cutoff, however far from the optimum."""
+    """Configurations that a cutoff leaves out cost more than the cutoff."""
     best = solve(problem, "exhaustive")
     assume(best.found)
     cutoff = best.objective * inflation

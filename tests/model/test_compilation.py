@@ -15,7 +15,7 @@ from tests.strategies import problems
 
 
 def fresh(problem, replicas):
-    """The same question with another number of replicas, put together from its fields."""
+    """Return a problem with another number of replicas, built from its fields."""
     given = {field.name: getattr(problem, field.name) for field in dataclasses.fields(problem)}
     return Problem(**{**given, "replicas": replicas})
 

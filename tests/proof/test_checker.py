@@ -277,7 +277,7 @@ def test_mutations_are_refused():
 
 @given(problems(kinds=TAKEN), st.floats(1.0001, 3))
 def test_no_bound_above_the_optimum_can_be_proved(problem, factor):
-    """Whatever the claim, if the check accepts it, no configuration is better."""
+    """For every claim that the check accepts, no configuration is better."""
     plan = certified(problem)
     if plan is None or plan.objective == 0:
         return

@@ -61,7 +61,7 @@ def questions(draw):
 
 @given(questions())
 def test_what_is_proven_is_proved_again(question):
-    """Whatever is asked of a small world, "optimal" and "infeasible" are proved again."""
+    """Every "optimal" and "infeasible" of a small test network is proved again."""
     _, problem = question
     plan = run(EXACT, problem, Options())
     assert plan.status in PROVEN

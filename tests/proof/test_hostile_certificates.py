@@ -23,7 +23,7 @@ NUMBERS = [
 
 @pytest.mark.parametrize("value", NUMBERS, ids=lambda value: str(value)[:8])
 def test_no_number_of_a_certificate_proves_what_is_false(value):
-    """Whatever stands for a multiplier, a site or a β: refused, or the claim is true."""
+    """A certificate with any value in place of a number is refused, or its claim is true."""
     plan = solve(plain())
     least = optimum(plan.problem)
     events = plan.certificate["proofs"][0]["events"]

@@ -69,7 +69,7 @@ def test_exact_is_proved_where_there_is_no_plan(problem):
 
 
 def splits(leaders, sites):
-    """What could stand in a certificate: for every leader, which sites count as voters."""
+    """Statements that a certificate could hold: for every leader, which sites count as voters."""
     some = st.lists(st.integers(0, sites - 1), unique=True)
     return st.tuples(*(st.builds(lambda p, s=s: {"leaders": [s], "by_votes": p}, some)
                        for s in leaders))  # fmt: skip
@@ -107,7 +107,7 @@ def test_a_leader_has_no_plan_just_where_a_split_is_short(block):
 
 
 def led(core):
-    """Who leads some configuration, by enumeration."""
+    """Return the sites that lead some configuration, by enumeration."""
     rules = core.rules
     sets = (
         (voters, replicas)

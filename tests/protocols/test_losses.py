@@ -70,7 +70,7 @@ def simulated(shape: str, one: Instance, group: list[int], leader: int, gone: se
         end[0] = now
 
     def rounds(rtts: list[float], clauses: list, then):
-        """One round after another; lost members are asked in vain."""
+        """Return a handler that asks in one round after another; lost members never answer."""
         if not clauses:
             return then
         return lambda now: net.gather(now, rtts, clauses[0], rounds(rtts, clauses[1:], then))

@@ -37,7 +37,7 @@ needs_kernel = pytest.mark.skipif(not compiled_available(), reason="the C kernel
 
 
 def assert_alike(problem: QuorumProblem) -> None:
-    """Same value, status and configuration; same ties, whatever order they come in."""
+    """Assert equal value, status and configuration; same ties, whatever order they come in."""
     ours = Enumeration(SetTables.of(problem), "compiled")
     theirs = Enumeration(SetTables.of(problem), "numpy")
     one, other = ours.solve(problem), theirs.solve(problem)
@@ -147,7 +147,7 @@ def test_probing_keeps_to_the_rules():
 
 @needs_kernel
 def test_malformed_input_is_refused():
-    """Whatever does not fit raises; nothing is read beyond a buffer."""
+    """Arrays that do not fit raise an error; nothing is read beyond a buffer."""
     problem = QuorumProblem(np.ones((5, 5)), [1] * 5, [1] * 5, rules=StoreRules(True))
     search = CompiledSearch(CompiledStore.of(problem), problem, problem.goal)
     for rows in ([[0, 1, 5]], [[0, 2, 1]], [[-1, 0, 1]], [[1, 1, 2]]):

@@ -107,7 +107,7 @@ def test_model_and_reduction(seed):
 
 @pytest.mark.parametrize("seed", seeds(12, 60))
 def test_relaxed_model(seed):
-    """Whoever answers the question answers the simpler one, reduced or not."""
+    """Every solution of the question solves the simpler one, reduced or not."""
     rng = np.random.default_rng([71, seed])
     redirect = (Redirect.CLOSEST, Redirect.HOP)[seed % 2]
     rules = random_rules(rng, contingency=True, redirect=redirect, max_replicas=4)

@@ -117,7 +117,7 @@ def test_a_key_called_na_is_a_key(tmp_path):
 
 
 def test_keys_without_requests_and_without_a_solution(tmp_path):
-    """Such keys get a row that says so, and stop nothing."""
+    """Keys without requests or solution get a row that says so, and stop no other key."""
     table = key_table(3)
     table.loc[1, table.columns[1:]] = 0
     table.to_csv(tmp_path / "k.csv", index=False)

@@ -132,7 +132,7 @@ def test_no_name_becomes_markup() -> None:
 
 @given(st.text(max_size=40))
 def test_text_survives_and_markup_does_not(value: str) -> None:
-    """Whatever is put in, exactly one element with exactly one attribute comes out."""
+    """Any text gives exactly one element with exactly one attribute."""
     page = Page(tag("p", {"title": value}, value))
     assert len(page.tags) == 1
     assert list(page.tags[0][1]) == ["title"]
@@ -351,7 +351,7 @@ def test_other_files_are_refused(tmp_path: Path, content: str, message: str) -> 
 
 
 def test_a_missing_file(tmp_path: Path) -> None:
-    """So does a file that is not there."""
+    """A missing file gives an error that names it."""
     for name in ("x.json", "x.jsonl"):
         with pytest.raises(InputError, match="no such file"):
             report_html(tmp_path / name)

@@ -34,7 +34,7 @@ EXACT, EXHAUSTIVE = load_method("exact"), load_method("exhaustive")
 
 
 def agree(problem, plan):
-    """Whether a plan is that of enumeration: the least percentile, and the least mean at it."""
+    """Return whether a plan has the least percentile by enumeration, and the least mean at it."""
     best = run(EXHAUSTIVE, problem, Options())
     if best.status is Status.INFEASIBLE:
         assert plan.status is Status.INFEASIBLE
@@ -288,7 +288,7 @@ def test_rules_that_leave_no_plan():
 
 
 def test_large_worlds_are_proven():
-    """What local search leaves open: 48 regions, seven replicas."""
+    """Questions that local search leaves open: 48 regions, seven replicas."""
     world = placement.load("azure")
     goal = Percentile(99, Distributions.parametric(world, variation=0.2, width=4, bins=250))
     problem = Problem(world, replicas=7, voters=5, objective=goal)

@@ -190,7 +190,7 @@ def test_every_percentile_of_still_rtts_is_that_of_the_mean_model():
 @settings(max_examples=examples(8))
 @given(st.integers(0, 10_000), st.permutations(range(5)), PERCENTS)
 def test_order_of_sites_does_not_matter(seed, order, percent):
-    """The same world with its sites in another order has the same best percentile."""
+    """A test network with its sites in another order has the same best percentile."""
     instance = random_instance(seed, sites=5, clients=4)
     goal = Percentile(percent, drawn(instance, seed))
     order = list(order)

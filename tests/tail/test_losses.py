@@ -116,7 +116,7 @@ def by_hand(problem, configuration):
 
 
 def agree(problem, seed):
-    """Whether the exact search says what enumeration says: status, value and the least mean."""
+    """Return whether the exact search agrees with enumeration: status, value and the least mean."""
     truth = run(EXHAUSTIVE, problem, Options())
     plan = run(EXACT, problem, Options())
     assert plan.status is truth.status, seed

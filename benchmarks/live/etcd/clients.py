@@ -1,4 +1,4 @@
-"""Clients of etcd at nodes of the network, and what they measured."""
+"""Clients of etcd at nodes of the network, and their measurements."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class EtcdCluster:
         return [self._address[name].client for name in self.alive()]
 
     def request(self) -> Request:
-        """Return what an export for these servers is asked with."""
+        """Return the request of an export for the servers of the cluster."""
         return _SYSTEM.request(self.localities, settings={"max_learners": self._most_learners})
 
     def alive(self) -> list[str]:
@@ -129,7 +129,7 @@ class EtcdCluster:
         self._forgotten.clear()
 
     def ask(self, site: str, *arguments: str) -> str | None:
-        """Return what etcdctl prints at a site, or None when it fails."""
+        """Return the output of etcdctl at a site, or None when the command fails."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             done = subprocess.run(
                 [*self.inside(site), self.program, "etcdctl", "--command-timeout=5s", *arguments],

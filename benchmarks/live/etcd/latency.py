@@ -80,7 +80,7 @@ def _all_samples(instance: Instance, wan: EmulatedWan, count: int) -> list[RttSa
 
 
 def layouts(instance: Instance, quick: bool) -> tuple[list[Layout], list[Layout]]:
-    """Return the layouts that the software's share is fitted on, and those that are predicted."""
+    """Return the layouts for the fit of the software's share, and the layouts to predict."""
     fitted = [drawn(instance, 4, 3, seed=3)]
     if quick:
         return fitted, [planned(instance, 4, 3)]

@@ -118,7 +118,7 @@ def _losses(rows: Sequence[Row], document: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _with_software(rows: Sequence[Row], document: Mapping[str, Any]) -> list[Row]:
-    """Return the rows of a day with the software's share in what is predicted."""
+    """Return the rows of a day with the software's share in the prediction."""
     share = software_share(document["latency"]["rows"], NAMES)
     found = []
     for row in rows[:-1]:

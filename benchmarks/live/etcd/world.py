@@ -76,7 +76,7 @@ class EtcdBench(ServerBench):
         return self.cluster
 
     def reach(self, goal: Deployment) -> None:
-        """Bring the cluster to a deployment by a runbook from what it is."""
+        """Bring the cluster from its present deployment to another one by a runbook."""
         assert self.cluster is not None
         system = load_system("etcd")
         present = self.cluster.deployment() if self.cluster.alive() else None

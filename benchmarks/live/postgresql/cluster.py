@@ -52,7 +52,7 @@ def server_programs() -> Path:
 
 
 def server_account() -> str:
-    """Return whom the server runs as, empty for this account: the server refuses root.
+    """Return the account of the server, empty for the present account: the server refuses root.
 
     Raises
     ------
@@ -138,7 +138,7 @@ class PostgresCluster:
         self._running.clear()
 
     def sql(self, site: str, text: str) -> str | None:
-        """Return what a statement gives at a site, or None when it fails."""
+        """Return the result of a statement at a site, or None when the statement fails."""
         return self._psql(site, "-c", text)
 
     def latencies(

@@ -107,7 +107,7 @@ def first_success(address, port, path, seconds):
 
 
 def main(address, port, key, seconds, *until_written):
-    """Do what the command line says."""
+    """Run the command of the command line."""
     path = f"/key{key}"
     if until_written:
         print(first_success(address, port, path, float(seconds)))

@@ -73,7 +73,7 @@ class ZooKeeperEnsemble:
         self._running: dict[str, subprocess.Popen[bytes]] = {}
 
     def request(self) -> Request:
-        """Return what the export asks for beside a deployment."""
+        """Return the request of an export for the ensemble."""
         return SYSTEM.request(self.localities)
 
     def form(self, goal: Deployment, more: str = "") -> None:
@@ -124,7 +124,7 @@ class ZooKeeperEnsemble:
         return found[1] if found else ""
 
     def shell(self, site: str, *words: str) -> str | None:
-        """Return what ZooKeeper's shell prints of a command at a site; None when it fails."""
+        """Return the output of a command in ZooKeeper's shell at a site; None when it fails."""
         row = self._rows[site]
         server = f"{row.name}:{row.facts['client_port']}"
         main = ["org.apache.zookeeper.ZooKeeperMain", "-server", server]
@@ -138,13 +138,13 @@ class ZooKeeperEnsemble:
         return done.stdout if done.returncode == 0 else None
 
     def deployment(self, site: str) -> Deployment:
-        """Return what a server says of the ensemble."""
+        """Return the deployment that a server reports."""
         text = awaited(lambda: self.shell(site, "config"), lambda found: found is not None)
         assert text is not None
         return read_deployment(SYSTEM, (("config", text),), self.request()).deployment
 
     def leader(self, sites: Sequence[str]) -> str:
-        """Return which of some sites leads, once one of them does."""
+        """Return the leader among some sites, once there is one."""
         found = awaited(
             lambda: [site for site in sites if self.mode(site) == "leader"],
             lambda leading: len(leading) == 1,

@@ -48,7 +48,7 @@ def mechanism(seed: int, seconds: float = 400.0, rate: float = 3000.0) -> Simula
 
 
 def drops(trace: SimulationTrace) -> list[float]:
-    """Share of what was identified that each restart takes away."""
+    """Return the share of the identified hot set that each restart removes."""
     result = []
     for restart in trace.restarts:
         here = int(np.searchsorted(trace.time, restart))

@@ -357,5 +357,5 @@ class LimitsSearch:
 
 
 def constant_of(linear: LinearCost, leader: int) -> float:
-    """Return what every plan under a leader costs, its vote included."""
+    """Return the constant cost of every plan under a leader, the leader's vote included."""
     return linear.constant + (0.0 if linear.voter is None else float(linear.voter[leader]))

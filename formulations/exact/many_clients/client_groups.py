@@ -1,4 +1,4 @@
-"""Clients that use the same replica whatever is decided below a state of the tree, added up."""
+"""Groups of clients that use the same replica in every descendant of a state of the tree."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class ClientGroups:
         return None if made is None else cls(kernel, leader, made)
 
     def below(self, states: States, seconds: float) -> ClientGroups | None:
-        """Return the groups of a state below this one: fewer, and with fewer cells.
+        """Return the groups of a descendant state: fewer, and with fewer cells.
 
         None when the time is over before.
         """
@@ -139,7 +139,7 @@ class ClientGroups:
         )
 
     def cost(self, replicas: Sequence[int], sites: int) -> float:
-        """Return what the clients cost with these replicas and the certain ones; rounded down."""
+        """Return the cost of the clients with given replicas and the certain ones; rounded down."""
         chosen = np.full(sites, FREE, dtype=np.uint8)
         chosen[list(replicas)] = IN
         compiled, context = self._kernel.compiled, self._kernel.context

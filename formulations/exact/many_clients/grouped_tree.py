@@ -94,14 +94,14 @@ class GroupedTree:
         self._done = _NONE
 
     def bound(self) -> float:
-        """Return what is proven, finished parts included; +∞: all is evaluated."""
+        """Return the proven bound, finished parts included; +∞: all is evaluated."""
         open_parts = [part.bound for part in self._parts]
         if self._kernel is not None:
             open_parts.append(max(self._kernel_bound, self._bound_of(self._kernel)))
         return min([self._closed, *open_parts])
 
     def counters(self) -> Counters:
-        """Return the nodes of this tree, and all that its kernels have done."""
+        """Return the nodes of this tree, and the counters of its kernels."""
         return self._done if self._kernel is None else self._done.plus(self._kernel.counters())
 
     def run(self, work: float, seconds: float) -> bool:
@@ -178,7 +178,7 @@ class GroupedTree:
         return part.own
 
     def _try_set(self, groups: ClientGroups, selected: tuple[int, ...]) -> None:
-        """Propose what the multipliers select, if it can be better than the incumbent."""
+        """Propose the set that the multipliers select, if its bound is below the incumbent."""
         cost = groups.cost(selected, self._core.sites)
         if self._leader >= 0:
             cost += float(self._core.direct[self._leader])
@@ -197,7 +197,7 @@ class GroupedTree:
             self._kernel.propose(Incumbent(best.score, -2, ()))
 
     def _run_kernel(self, kernel: CompiledKernel, work: float, seconds: float) -> None:
-        """Work on the part of the kernel, and propose what it finds."""
+        """Run the kernel on its part, and propose its solutions."""
         finished = kernel.run(work, seconds)
         found = kernel.incumbent()
         if found is not None and found.replicas and found.score < self._found:

@@ -382,7 +382,7 @@ class ManyClientsKernel:
         )
 
     def _take_from(self, tree: _Tree) -> None:
-        """Evaluate what the kernel of a tree has found, and take its events."""
+        """Evaluate the solutions of the kernel of a tree, and take its events."""
         assert tree.kernel is not None
         assert tree.keep is not None
         self._record(self._events_of(tree.kernel, tree.keep))
@@ -392,7 +392,7 @@ class ManyClientsKernel:
             self._propose_set(tree.leader, tree.keep[list(found.replicas)].tolist())
 
     def _events_of(self, kernel: CompiledKernel, keep: IntArray) -> FloatArray:
-        """Return what the kernel of the tree has recorded, on all sites."""
+        """Return the record of the kernel of the tree, on all sites."""
         clients, first = len(self._core.active), self._opened * _NUMBERS
         return events_on_sites(kernel.record(on=True), keep, clients, first)
 
@@ -461,7 +461,7 @@ class ManyClientsKernel:
         return self._root.incumbent()
 
     def counters(self) -> Counters:
-        """Return what was done so far, the sample and all trees included."""
+        """Return the counters of the work so far, the sample and all trees included."""
         total = self._root.counters().plus(self._done)
         tree = self._tree
         if tree is not None and tree.grouped is not None:

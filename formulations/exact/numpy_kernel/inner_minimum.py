@@ -193,7 +193,7 @@ class InnerProblem:
         wanted: int,
         inside: set[int] | None,
     ) -> Selection | None:
-        """Return the same for one family, which counts the sites that vote anyway."""
+        """Return the least selection for one family, with the forced voters counted."""
         given = self.given if inside is None else self.given & inside
         if wanted - len(given) > self.rules.voters - len(self.given):
             return None

@@ -221,7 +221,7 @@ class NumpyKernel:
         return self._best if self._best.score < math.inf else None
 
     def counters(self) -> Counters:
-        """Return what was done so far."""
+        """Return the counters of the work so far."""
         return Counters(self._nodes, self._leaves, self._evaluations, self._cutoff, self._work())
 
     def _work(self) -> float:

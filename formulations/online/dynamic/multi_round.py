@@ -1,4 +1,4 @@
-"""Copies over several rounds, knowing the rates of all of them.
+"""Copies over several rounds with known rates.
 
     y[j, o, q] ∈ {0, 1}  copy of o at j in round q, from the copies `before` on
     c[j, o, q] ∈ [0, 1]  >= y[j, o, q] − y[j, o, q−1]: it was created in round q

@@ -340,7 +340,7 @@ def _reasons(
 
 
 def _eased(goal: ReadGoal) -> ReadGoal:
-    """The goal with its limits raised by half of what the evaluator tolerates."""
+    """Return the goal with its limits raised by half of the evaluator's tolerance."""
     return dataclasses.replace(
         goal,
         load_limit=goal.load_limit * (1.0 + TOLERANCE / 2),

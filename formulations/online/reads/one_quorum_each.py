@@ -164,7 +164,7 @@ def _strategy(problem: ReadProblem, program: LinearProgram, values: FloatArray) 
 
 
 def _most(program: LinearProgram) -> float:
-    """No objective within the columns' bounds exceeds this."""
+    """Return an upper bound on the objective within the columns' bounds."""
     ends = (program.cost * program.lower, program.cost * program.upper)
     return program.offset + float(sum(max(a, b) for a, b in zip(*ends, strict=True)))
 

@@ -52,7 +52,7 @@ class ServerTimePrices:
 
 @dataclass(frozen=True, eq=False)
 class Priced:
-    """The bound that prices give, and what each read would do under them.
+    """Bound by prices of server time, and the choice of each read under the prices.
 
     Attributes
     ----------

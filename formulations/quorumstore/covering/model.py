@@ -357,7 +357,7 @@ def _add_single_losses(
     balls: dict[int, tuple[int, ...]],
     moved: dict[int, tuple[int, ...]],
 ) -> None:
-    """Add what has to hold when any one site f is lost.
+    """Add the constraints for the loss of any one site f.
 
     A replica at f takes one from every ball that holds f: those clients need quorum + 1 of them.
     Where f holds none, only its own clients notice, and only if they are `moved`.
@@ -373,7 +373,7 @@ def _add_single_losses(
 
 
 def _swaps(problem: QuorumProblem, sides: list[_Side]) -> tuple[tuple[int, ...], ...]:
-    """For each site j, the sites k that may take a replica over from j as far as losses go.
+    """Return for each site j the sites k that can replace j under every loss.
 
     "Takes over" supposes that every ball with j holds k as well, which the reduction checks. Then
     the loss of k is survived by what survived that of j: the same replicas are left, and a ball

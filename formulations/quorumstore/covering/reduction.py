@@ -80,7 +80,7 @@ class Reduced:
 
 
 def reduce_model(model: CoveringModel) -> Reduced:
-    """Return the question without what is decided. Sites are bits of whole numbers throughout.
+    """Return the question without its decided variables. Sites are bits of whole numbers.
 
     An answer of the reduced question is one of `model`; if `model` has an answer, so has the
     reduced question. O(n² · covers) per round, with at most a round for each site and cover.

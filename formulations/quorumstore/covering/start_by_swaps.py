@@ -80,7 +80,7 @@ def improve_by_swaps(
     start: QuorumConfiguration,
     deadline: float = math.inf,
 ) -> QuorumConfiguration:
-    """Return what single swaps make of a configuration: the best one each time, while it helps.
+    """Return the configuration after single swaps: the best one each time, while it improves.
 
     Parameters
     ----------

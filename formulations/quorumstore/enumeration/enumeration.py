@@ -176,7 +176,7 @@ class Enumeration:
         return first.value, found, Termination.FINISHED
 
     def _last_stage(self, first: CompiledSearch) -> CompiledSearch:
-        """The search for key 2 of the tie rule, among what is optimal for key 1."""
+        """Return the search for key 2 of the tie rule, among the optima of key 1."""
         problem, last = first.problem, first
         contingency = problem.rules.contingency
         for goal in stages(problem.goal, contingency)[1:]:

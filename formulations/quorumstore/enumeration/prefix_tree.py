@@ -154,7 +154,7 @@ class _Step:
             self.known = {key: bits.take(chosen, axis=1) for key, bits in self.known.items()}
 
     def check(self) -> None:
-        """Drop what breaks a condition."""
+        """Drop sets that violate a condition."""
         for condition in self.screen.conditions:
             ball = condition.ball
             if condition.must is not None and condition.must[0] <= self.length:

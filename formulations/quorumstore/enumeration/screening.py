@@ -412,7 +412,7 @@ class Screen:
 def _terms(
     weights: RequestWeights, side: int, within: IntArray, steps: FloatArray
 ) -> tuple[tuple[tuple[int, float, Bits | None], ...], float]:
-    """Terms of condition 1 or 3, and what is charged in advance.
+    """Return the terms of condition 1 or 3, and the charge in advance.
 
     A client with few sites within the limit has, in any set of N, at least N − `within` outside;
     that much of the sum is known before the first site is chosen.

@@ -214,13 +214,13 @@ class _KeyBatches:
         self.known: OrderedDict[bytes, KeyRow] = OrderedDict()
 
     def here(self, batches: Iterator[KeyBatch]) -> None:
-        """Solve what is not there yet in this process."""
+        """Solve the missing parts in this process."""
         for job in self._jobs(batches):
             answer = solve_batch(self.problem, job.reads, job.writes) if job.asked else ()
             self._finish(job, answer)
 
     def in_processes(self, batches: Iterator[KeyBatch], processes: int) -> None:
-        """Solve what is not there yet in several processes."""
+        """Solve the missing parts in several processes."""
         window: deque[tuple[_Job, Future[tuple[KeyRow, ...]]]] = deque()
         context = multiprocessing.get_context("spawn")
         with (
@@ -292,7 +292,7 @@ def _single_threaded_children() -> Iterator[None]:
 
 
 def _fingerprint(problem: QuorumProblem, source: Path, batch: int) -> str:
-    """Digest of everything that decides what the parts contain."""
+    """Return a digest of all inputs that decide the content of the parts."""
     check_input(source)
     digest = hashlib.sha256()
     digest.update(problem.rtt.tobytes())

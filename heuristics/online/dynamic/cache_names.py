@@ -15,7 +15,7 @@ NAMES = ("LRU", "MRU", "RR", "ARC")
 
 
 def cache_maker(name: str, rng: np.random.Generator) -> Callable[[int], Cache]:
-    """Return what makes one cache of a kind, given its room.
+    """Return the function that makes a cache of a kind for a given capacity.
 
     Parameters
     ----------

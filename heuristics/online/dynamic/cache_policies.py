@@ -17,7 +17,7 @@ __all__ = ["ArcCache", "HeldCache", "MruCache", "make_lru", "make_mru", "make_ra
 
 
 class MruCache(BaseCache[Any, Any]):
-    """Evicts what was used last."""
+    """Cache that evicts the most recently used key."""
 
     def __init__(self, maxsize: int) -> None:
         super().__init__(maxsize)

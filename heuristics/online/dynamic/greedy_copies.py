@@ -41,7 +41,7 @@ def first_gains(problem: ReplicationProblem) -> FloatArray:
 
 
 class _Gains:
-    """Gains of adding copies of single objects to what has been chosen."""
+    """Gains of further copies of single objects beside the chosen copies."""
 
     def __init__(self, problem: ReplicationProblem) -> None:
         self._problem = problem

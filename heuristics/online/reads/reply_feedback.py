@@ -80,7 +80,7 @@ class Learner:
         raise NotImplementedError
 
     def choose(self, gateway: int, now: float) -> Quorum:
-        """Toss the coin, else add the gateway itself to what :meth:`pick` chooses."""
+        """Toss the coin, else add the gateway itself to the nodes of :meth:`pick`."""
         alone = gateway == self.leader or (self.share > 0 and next(self.draws) < self.share)
         quorum = (self.leader,) if alone else (gateway, *self.pick(gateway, now))
         outstanding = self.known[gateway].outstanding

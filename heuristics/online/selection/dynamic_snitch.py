@@ -27,7 +27,7 @@ _BLOCK = 4096
 
 
 def _stream(sample: ServerSamplePath) -> np.random.Generator:
-    """Return the stream of the path's seed that decides whom samples keep."""
+    """Return the stream of the path's seed that decides which samples are kept."""
     causes = ("speeds", "arrivals", "work", "shadow", "policy", "snitch")
     return spawn_streams(sample.seed, causes)["snitch"]
 

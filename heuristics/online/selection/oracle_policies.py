@@ -1,4 +1,4 @@
-"""Policies that see what no client can: the servers as they are, work, speeds to come.
+"""Policies with data that no client has: the servers as they are, work, speeds to come.
 
 ORA is the paper's oracle; the other three are ours and show how much better than it one can do.
 """

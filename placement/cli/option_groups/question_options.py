@@ -48,7 +48,7 @@ def question_from(args: argparse.Namespace, instance: Instance) -> Problem:
 
 
 def add_sizes_question(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """Add what sweep and pareto ask alike; return the group of options about the frontier."""
+    """Add the common options of ``sweep`` and ``pareto``; return the frontier's group."""
     add_question(parser)
     add_method(parser)
     group = parser.add_argument_group("frontier")
@@ -86,7 +86,7 @@ def counts(values: Sequence[str]) -> tuple[int, ...] | None:
 def question_of_sizes(
     args: argparse.Namespace, instance: Instance
 ) -> tuple[Problem, tuple[int, ...], tuple[int, ...] | None]:
-    """Read the numbers, and build the question of the largest cell, which the others vary."""
+    """Read the numbers, and build the problem of the largest cell."""
     sizes = counts(args.replicas)
     if not sizes:
         raise InputError(

@@ -123,7 +123,7 @@ def _fleet(args: argparse.Namespace) -> int:
 
 
 def _proved(plan: Plan, checked: CheckResult, args: argparse.Namespace) -> None:
-    """Say what was proved of the plan."""
+    """Return the sentence that states the proved bound of the plan."""
     problem, objective = plan.problem, plan.problem.objective
     value = objective.headline(problem).lower() or "mean latency"
     added = ["the weighed cost"] if problem.cost_weight else []
@@ -238,7 +238,7 @@ def _quorum_plan(plan: QuorumPlan, args: argparse.Namespace) -> int:
 
 
 def _refused(flaw: str, args: argparse.Namespace) -> int:
-    """Say what is wrong with a certificate."""
+    """Return the sentence that states the fault of a certificate."""
     if args.json:
         print_json({"proved": False, "flaw": flaw})
     else:
@@ -247,7 +247,7 @@ def _refused(flaw: str, args: argparse.Namespace) -> int:
 
 
 def _not_proved(held: str, flaw: str, args: argparse.Namespace) -> int:
-    """Say what was recomputed of a plan without a certificate: nothing about other plans."""
+    """Return the sentence for a plan without certificate: only the plan itself was recomputed."""
     if args.json:
         print_json({"proved": False, "flaw": flaw, "evaluated": held})
     else:

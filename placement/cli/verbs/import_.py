@@ -303,7 +303,7 @@ def _asked_unit(reading: RttReading) -> float:
 
 
 def _demand(args: argparse.Namespace, maps: list[str], names: Mapping[str, str]) -> Demanded:
-    """Read demand, and say what was done."""
+    """Read demand, and print a line about the file."""
     from placement.io.assemble_instance import counts_of, read_counts
     from placement.io.demand_tables import demand_of
     from placement.io.feeds.column_roles import DEMAND_ROLES, column_map

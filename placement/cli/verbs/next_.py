@@ -125,7 +125,7 @@ def _question(problem: Problem) -> str:
 
 
 def _moves(plan: Plan, question: Problem, moves: Moves | None, args: argparse.Namespace) -> int:
-    """Show what the best plans with 0, 1, 2, … changes bring."""
+    """Print the gains of the best plans with 0, 1, 2, … changes."""
     from placement.analysis.move_counts import move_counts
     from placement.evaluation.moves import CurrentSites
 

@@ -74,7 +74,7 @@ def _is_plan(source: str) -> bool:
 
 
 def _document(instance: Instance) -> dict[str, object]:
-    """Return what there is, without the matrices."""
+    """Return the instance or plan as a document without matrices."""
     issued = instance.counts.sum(axis=(0, 2))
     by_operation = instance.counts.sum(axis=(0, 1))
     return {

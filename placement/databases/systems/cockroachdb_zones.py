@@ -216,7 +216,7 @@ def _target(stream: TokenStream) -> ZoneTarget:
 
 
 def effective_zone(zones: Sequence[Zone], database: str, table: str, source: str) -> Zone:
-    """Return the zone configuration of a database or table, with what it inherits.
+    """Return the zone configuration of a database or table, with the inherited fields.
 
     Raises
     ------
@@ -350,7 +350,7 @@ class ZoneRoles:
 
 
 def zone_roles(zone: Zone, key: str, localities: Localities) -> ZoneRoles:
-    """Return the roles, as far as the configuration decides them.
+    """Return the roles that the configuration decides.
 
     Raises
     ------

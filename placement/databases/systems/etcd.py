@@ -172,7 +172,7 @@ def _refuses(deployment: Deployment, request: Request) -> tuple[str, ...]:
 
 
 def _said(deployment: Deployment) -> Deployment:
-    """Return what etcd can hold: who votes, and the present leader, no order after it."""
+    """Return the part of a deployment that etcd stores: voters, and the present leader only."""
     return replace(deployment, leaders=deployment.leaders[:1])
 
 

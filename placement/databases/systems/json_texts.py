@@ -1,4 +1,4 @@
-"""JSON that databases print, and that is written for them."""
+"""Readers and writers of the JSON of databases."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def _refuses(deployment: Deployment, request: Request) -> tuple[str, ...]:
 
 
 def _said(deployment: Deployment) -> Deployment:
-    """Return what rules hold: one leader, no order after it."""
+    """Return the part of a deployment that placement rules store: one leader, no order after it."""
     return replace(deployment, leaders=deployment.leaders[:1])
 
 

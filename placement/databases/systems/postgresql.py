@@ -244,7 +244,7 @@ def _refuses(deployment: Deployment, request: Request) -> tuple[str, ...]:
 
 
 def _said(deployment: Deployment) -> Deployment:
-    """Return what the setting and its comment hold: the primary, no order after it."""
+    """Return the part of a deployment that the setting and its comment store: the primary only."""
     return replace(deployment, leaders=deployment.leaders[:1])
 
 

@@ -85,7 +85,7 @@ def _read(texts: Texts, request: Request) -> Reading:
 
 
 def _policies(text: str, source: str) -> list[_PolicyOptions]:
-    """Return the policies in statements, or in what SHOW CREATE PLACEMENT POLICY prints."""
+    """Return the policies in statements, or in the output of SHOW CREATE PLACEMENT POLICY."""
     stream = TokenStream(text, source, backslash=True)
     found = []
     while stream.next is not None:
@@ -318,7 +318,7 @@ def place_refusals(deployment: Deployment, request: Request, title: str) -> list
 
 
 def _said(deployment: Deployment) -> Deployment:
-    """Return what a policy holds: one leader, no order after it."""
+    """Return the part of a deployment that a policy stores: one leader, no order after it."""
     return replace(deployment, leaders=deployment.leaders[:1])
 
 

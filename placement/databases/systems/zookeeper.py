@@ -149,7 +149,7 @@ def _refuses(deployment: Deployment, request: Request) -> tuple[str, ...]:
 
 
 def _said(deployment: Deployment) -> Deployment:
-    """Return what zoo.cfg holds: participants and observers, no leader."""
+    """Return the part of a deployment that zoo.cfg stores: no leader."""
     return replace(deployment, leaders=())
 
 

@@ -170,7 +170,7 @@ def _read(args: argparse.Namespace) -> int:
 
 
 def _reading(args: argparse.Namespace) -> tuple[Reading, tuple[Finding, ...]]:
-    """Return what was read, and the findings of all rules."""
+    """Return the deployment, and the findings of all rules."""
     from placement.databases.findings import lint_deployment
     from placement.databases.system import load_system, read_deployment
 

@@ -176,7 +176,7 @@ def _may_cross(waits: Sequence[ClausesOfWait]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Draft:
-    """Cases before their blocks are put in order.
+    """Case whose blocks are not yet in order.
 
     Attributes
     ----------

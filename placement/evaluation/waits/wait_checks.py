@@ -212,7 +212,7 @@ _ORIGINS = {"near": "nearest replica", "client": "client"}
 
 
 def _who(problem: Problem) -> str:
-    """Return what brings the waits, in words."""
+    """Return the source of the waits, in words."""
     return f"protocol {problem.protocol}" if problem.protocol else "operations with waits"
 
 
@@ -276,7 +276,7 @@ def _check_groups(problem: Problem, protocol: Protocol) -> None:
 
 
 def wait_notes(problem: Problem) -> tuple[str, ...]:
-    """Return what a reader of an answer should know of the protocol and of the waits by hand.
+    """Return notes for the reader of a plan about the protocol and about waits given by hand.
 
     Parameters
     ----------

@@ -139,7 +139,7 @@ def waits_score(
     quorum: int,
     holders: IntArray | None = None,
 ) -> FloatArray:
-    """Return what all waits add to the scores of many configurations in one scenario, (n,).
+    """Return the sum of all waits in the scores of many configurations in one scenario, (n,).
 
     The arguments are those of :func:`wait_latency`.
     """

@@ -53,7 +53,7 @@ def paths_after(problem: Problem, configuration: Configuration, gone: frozenset[
 
 
 def demand_without(demand: Demand, gone: Iterable[int]) -> Demand:
-    """Return a demand in which nobody reaches the lost sites: the RTT to them is infinite."""
+    """Return a demand in which the lost sites never answer: the RTT to them is infinite."""
     lost = sorted(gone)
     client_rtt, site_rtt = demand.client_rtt.copy(), demand.site_rtt.copy()
     client_rtt[..., lost] = math.inf

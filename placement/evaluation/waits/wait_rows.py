@@ -49,7 +49,7 @@ class RoleRow:
 
 @dataclass(frozen=True, eq=False)
 class LeaderWait:
-    """How long one wait of a leader may last in one scenario, and what that asks of the roles.
+    """Possible lengths of one wait of a leader in one scenario, and the roles that each needs.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ def _clause_row(
     leader: int,
     radius: float,
 ) -> RoleRow:
-    """Return what one clause asks for within a radius."""
+    """Return the row that one clause requires within a radius."""
     of_voters = clause.role == "voters"
     able = rules.able_voters if of_voters else rules.may_hold
     if clause.role == "lease holders":
@@ -159,5 +159,5 @@ def _clause_row(
 
 
 def least_wait(waits: Sequence[LeaderWait]) -> float:
-    """Return a lower bound on what some waits of one leader add to the score."""
+    """Return a lower bound on the sum of some waits of one leader in the score."""
     return sum((wait.rounds * wait.radii[0] if wait.radii else np.inf for wait in waits), 0.0)

@@ -161,7 +161,7 @@ def simulate_caches(
 
 
 def accesses(world: HotSetWorld, workload: RequestWorkload, seed: int) -> list[Accesses]:
-    """Return what the cache of each node sees in a run, nodes in order.
+    """Return the accesses to the cache of each node in a run, nodes in order.
 
     Reads of objects without a static copy at the reader's site, and all writes of objects that the
     node would hold, unless the workload writes to other keys than are read.

@@ -36,7 +36,7 @@ __all__ = ["ProtocolRun", "ProtocolSettings", "simulate_protocol"]
 
 @dataclass(frozen=True, slots=True)
 class ProtocolSettings:
-    """Sites, load, adversary, and what the protocol assumes.
+    """Sites, load, adversary, and assumptions of the protocol.
 
     Parameters
     ----------

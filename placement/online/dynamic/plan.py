@@ -1,4 +1,4 @@
-"""Dynamic copies with their cost and what is proven about them."""
+"""Dynamic copies with their cost and a proven bound."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ReplicationPlan:
         bound: float = -math.inf,
         notes: tuple[str, ...] = (),
     ) -> ReplicationPlan:
-        """Evaluate copies that keep to the capacities, and say what `bound` proves.
+        """Evaluate copies within the capacities, and derive the status from `bound`.
 
         Raises
         ------

@@ -315,7 +315,7 @@ class _ReplicationRun:
         self._cluster.vote(contact[request], site, key[request])
 
     def trace(self) -> SimulationTrace:
-        """Return what happened."""
+        """Return the trace of the run."""
         table = np.array(self._rows)
         values = np.array(sorted(self._latencies))
         counts = np.array([self._latencies[value] for value in values.tolist()], dtype=np.intp)

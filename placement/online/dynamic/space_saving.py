@@ -121,7 +121,7 @@ class SpaceSaving:
 
 
 def exact_summary(votes: npt.ArrayLike, counters: int) -> Summary | None:
-    """Return what Space-Saving makes of a stream that it can count exactly, else None.
+    """Return the Space-Saving summary of a stream that can be counted exactly, else None.
 
     With no more distinct keys than counters nothing is ever evicted, so that the order of the
     stream does not matter and the counters are exact.

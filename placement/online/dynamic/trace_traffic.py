@@ -21,7 +21,7 @@ __all__ = ["TraceClients", "trace_ticks", "trace_world"]
 
 @dataclass(frozen=True, eq=False)
 class TraceClients:
-    """Clients of a trace, each at a site, with what they read in all.
+    """Clients of a trace, each at a site, with their numbers of reads.
 
     Attributes
     ----------

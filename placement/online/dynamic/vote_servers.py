@@ -148,7 +148,7 @@ class VoteCluster:
         self._ballots.append((contact, site, key))
 
     def advance(self, now: float) -> None:
-        """Do what is due by second `now`: close rounds, complete and serve summaries."""
+        """Carry out the events due by second `now`: close rounds, complete and serve summaries."""
         length = self.settings.round_s
         while now >= (self._round + 1) * length - 1e-9:
             if self._round not in self.settings.lost:

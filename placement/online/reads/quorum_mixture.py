@@ -32,7 +32,7 @@ _SLIVER = 1e-12
 
 @dataclass(frozen=True)
 class ReadStrategy:
-    """For every gateway, what it asks with which probability.
+    """Probabilities of the quorums that each gateway asks.
 
     Build one with :meth:`of`.
 

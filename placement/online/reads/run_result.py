@@ -102,7 +102,7 @@ class ReadRun:
 
     @cached_property
     def violations(self) -> Violations:
-        """Return what clients saw in the whole history and a single register cannot show."""
+        """Return the observations in the whole history that contradict a single register."""
         further = [
             HistoryEntry(key, True, each.start, each.end, version)
             for each in self.transactions

@@ -56,7 +56,7 @@ def simulate(
     warm_up: float = 0.1,
     progress: Progress | None = None,
 ) -> ReadRun:
-    """Run a workload and return what every client saw.
+    """Run a workload and return the observations of every client.
 
     Parameters
     ----------

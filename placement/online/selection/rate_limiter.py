@@ -150,7 +150,7 @@ class Limiter:
         return missing * self.rules.window_ms / self.rate[pair]
 
     def wake(self, pair: int, now: float) -> None:
-        """Do what the rules say when a backlog wakes for a token of this bucket."""
+        """Apply the rules when a backlog wakes for a token of this bucket."""
         if self.rules.wake == "absim":
             self.tokens[pair] = 1.0
             self._granted[pair] = now

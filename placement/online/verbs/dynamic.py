@@ -204,7 +204,7 @@ def _problem(args: argparse.Namespace) -> tuple[ReplicationProblem, str]:
 
 
 def _metric(name: str, sites: tuple[str, ...]) -> FloatArray:
-    """Read what a read between two sites costs; a site costs its own clients 0 unless named."""
+    """Read the cost of a read between two sites; a site costs its own clients 0 unless named."""
     import numpy as np
 
     from placement.io.rtt_importers import LongColumns, read_long_rtt

@@ -1,4 +1,4 @@
-"""Replica sites of a question, and what clients ask of them."""
+"""Replica sites of a question, and the reads of clients from them."""
 
 from __future__ import annotations
 

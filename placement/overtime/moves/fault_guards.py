@@ -21,7 +21,7 @@ def voters_to_spare(voters: int, quorums: QuorumSizes) -> int:
 
 @dataclass(frozen=True, slots=True)
 class LossGuard:
-    """At least so many voters may be lost, whichever they are."""
+    """Guard that requires a quorum after the loss of any so many voters."""
 
     least: int
 
@@ -74,7 +74,7 @@ Guard = LossGuard | SurviveGuard | SpreadGuard
 
 
 def common_guards(problem: Problem, ends: Sequence[Configuration]) -> tuple[Guard, ...]:
-    """Return what every one of `ends` keeps, and what therefore should be kept between them.
+    """Return the guards that all of `ends` keep, and that every step between them should keep.
 
     Parameters
     ----------

@@ -76,7 +76,7 @@ class MovePrices:
             object.__setattr__(self, field, price)
 
     def of(self, change: RoleChanges) -> float:
-        """Price of what differs.
+        """Return the price of the changes between two configurations.
 
         Examples
         --------

@@ -337,7 +337,7 @@ class _MoveSearch:
             yield dataclasses.replace(root, size=size)
 
     def _decided(self, part: _SearchPart) -> float:
-        """Least price of what a part has decided, as far as the money does not count it."""
+        """Return the least price of the decided changes of a part that the money does not count."""
         rules, now, prices = self.problem.rules, self.current, self.prices
         if self.whole:
             return 0.0

@@ -93,7 +93,7 @@ def _whole(moves: Moves | None) -> Moves:
 
 
 def moves_sentence(moves: PlanMoves) -> str:
-    """Return what the move brings, and when it pays, in a line of words."""
+    """Return the gain of the move, and when the move pays, as one sentence."""
     if not moves.changes:
         return f"Nothing changes: the present configuration is the answer, {moves.before:.3f} ms."
     count = moves.changes.size

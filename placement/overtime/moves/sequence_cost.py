@@ -98,7 +98,7 @@ def path_cost(
     *,
     start: npt.ArrayLike | None = None,
 ) -> PathCost:
-    """Return what paths cost.
+    """Return the costs of paths.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""In which order voters come and go: a shortest way from one set of voters to another."""
+"""Order in which voters join and leave: a shortest way from one set of voters to another."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ class Deployments:
         return Configuration.of((able or votes)[0] if wish == NOBODY else wish, votes, held)
 
     def leading(self, instance: Instance, shares: Mapping[str, float]) -> Deployments:
-        """Return the same with a share of the leaders of every database by site name."""
+        """Return a copy with a share of the leaders of every database by site name."""
         names, values = tuple(shares), np.array(list(shares.values()), dtype=np.float64)
         row = np.zeros(len(instance.sites))
         row[instance.site_indices(names, "leader_shares")] = values
@@ -142,7 +142,7 @@ class Deployments:
         return Deployments(self.replicas, self.voters, self.preferred, everywhere)
 
     def preferring(self, instance: Instance, wishes: Sequence[str | None]) -> Deployments:
-        """Return the same with leaders preferred by name, one entry per database.
+        """Return a copy with leaders preferred by name, one entry per database.
 
         A wish for a site that is no voter of its database becomes the voter closest to it (in
         `site_rtt`, read from that site; ties by site order), as the paper's store does.
@@ -183,7 +183,7 @@ class Deployments:
         method: str = "exact",
         progress: Callable[[int, int], None] | None = None,
     ) -> Deployments:
-        """Return what a method plans for the first interval of each database.
+        """Return the plans of a method for the first interval of each database.
 
         Later intervals are ignored. A database that issued nothing then gets the plan for the first
         interval of all databases together.

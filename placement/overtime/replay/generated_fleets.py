@@ -89,7 +89,7 @@ def trace_of(
     seed: int,
     law: Law = "poisson",
 ) -> Trace:
-    """Return what databases issue, with each city's demand at the client that serves it."""
+    """Return the operations of databases, each city's demand at the client that serves the city."""
     wanted = tuple(databases)
     shape = (len(wanted), timeline.intervals, len(instance.clients), len(STANDARD_OPERATIONS))
     counts: FloatArray = np.zeros(shape)

@@ -216,7 +216,7 @@ def _time(axes: Axes, intervals: Sequence[str]) -> None:
 
 
 def _short(label: str, intervals: Sequence[str]) -> str:
-    """Leave out of a time stamp what all have in common: the year, or the date."""
+    """Leave out of a time stamp the part that all time stamps share: the year, or the date."""
     if not all(_STAMP.match(each) for each in intervals):
         return label
     if len({each[:10] for each in intervals}) == 1:

@@ -67,7 +67,7 @@ def read_trace(path: str | os.PathLike[str], instance: Instance) -> tuple[Trace,
 def read_deployments(
     path: str | os.PathLike[str], instance: Instance, databases: Sequence[str]
 ) -> Deployments:
-    """Read what each database runs on.
+    """Read the present configuration of each database.
 
     Parameters
     ----------

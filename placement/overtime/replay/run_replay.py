@@ -156,7 +156,7 @@ def _checked(
     strategies: Sequence[str],
     method: str,
 ) -> tuple[str, ...]:
-    """Refuse what does not fit together, and return the strategies in their order."""
+    """Refuse arguments that contradict one another, and return the strategies in their order."""
     refuse_roles_of_replays(problem)
     _check_waits(problem, tiers, strategies)
     trace.check_fits(problem.instance)

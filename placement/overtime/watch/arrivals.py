@@ -185,7 +185,7 @@ class FolderSource:
         return False
 
     def scan(self, known: Mapping[str, FileMark]) -> ArrivalScan:
-        """Scan the folder once, its files in order of their names."""
+        """Scan the folder once, in the order of the file names."""
         arrivals: list[Arrival] = []
         refused: list[RejectedFile] = []
         done: list[FileMark] = []

@@ -305,7 +305,7 @@ def _database(table: Table, columns: CountColumns) -> int | None:
 
 
 def _filler(table: Table, columns: CountColumns) -> _Fill:
-    """Return what writes a row of the table into counts, long or wide."""
+    """Return the function that writes a row of the table into counts, long or wide."""
     clients = {name: i for i, name in enumerate(columns.clients)}
     operations = {name: i for i, name in enumerate(columns.operations)}
     client = table.column("client")

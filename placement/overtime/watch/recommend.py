@@ -131,7 +131,7 @@ class Recommendation:
 def advise(
     settings: WatchSettings, state: WatchState, label: str, counts: FloatArray
 ) -> tuple[WatchState, Recommendation]:
-    """Take one interval into the state, and say what to do for the next.
+    """Take one interval into the state, and return the advice for the next interval.
 
     Parameters
     ----------

@@ -198,7 +198,7 @@ class Store:
         self.state = state
 
     def record_deployed(self, current: Configuration, source: str, names: Sequence[str]) -> None:
-        """Take it that another configuration runs than the one recommended last.
+        """Record that the running configuration is not the last recommended one.
 
         Parameters
         ----------

@@ -209,7 +209,7 @@ def _once(watch: Watch, args: argparse.Namespace) -> int:
 
 
 def _follow(watch: Watch, args: argparse.Namespace) -> int:
-    """Look until Ctrl-C, which is how this ends."""
+    """Read new intervals until Ctrl-C."""
     try:
         while True:
             if not watch.poll().used:

@@ -46,7 +46,7 @@ class PollResult(NamedTuple):
 
 @dataclass
 class Watch:
-    """A source, a state file, and where to say what.
+    """Source of intervals, state file, and outputs of a watch.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Watch:
             )
 
     def resume(self) -> None:
-        """Show what a run that was killed may have left unsaid: at most one recommendation."""
+        """Print the advice that a killed run may not have printed: at most one recommendation."""
         for document in self.store.not_shown():
             self.show(document)
         self.store.shown()

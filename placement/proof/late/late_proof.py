@@ -108,7 +108,7 @@ class LateProof(ThresholdProof[LedCosts]):
         return form.bits if scenario == _MEAN else self.tables.bits
 
     def _other(self, event: Sequence[Any], number: int, state: State) -> bool:
-        """Take the claim that no voters fit what each scenario alone leaves them."""
+        """Check the claim that no voters satisfy all scenarios, each bounded alone."""
         if event[0] != "voters":
             return super()._other(event, number, state)
         parts = self._read(event)

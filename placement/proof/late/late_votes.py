@@ -230,7 +230,7 @@ class LateVotes:
 
 
 def raised(values: FloatArray, terms: int) -> FloatArray:
-    """Sums of products of doubles >= 0, raised by what rounding may have taken from them."""
+    """Return sums of products of doubles >= 0, raised by the largest rounding error."""
     return np.asarray(values * (1 + (terms + 16) * UNIT))
 
 

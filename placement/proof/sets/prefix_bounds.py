@@ -154,7 +154,7 @@ class PrefixBounds:
     def beginning(
         self, chosen: Sequence[int], coming: Sequence[int], wanted: float = math.inf
     ) -> Beginning:
-        """Return what bounds the sets of the chosen sites and `size` less so many that may come.
+        """Return the bounds on sets of the chosen sites and of the remaining number of other sites.
 
         Pairs of waits count as far as the independent bound needs them to reach what is wanted.
 

@@ -100,7 +100,7 @@ class SetLeaves:
             self.finish()
 
     def finish(self) -> None:
-        """Evaluate what waits; CertificateError for a set that is below."""
+        """Evaluate the pending sets; CertificateError for a set that is below."""
         if not self._waiting:
             return
         sets, self._waiting, self._number = np.concatenate(self._waiting), [], 0

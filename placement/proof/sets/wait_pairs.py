@@ -124,7 +124,7 @@ class WaitPairs:
 
 
 class _WaitReach(NamedTuple):
-    """One of two waits, by the number of sites within reach.
+    """State of one wait of a pair, by the number of sites within its radius.
 
     Attributes
     ----------

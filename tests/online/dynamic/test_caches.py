@@ -240,7 +240,7 @@ def test_writes_to_other_keys_evict_nothing(traces):
 
 
 def test_mru_keeps_what_nobody_reads():
-    """Its hit share dwindles with k over keys: at the paper's 1:2000 it is worse than no cache.
+    """The hit share of MRU falls with k over keys: at the paper's 1:2000 no cache is better.
 
     A miss loses 0.8 ms, a hit saves some 100 ms: below 0.8 % hits a cache does harm.
     """
@@ -292,7 +292,7 @@ def test_latencies_of_a_cache_worked_by_hand():
 
 
 def test_two_hot_sets_share_a_cache():
-    """What the prediction for the published sizes rests on: half of the room for each hot set."""
+    """Assumption of the prediction for the published sizes: half of the room for each hot set."""
     world = hot_set_world(six_sites(), 3000, spawn_streams(2, CAUSES), nodes_per_site=1)
     workload = RequestWorkload(seconds=200, rate=100, restart_every=0, tick=10)
     trace = simulate_caches(

@@ -55,7 +55,7 @@ def test_all_copies_have_the_last_version_in_the_end():
     ],
 )
 def test_the_checker_finds_stale_reads_where_an_assumption_fails(changes, seed):
-    """The same adversary, and one assumption of the proof dropped, for a seed that shows it."""
+    """The checker finds a stale read when one assumption of the proof is dropped."""
     plain = ProtocolSettings(restarts=0.5 if "persist" in changes else 0.0)
     assert simulate_protocol(plain, seed).violations().stale == 0
     assert simulate_protocol(dataclasses.replace(plain, **changes), seed).violations().stale > 0

@@ -60,7 +60,7 @@ BUSY = {"nodes": 3, "down_ms": 5.0, "crash_any": True, "reads": 1000.0, "crashes
     ],
 )
 def test_the_checker_finds_what_each_assumption_prevents(plain, change, seed):
-    """The same requests and faults, and one thing dropped that makes reads safe."""
+    """Equal requests and faults without one of the safeguards give a violation."""
     safe = ElectionSettings(**plain) if isinstance(plain, dict) else plain
     assert simulate_elections(safe, seed).violations.linearizable
     unsafe = dataclasses.replace(safe, **change)

@@ -141,7 +141,7 @@ def test_c3_scores_by_hand():
 
 
 def test_resolving_follows_the_reads():
-    """It solves once per window for the reads of the last one, and skips empty windows."""
+    """The rule solves once per window for the reads of the last window, if there are any."""
     problem = ReadProblem.uniform(5)
     first = ReadStrategy.coin(problem, 1.0)
     asked = []

@@ -1,4 +1,4 @@
-"""What the page on time shows of stability and watch is what happens."""
+"""The page on time shows the real output of stability and watch."""
 
 from __future__ import annotations
 

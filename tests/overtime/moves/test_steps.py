@@ -153,7 +153,7 @@ def world(labels: list[str]) -> Instance:
 
 
 def reachable(problem: Problem, before: Configuration, after: Configuration, quorum) -> bool:
-    """Whether any order of single changes keeps `survive` and the losses, by flooding."""
+    """Return whether an order of single changes keeps `survive` and the losses, by flooding."""
     sites = sorted({*before.replicas, *after.replicas})
     labels = problem.instance.domains["country"]
     least = min(voters_to_spare(len(c.voters), quorum(len(c.voters))) for c in (before, after))

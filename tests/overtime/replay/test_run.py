@@ -204,7 +204,7 @@ def test_constraints_hold_in_tier_2(case, cap, level):
 @settings(max_examples=examples(20))
 @given(case=cases())
 def test_scores_of_all_leaders(case):
-    """What stability works on: the oracle is the least, the worst constant the greatest sum."""
+    """Of all leaders the oracle has the least sum of scores, the worst constant the greatest."""
     problem, trace, deployments = case
     result = replay(problem, trace, deployments)
     for tier in (1, 2):

@@ -61,7 +61,7 @@ def test_a_long_table(table):
 
 
 def test_good_tables_are_read_fast_and_to_the_last_bit(table, tmp_path, monkeypatch):
-    """What pandas reads are the numbers that Python reads."""
+    """Pandas and Python read equal numbers."""
     rng = np.random.default_rng(1)
     values = [*rng.exponential(size=200), 0.1 + 0.2, 1e-310, 123456789012345678.0, 5]
     rows = "".join(f"a,{i},Paris,weak_read,{value!r}\n".replace("np.float64(", "").replace(")", "")

@@ -157,7 +157,7 @@ def test_a_problem_needs_no_demand_of_its_own():
 
 
 def test_strategies_on_a_fleet():
-    """What the paper found, on generated demand: who follows demand stays near the oracle.
+    """Findings of the paper, on generated demand: who follows demand stays near the oracle.
 
     Its own figures: predictions "nearly perfect"; closest-to-writes and smallest-quorum, which look
     at few operations or none, lose clearly where reads dominate, and so do evenly spread leaders.

@@ -1,4 +1,4 @@
-"""What a watch says: against the evaluator, at the extremes of its rule, in silence."""
+"""Advice of a watch: against the evaluator, at the extremes of its rule, in silence."""
 
 from __future__ import annotations
 

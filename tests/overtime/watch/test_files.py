@@ -77,7 +77,7 @@ POISON = {
 
 @pytest.mark.parametrize("name", POISON)
 def test_a_file_that_cannot_be_read_is_set_aside(tmp_path: Path, name: str) -> None:
-    """It is reported by name, once; the others are used, and a restart goes on."""
+    """An unreadable file is reported by name, once; the others are used, and a restart goes on."""
     counts, folder = demand(2), tmp_path / "in"
     drop(folder, name, POISON[name])
     drop(folder, "zz.csv", csv_text(world(), [8], counts[:1]))

@@ -98,7 +98,7 @@ def test_the_command_watches_a_percentile(capsys, tmp_path):
 
 
 def test_a_present_configuration_beyond_the_horizon_is_left():
-    """Its value is infinite: numbers of the document stay JSON."""
+    """The value of the present configuration is infinite: numbers of the document stay JSON."""
     asked = asked_of("90")
     far = Distributions.parametric(asked.instance, variation=0.3, width=2, bins=40)
     asked = dataclasses.replace(

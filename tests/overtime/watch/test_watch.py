@@ -1,4 +1,4 @@
-"""Which intervals a watch uses and which it leaves out."""
+"""Intervals that a watch uses, and intervals that it leaves out."""
 
 from __future__ import annotations
 

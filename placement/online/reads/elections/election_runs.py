@@ -19,7 +19,7 @@ __all__ = ["ElectionRun", "ElectionSettings", "ReadPath"]
 
 
 class ReadPath(StrEnum):
-    """Nodes that answer a read, and from what."""
+    """Nodes that answer a read, and the state from which they answer."""
 
     LEASEHOLDER = "leaseholder"
     """The leader, from the state it has applied."""
@@ -149,7 +149,7 @@ class ElectionSettings:
 
 @dataclass(frozen=True, eq=False)
 class ElectionRun:
-    """History of a group, and what happened to its leaders.
+    """History of a group and of its leaders.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ class ElectionRun:
 
     @cached_property
     def violations(self) -> Violations:
-        """Return what clients saw that no single register can show."""
+        """Return the observations of clients that contradict a single register."""
         return check(self.history)
 
     def latency(self, *, reads: bool, after_ms: float = math.inf) -> Latencies:

@@ -80,7 +80,7 @@ class _ElectionSimulation:
         heapq.heappush(self.heap, (time, next(self.sequence), handler, arguments))
 
     def local(self, node: RaftNode) -> float:
-        """Return what the clock of a node shows."""
+        """Return the time on the clock of a node."""
         return node.clock + (self.now - node.since) * node.rate
 
     def drift(self) -> None:
@@ -245,7 +245,7 @@ class _ElectionSimulation:
         node.match[number] = len(node.log)
 
     def replicate(self, number: int) -> None:
-        """Send every follower what it lacks as far as the leader knows."""
+        """Send every follower the entries that it lacks, as far as the leader knows."""
         node = self.nodes[number]
         for other in range(self.settings.nodes):
             if other != number:
@@ -280,7 +280,7 @@ class _ElectionSimulation:
         self.send(number, leader, self.replied, number, node.term, term, fits, reached, sent)
 
     def learn(self, number: int) -> None:
-        """Apply what is committed, a lag later."""
+        """Apply committed entries, a lag later."""
         node = self.nodes[number]
         if node.commit > node.applied:
             wait = self.draws.exponential(self.settings.lag_ms) if self.settings.lag_ms else 0.0
@@ -397,7 +397,7 @@ class _ElectionSimulation:
             self.try_read(number, request)
 
     def read_at(self, number: int, request: RaftRequest, attempt: int, alone: bool) -> None:
-        """A node shows its newest entry of the key."""
+        """Return the newest entry of the key at a node."""
         node, path = self.nodes[number], self.settings.path
         if path is ReadPath.LEASEHOLDER and not self.holds_lease(node):
             self.send(number, request.gateway, self.refused, request, attempt)
