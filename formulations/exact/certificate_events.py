@@ -33,17 +33,22 @@ are ignored), with P_cj = Σ { β_ci : i ∈ N(c), i ≺_c j } and T_c = Σ { β
                   + Z(ρ)
     ρ_j           = price_j + Σ_{c: j ∈ N(c)} [ β_cj + min(0, w_cj + P_cj − u_c) ]        for j free
 
-is a lower bound on the objective of every configuration that agrees with the state. *Why:* u
-dualises Σ_j x_cj = 1 (each client has one nearest replica; x_cj <= y_j), β dualises the
-closest-assignment rows Σ_{k: j ≺_c k} x_ck + y_j <= 1 (Wagner and Falkson 1975); the rest
-separates into Z. Without β this is the bound of Narula, Ogbu and Samuelsson (1977) for the p-median
-problem.
+is a lower bound on the objective of every configuration that agrees with the state.
 
-*Transfers.* Let T be the first sites of a client g in its order ≺_g, up to a site i, h another
-client, and a >= 0. Where h is served from T, there is a replica in T, and g prefers T to all other
-sites: so g is served from T too. With w_gj lowered by a and w_hj raised by a for all j in T, no
-configuration costs more than before, and L with these costs is a lower bound too. This pays where
-the relaxation serves g far from the replicas that others use.
+*Why:* let y_j say that a replica is at j, and x_cj that j is the nearest replica of c. Then
+
+- u is the multiplier of Σ_j x_cj = 1: each client has one nearest replica (and x_cj <= y_j);
+- β is the multiplier of the closest-assignment rows Σ_{k: j ≺_c k} x_ck + y_j <= 1: with a replica
+  at j, client c uses no site behind j (Wagner and Falkson 1975).
+
+The remaining problem separates into one choice per client, which is solved above, and Z. Without β
+this is the bound of Narula, Ogbu and Samuelsson (1977) for the p-median problem.
+
+*Transfers.* Let g and h be two clients, T the first sites of g in its order ≺_g, up to a site i,
+and a >= 0. If T serves h, then T holds a replica. Client g prefers T to all other sites, so T
+serves g too. Now lower w_gj by a and raise w_hj by a, for all j in T. No configuration costs more
+than before, so L with these costs is a lower bound too. The bound rises where the relaxation serves
+g from sites far from the replicas of other clients.
 
 Z(ρ), the inner problem, is a lower bound of min Σ_{j ∈ Y} ρ_j + D q over the sets Y ⊆ F with
 n_min <= |I| + |Y| <= n_max, n_min = max(replicas_min, voters), for which voters V ⊆ I ∪ Y with
@@ -55,26 +60,29 @@ radius q exist. For a radius r let S(r) be the sites with d(ℓ, ·) <= r (ℓ i
     C    cheapest Y (size as above) such that I ∪ Y obeys the rules for replicas
     W    cheapest Y (size as above) such that I ∪ Y contains v voters
 
-where "contains k voters within S" means: with M = {ℓ} ∪ must_vote (M = must_vote under ``null``),
-at least k sites of (I ∪ Y) ∩ S, the sites of M ∩ S among them, may vote and together with the rest
-of M belong to some v voters that obey the rules; and k − |M ∩ S| must not exceed v − |M|. A term
-that is impossible is +∞; when M itself breaks a rule or |M| > v, so is Z. Under ``null``, and when
-D = 0 or m = 1, only r = 0 is used and E_0 is left out. Where no rules and no restriction on voters
-exist, E_r alone is exact.
+Let M = {ℓ} ∪ must_vote, or must_vote under ``null``. "I ∪ Y contains k voters within S" means:
+
+- some k sites of (I ∪ Y) ∩ S may vote, and M ∩ S is among them;
+- these k sites and the rest of M belong to v voters that obey the rules;
+- k − |M ∩ S| <= v − |M|.
+
+A term that is impossible is +∞. Z is +∞ when M breaks a rule or |M| > v. Under ``null``, and when
+D = 0 or m = 1, only r = 0 is used and E_0 is left out. E_r alone is exact without rules and
+without restrictions on voters.
 
 Each of the three is a minimum-weight basis of a matroid (for E and W the elongation of a laminar
 matroid), so one greedy pass over F by ascending ρ finds it. Let `low` and `high` be the fewest and
 most sites still to add, max(0, n_min − |I|) and n_max − |I|.
 
-- C: take a site with ρ < 0 when what the minimums still need has room beside it, one with ρ >= 0
-  when it also lowers the number of sites that are needed, `low` included. Impossible when sites are
-  still needed at the end, or I itself breaks a rule.
-- E and W, with k and S: admit M, then, one by one, the sites of I ∩ S that may vote and for which
-  the rules for voters still have room. need = max(0, k − number admitted within S). In the pass a
-  site is taken as a *voter* while voters are needed, when it lies in S, may vote, and the rules
-  have room beside those admitted; otherwise as a *filler*, when fewer than low − need fillers are
-  taken, or ρ < 0 and fewer than high − need. Impossible when high < need, or voters or fillers are
-  missing.
+- C: take a site with ρ < 0 when the minimums can still be met after it. Take a site with ρ >= 0
+  only when it also lowers the number of sites that are needed, `low` included. C is impossible when
+  sites are still needed at the end, or when I itself breaks a rule.
+- E and W, with k and S: first admit M. Then admit, one by one, the sites of I ∩ S that may vote and
+  that the rules for voters allow. Let need = max(0, k − number admitted within S). The pass takes a
+  site as a *voter* if voters are still needed, the site lies in S and may vote, and the rules allow
+  the site beside the admitted ones. Otherwise the pass takes the site as a *filler* if fewer than
+  low − need fillers are taken, or if ρ < 0 and fewer than high − need are taken. The term is
+  impossible when high < need, or when voters or fillers are missing.
 
 Rules that make no matroid together are split into families that do
 (:mod:`placement.model.site_families`); E, C and W are then the largest over the families. Sites of
@@ -102,10 +110,10 @@ proof: a list of events, read in order with a current state (I, O) and current �
                                  goes on with the state (I, O + j) and the β of the branch
 ===============================  ==============================================================
 
-One evaluation may bound both cases of every site of a "fix" instead: with the ρ of L(I, O, u, β), a
-configuration with j ∈ F is bounded by the same L with ρ_j + Z(ρ) over the sets that hold j in place
-of Z(ρ), and one without by Z(ρ) over those that do not. A checker accepts a site when either proves
-the claim.
+A checker may also bound both cases of every site of a "fix" by one evaluation, with the ρ of
+L(I, O, u, β). For configurations with j ∈ F, replace Z(ρ) in L by the minimum over the sets Y with
+j. For configurations without j, replace Z(ρ) by the minimum over the sets Y without j. The checker
+accepts a site when either way proves the claim.
 
 The list ends with the event that is done with the leader's start state. A value x *proves the
 claim* when x >= `bound`, or, when the granularity g is positive (then every objective is a multiple
@@ -209,7 +217,7 @@ class Transfers:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Sites proved to be out, or in, of everything better than the claim."""
+    """Sites that no configuration better than the claim holds, and sites that each one holds."""
 
     u: tuple[float, ...]
     out: tuple[int, ...]
@@ -233,7 +241,7 @@ class Close:
 
 @dataclass(frozen=True, slots=True)
 class Enumerate:
-    """The state is proved by evaluating its configurations."""
+    """Event: the state is proved by evaluation of its configurations."""
 
     def to_json(self) -> list[object]:
         """Return the event as a list."""
@@ -242,7 +250,7 @@ class Enumerate:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """First everything with a replica at `site`, then everything without."""
+    """Event: first the state with a replica at `site`, then the state without."""
 
     site: int
 
@@ -256,14 +264,14 @@ Event = Beta | Transfers | Fix | Close | Enumerate | Branch
 
 @dataclass(frozen=True, slots=True)
 class _PutOff:
-    """In the record: the events of this part stand here, and are recorded later."""
+    """Place in the record of a part whose events are recorded later."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class _EventsOf:
-    """In the record: the events of this part follow."""
+    """Mark in the record before the events of a part."""
 
     number: int
 

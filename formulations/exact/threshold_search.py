@@ -1,12 +1,37 @@
 """The compiled threshold search (``csrc/scenarios`` of the exact engine) under one leader.
 
-Wanted is a plan with X_s <= T_s in each of a few *scenarios*
+The search looks for a plan with X_s <= T_s in each of a few *scenarios*
 
     X(R, V) = K + Σ_c w[near(c, R), c] + Σ_r p_r x_r + voters(V)
 
-or the proof that there is none. near(c, R) is the replica that client c prefers; the voters' part
-is that of late operations, D times the wait of the leader for its quorum, or prices of votes. The
-scenario of a loss has R and V without the sites that are lost.
+or proves that there is none. near(c, R) is the replica that client c prefers. The part of the
+voters is that of late operations, D times the wait of the leader for its quorum, or the prices of
+votes. In the scenario of a loss, R and V are without the lost sites.
+
+A state of the tree is closed by one inequality. For weights λ_s >= 0 and multipliers u_sc, no set
+of the state keeps all thresholds if
+
+    Σ_s λ_s [ rest_s − T_s + Σ_c min(u_sc, w at the nearest fixed replica) ] + Σ_{j ∈ Y} ρ_j >= 0
+    ρ_j = Σ_s λ_s Σ_c min(0, w_s[j, c] − u_sc)      over the clients that j may serve
+
+for the cheapest set Y of free sites that the rules allow: the weighted excess over the thresholds
+is then >= 0, so the excess of one scenario is.
+
+Three sites by hand: a, b and c, one replica, and two scenarios with one client each.
+
+>>> import numpy as np
+>>> first, second = np.array([0.0, 3.0, 9.0]), np.array([9.0, 7.0, 0.0])  # w at a, b, c
+>>> threshold = 2.0
+
+The first scenario alone has the plan a, and the second alone has the plan c. No site keeps both
+thresholds: a and c cost 9 in one scenario, and b costs 3 and 7. With λ = (½, ½) and u = 9 for both
+clients, one bound proves this without a look at single sites:
+
+>>> rho = 0.5 * np.minimum(0, first - 9) + 0.5 * np.minimum(0, second - 9)
+>>> rho.tolist()
+[-4.5, -4.0, -4.5]
+>>> 0.5 * (9 - threshold) + 0.5 * (9 - threshold) + float(rho.min())
+2.5
 """
 
 from __future__ import annotations

@@ -16,6 +16,37 @@ configuration at all is proved by counting (format ``replica-placement/no-plan/1
 The evaluator works in doubles, so that scores within a relative 1e-12 are the same score
 (:data:`placement.evaluation.score.TIE`); with that tolerance, and no other, a bound proves a claim.
 Where all data are whole numbers there is none.
+
+Three sites by hand: A and B are 30 ms apart, A and C 90, B and C 70. The clients at A, B and C each
+read and write 6, 3 and 1 times. A read goes to the nearest replica, a write to the leader, who
+waits for one more vote. The plan has two replicas, A and B, and A leads:
+
+>>> import dataclasses
+>>> import placement
+>>> from placement import Instance, Operation
+>>> rtt = [[0, 30, 90], [30, 0, 70], [90, 70, 0]]
+>>> kinds = [Operation("read", near=1), Operation("write", direct=1, quorum=1)]
+>>> names = ["A", "B", "C"]
+>>> counts = [[6, 6], [3, 3], [1, 1]]
+>>> three = Instance(names, names, rtt, rtt, operations=kinds, counts=counts)
+>>> plan = placement.solve(placement.Problem(three, replicas=2, voters=2))
+>>> plan.leader, plan.replicas, plan.objective
+('A', ('A', 'B'), 550.0)
+>>> plan.certificate["proofs"][0]
+{'leader': 0, 'events': [['close', [0.0, 45.0, 80.0]]]}
+
+The event bounds every plan under A with u = (0, 45, 80). The way of the writes to A costs
+3 · 30 + 90 = 180, and Σ_c min(u_c, cost at A) = 0 + 45 + 80 = 125. A replica at B saves
+45 + (80 − 70) = 55, and one at C saves 80. The ten waits for the vote of B cost 300, and those for
+the vote of C cost 900. So L = 180 + 125 + min(300 − 55, 900 − 80) = 550. A claim of 551 fails:
+
+>>> placement.check_certificate(plan).bound
+550.0
+>>> more = dataclasses.replace(plan, bound=551.0, certificate={**plan.certificate, "bound": 551.0})
+>>> placement.check_certificate(more)
+Traceback (most recent call last):
+    ...
+placement.errors.CertificateError: proof for leader 0, event 0: the bound does not reach the claim
 """
 
 from __future__ import annotations

@@ -1,18 +1,34 @@
 """Claim of a certificate about losses, and the numbers behind it on an exact or rounded grid.
 
-The normal case is scenario 0, loss L is scenario 1 + L. Where clients of lost sites move, a loss
-counts without a replica there as well, and has a second number for that, 1 + losses + L. A claim
-has a threshold T_s for every scenario and says that each configuration reaches one of them,
-X_s >= T_s:
+The normal case is scenario 0, and loss L is scenario 1 + L. Where clients of lost sites move, a
+loss counts without a replica there as well. It has a second number for that, 1 + losses + L.
 
-- goal "worst": all thresholds are the claimed bound;
-- goal "bounded": T_0 is the claimed bound, and the other thresholds are the limit and what the
-  evaluator rounds; a configuration that reaches one of those breaks the limit. So does one that
-  reaches it without a loss: T_0 is no more than the others;
-- goal "weighted": there is one threshold, for Σ p_s X_s.
+A claim has a threshold T_s for every scenario. It says that each configuration reaches one of them,
+X_s >= T_s. The thresholds depend on the goal:
+
+- "worst": all thresholds are the claimed bound;
+- "bounded": T_0 is the claimed bound. The other thresholds are the limit, raised by the rounding of
+  the evaluator. A configuration that reaches one of these breaks the limit. T_0 is no more than the
+  others, because a configuration above the limit without a loss breaks it too;
+- "weighted": there is one threshold, for Σ p_s X_s.
 
 Without a bound, T_0 is the limit or infinite: no configuration keeps it, or none survives every
 loss.
+
+Three sites by hand: in the instance of :mod:`placement.contingency`, the leaders A, B and C have
+the largest sums 1080, 1080 and 1650, each after the loss of B, which is scenario 2. So the claim
+"no worst case is below 1080" needs one event for all leaders: weight 1 on scenario 2. The claim
+"none is below 1081" is false, since the plan under A reaches no threshold.
+
+>>> from placement import Contingency, Instance, Operation, Problem
+>>> rtt = [[0, 30, 90], [30, 0, 70], [90, 70, 0]]
+>>> write = Operation("write", direct=1, quorum=1)
+>>> names = ["A", "B", "C"]
+>>> three = Instance(names, names, rtt, rtt, operations=[write], counts=[[6], [3], [1]])
+>>> problem = Problem(three, replicas=3, voters=3, objective=Contingency())
+>>> claim = LossClaim(problem, "worst", 1080.0, 0.0, None)
+>>> claim.loss_of, claim.scenarios, sorted(claim.in_force({0, 1, 2}))
+([0, 1, 2], 4, [0, 1, 2, 3])
 """
 
 from __future__ import annotations

@@ -1,17 +1,37 @@
-"""Shares of late operations that ask the leader, from below, in whole numbers.
+"""Lower bound on the share of operations at the leader that are late, in whole numbers.
+
+Let t be a deadline, ℓ a leader, and V its voters. For the operations of one interval,
 
     d(V) = Σ n_c · P(γ H_cℓ + δ Q_ℓ(V) > t)
 
-of the operations of one interval: where RTTs vary, d is the sum over the intervals. Every
-probability of being in time is a sum of products of doubles >= 0, with a relative error of less
-than `terms` · 2^-52; it is raised by that before it is taken from 1.
+is the share that is late: n_c is the share of client c, γ H_cℓ its RTTs to the leader, and δ Q_ℓ(V)
+the waits for votes. Where RTTs vary, d is the sum over the intervals.
 
-**Voters.** d falls when any voter answers by any time with a higher probability. Let A be the
-sites that may vote, by their mean RTT from ℓ, and G_p(τ) the highest P(d(ℓ, x) <= τ) of the places
-p and beyond. Of V ⊆ I ∪ F with at most k sites of F, match the sites of I with themselves and the
-i-th free one with the i-th of A: distinct places, none behind its own. So V answers no sooner than
-as many sites with the rows G of I and of the first k free ones, and since G falls with the place,
-the first v − 1 of these bound d from below.
+**Rounding.** The probability of being in time is a sum of products of doubles >= 0. The relative
+error of such a sum is less than `terms` · 2^-52. The checker raises the probability by this error,
+and then subtracts it from 1. The result is never more than d.
+
+**Voters.** d falls when a voter answers by any time with a higher probability. So d of faster
+voters, real or not, is a lower bound. Number the sites that may vote by their mean RTT from ℓ:
+places 1, 2, …. Let G_p(τ) be the highest P(d(ℓ, x) <= τ) of the sites x at place p and later. Let
+I be the sites with a replica, F the free sites, and k the replicas that may still be added.
+
+- A voter at place p answers by τ with probability G_p(τ) at most, and G falls with the place.
+- V is a part of I and at most k sites of F. Move every voter from F to one of the first k places
+  of F, in order. No voter moves to a later place.
+- So the first v − 1 places of I and of these k, each with the row G of its place, bound d.
+
+Three sites by hand: ℓ leads, x has the smaller mean RTT, and y is more reliable. The rows are the
+probabilities of an answer by 0, 1 and 2 ms. One vote beside the leader's completes a commit.
+
+>>> import numpy as np
+>>> answered = np.array([[0.5, 0.6, 0.7], [0.1, 0.8, 0.9]])  # x at place 1, y at place 2
+>>> highest = np.maximum.accumulate(answered[::-1])[::-1]  # G
+>>> highest.tolist()
+[[0.5, 0.8, 0.9], [0.1, 0.8, 0.9]]
+
+With v = 2 there is one voter beside the leader. At t = 2 ms, x leaves 0.3 of the operations late,
+and y leaves 0.1. The row of place 1 gives 1 − 0.9 = 0.1, which is not more than either.
 """
 
 from __future__ import annotations

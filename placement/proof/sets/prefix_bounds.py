@@ -1,21 +1,41 @@
-"""Lower bounds on all replica sets that begin alike, where every replica votes.
+"""Lower bounds on all replica sets with the same first sites, where every replica votes.
 
-A *beginning* is some chosen sites, and the sites that may still come, of which `free` will. Its
-sets cost at least
+A *beginning* is a set of chosen sites, and a list of sites of which `free` are still to be added.
+Every replica set of the beginning costs at least
 
     K + Σ_j D_j · t_j + Σ_c Σ_j F_cj · t_cj + near,    t the least wait of leader and clients,
 
-a wait being at least the order statistic of the chosen sites and the `free` best that may come, and
-two waits together as :mod:`placement.proof.sets.wait_pairs` says.
-For the nearest replica let w_cs = A_c d(c,s) + B_c d(s,ℓ) + Σ_j N_cj · t_sj, and h_c that of the
-nearest chosen site; a site that comes serves c only if it is as near. Then *near* is at least each
-of
+A wait is at least the order statistic of the chosen sites and of the `free` nearest others. The
+bound on two waits together is in :mod:`placement.proof.sets.wait_pairs`.
+
+For the nearest replica let w_cs = A_c d(c,s) + B_c d(s,ℓ) + Σ_j N_cj · t_sj, and let h_c be the
+value of w at the nearest chosen site. An added site serves c only if no chosen site is nearer. Then
+*near* is at least each of
 
     independent   Σ_c min(h_c, min_s w_cs)
     Lagrangean    Σ_c u_c + the `free` least of Σ_c min(0, w_cs − u_c),  for any u_c <= h_c.
 
-All is computed in doubles and lowered by 1e-11 of what was added, more than sums of fewer than
-90,000 terms, none negative, can be wrong by.
+All sums are computed in doubles, and lowered by 1e-11 of the added terms. This is more than the
+error of a sum of fewer than 90,000 terms, none of them negative.
+
+Three sites by hand: a, b and c lie on a line at 0, 10 and 30 ms, with one client at each, who reads
+from the nearest replica. Site a is chosen, and one of b and c is to be added. So h = (0, 10, 30).
+Site b is not nearer to client a than a is, and site c is nearer than a to client c alone:
+
+>>> far = np.inf
+>>> cost = np.array([[far, 0.0, 20.0], [far, far, 0.0]])  # of b and c to the clients a, b, c
+>>> state = Beginning(rest=0.0, home=np.array([0.0, 10.0, 30.0]), cost=cost, free=1)
+
+The independent bound lets client b use b and client c use c, which are two sites: it is 0. With
+u = (0, 10, 20) site b saves 10 and site c saves 20. One of them is added, so the bound is
+30 − 20 = 10, the cost of {a, c}. The set {a, b} costs 20.
+
+>>> state.independent
+0.0
+>>> state.saved(np.array([0.0, 10.0, 20.0])).tolist()
+[-10.0, -20.0]
+>>> round(state.lagrangean(np.array([0.0, 10.0, 20.0])), 6)
+10.0
 """
 
 from __future__ import annotations

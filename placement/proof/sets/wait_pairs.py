@@ -1,20 +1,32 @@
-"""Lower bounds on the waits of two at once: of two clients, or of a client and the leader.
+"""Lower bounds on the sum of two waits: of two clients, or of a client and the leader.
 
-Let a wait be for the k nearest of all sites. If one wait lasts until t and another until u, then at
-least
+Let every wait be for the k nearest of all sites. Suppose that one wait ends at t and another at u.
+Let n be the answers within t that the first wait still lacks from the chosen sites, and o the
+answers within u that the second one lacks. Let *both* be the number of sites that may be added
+and lie within t of the first and within u of the second. Then at least
 
-    max(n, o, n + o − both)    sites come,
+    max(n, o, n + o − both)    sites are added,
 
-where n and o are the answers that the chosen sites leave open to the one within t and to the other
-within u, and *both* is the number of sites that may come within reach of both: each that comes
-answers one of the two, or is one of these. The least t + u with at most so many as may come is a
-bound on the sum of both waits. Far from each other it is more than the two bounds alone: any two
-majorities have a site in common.
+because an added site answers one of the two waits, unless it is one of *both*. The least t + u that
+needs no more sites than may be added is a lower bound on the sum of the two waits. For clients far
+from each other this is more than the sum of the two separate bounds: any two majorities have a
+site in common.
 
-Let y be weights of pairs of waits, those with wait i of at most D_i in all. With the waits alone,
-a_i, and the pairs g_ij = min(t + u) − a_i − a_j >= 0,
+Let y_ij >= 0 be weights of pairs, with Σ_j y_ij <= D_i for every wait i. With the separate bounds
+a_i, and the gains g_ij = min(t + u) − a_i − a_j >= 0 of the pairs,
 
     Σ_i D_i · t_i  >=  Σ_i D_i · a_i + Σ_ij y_ij · g_ij.
+
+Three sites by hand: a, b and c lie on a line at 0, 10 and 30 ms. A client at a and a client at c
+each wait for one answer, and one site is to be added. Each separate bound is 0, by a site at the
+client. But one site answers both clients, so t + u is 30 at least. With y = 0.5 the gain is 15.
+With two sites to be added there is no gain.
+
+>>> import numpy as np
+>>> rtts = np.array([[0.0, 10.0, 30.0], [30.0, 20.0, 0.0]])
+>>> pairs = WaitPairs([PairedWait(rtt, need=1, rounds=1.0) for rtt in rtts], [(0, 1, 0.5)])
+>>> pairs.gain([], [0, 1, 2], free=1), pairs.gain([], [0, 1, 2], free=2)
+(15.0, 0.0)
 """
 
 from __future__ import annotations

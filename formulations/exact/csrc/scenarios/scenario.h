@@ -1,20 +1,23 @@
 /* Threshold search over scenarios: is there a set of replicas R with X_s(R) < T_s for every scenario s?
  *
- * A scenario is a separate assignment problem: X_s(R) = rest_s + sum over clients c of cost_s[near(c, R \ lost_s)][c],
- * where near is the client's first replica in its order and `rest` is whatever else the kind of question adds (a constant,
- * the voters' part). With multipliers u_s (one per client, any numbers) and weights lambda_s >= 0,
+ * A scenario is a separate assignment problem: X_s(R) = rest_s + sum over clients c of cost_s[near(c, R \ lost_s)][c]. Here near
+ * is the client's first replica in its order. `rest` is the part that the kind of question adds: a constant, the voters' part.
+ * With multipliers u_s (one per client, any numbers) and weights lambda_s >= 0,
  *
  *   sum_s lambda_s (X_s - T_s) >= sum_s lambda_s [ rest_s - T_s + sum_c min(u_sc, fixed_sc) ] + sum_{j chosen} rho_j
  *   rho_j = sum_s lambda_s sum_{c: j before c's first fixed replica} min(0, cost_s[j][c] - u_sc)          (j not lost in s)
  *
- * so that a part of the search is closed where the right side, with the least rho that the size and the rules allow, is >= 0:
- * each of its sets has an s with X_s >= T_s. A scenario may have prices of sites besides, which count for every replica: rho_js
- * then has the price of j, of either sign, and rest_s those of the replicas that are fixed. A budget is such a scenario.
+ * fixed_sc is the cost of c at its first fixed replica. Take the least sum of rho that the size and the rules allow. If the right
+ * side is then >= 0, each set of this part of the search has a scenario s with X_s >= T_s, and the part is closed. An example of
+ * three sites by hand is in ../../threshold_search.py.
  *
- * A kind of question gives the scenarios and its functions (`scenario_question`): losses.h, late.h. The tree branches on
- * sites, and calls `leaf` for every set that is left.
+ * A scenario may have prices of sites as well, which count for every replica. rho_js then includes the price of j, of either sign,
+ * and rest_s the prices of the fixed replicas. A budget is such a scenario.
  *
- * Matrices over (site, client) are stored site after site, rows padded to a multiple of PAD clients; costs of padding are 0.
+ * A kind of question gives the scenarios and its functions (`scenario_question`): losses.h, late.h. The tree branches on sites. It
+ * calls `leaf` for every complete set that no bound excludes.
+ *
+ * Matrices over (site, client) are stored site after site. Rows are padded to a multiple of PAD clients; costs of padding are 0.
  */
 #ifndef EXACT_SCENARIO_H
 #define EXACT_SCENARIO_H
@@ -29,7 +32,7 @@ typedef struct {
     const int *rank;            /* sites x padded: rank[j][c] < rank[k][c] says that c prefers j to k */
     const unsigned char *lost;  /* sites: 1 where the site serves no client; NULL: none */
     double threshold;           /* T_s; BIG: none, and the scenario gets no weight */
-    double scale;               /* > 0: (X_s - T_s) / scale is what weights are for; 1 when all are of one unit */
+    double scale;               /* > 0: weights apply to (X_s - T_s) / scale; 1 when all scenarios have one unit */
     const double *discount;     /* sites: with fixed weights, rho of the free site j counts with weight - discount[j] >= 0;
                                    NULL: none */
     const double *first;        /* padded: multipliers to begin with; NULL: the mean cost of the free sites */
@@ -41,26 +44,26 @@ typedef enum { VOTERS_NONE, VOTERS_FOUND, VOTERS_UNKNOWN } voters_found;
 typedef struct {
     int sites, clients, padded;
     int replicas_min, replicas_max;
-    const family_list *rules;   /* of replicas; of several families the one that asks for most bounds a state */
+    const family_list *rules;   /* of replicas; of several families the one with the largest bound counts in a state */
     int scenarios;
     const scenario *scenario;   /* thresholds may fall while the tree runs: `leaf` lowers them */
-    int votes;                  /* 1: a state has as many bytes again, FREE, IN or OUT as a voter, and the tree branches on
+    int votes;                  /* 1: a state has a second byte per site, FREE, IN or OUT as a voter, and the tree branches on
                                    these as well; a site that is IN as a voter is IN as a replica */
     int fixed_weights;          /* 1: `in_force` gives the weights, and they are not stepped */
-    int weigh_selection;        /* 1: weights follow what the selected sites cost, 0: what the multipliers say they do, which
+    int weigh_selection;        /* 1: weights follow the costs of the selected sites, 0: the values of the multipliers, which
                                    needs fewer nodes where many scenarios are in force */
-    double total;               /* with fixed weights: the threshold of the weighted sum (those of the scenarios are not read) */
+    double total;               /* with fixed weights: threshold of the weighted sum; the scenarios' thresholds are not read */
     void *self;
-    /* Scenarios that count in a state (FREE, IN or OUT per site): writes their numbers, and their weights where these are
-     * fixed, and returns how many. What counts in a state must count in every state below it. */
+    /* Scenarios that count in a state (FREE, IN or OUT per site): writes their numbers, and fixed weights, and returns the number
+     * of scenarios. A scenario that counts in a state must count in every state below. */
     int (*in_force)(void *self, const unsigned char *state, int *which, double *weight);
     /* Lower bound on rest_s for every set of the sites IN and at most `most` of the sites FREE, with the prices of the sites
      * IN; BIG: there is no such set, or X_s >= T_s for all of them by the prices alone. */
     double (*rest)(void *self, int s, const unsigned char *state, int most);
-    /* Sites without whose vote `rest` may be higher, into `sites`; returns how many. NULL: all of them. */
+    /* Writes to `sites` the sites whose vote may lower `rest`, and returns their number. NULL: all sites. */
     int (*matter)(void *self, int s, const unsigned char *state, int most, int *sites);
-    /* Are there voters whose part of X_s is at most slack[s] in all scenarios at once? NONE closes the state; FOUND writes
-     * them to `voters` and their number to `count`. `effort` is what may be done about it, and then what was. NULL: not asked. */
+    /* Looks for voters whose part of X_s is at most slack[s] in all scenarios at once. NONE closes the state; FOUND writes the
+     * voters to `voters` and their number to `count`. `effort` is the allowed work, and on return the work done. NULL: no check. */
     voters_found (*fit)(void *self, const unsigned char *state, int most, const double *slack, double *effort, int *voters,
                         int *count);
     /* A complete set, ascending or not, that obeys size and rules. Returns 1 to stop the search (first success). */

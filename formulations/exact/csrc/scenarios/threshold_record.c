@@ -1,22 +1,32 @@
-/* The record of a tree as a flat list of numbers, in depth-first order. A part of the search is a state of the sites; the
- * root is the state with which the tree was opened (losses.h, late.h). A part has, any number of times,
+/* The record of a tree: a flat list of numbers, in depth-first order.
  *
- *   2 F   sites that the bound decides: what it has to spare, active, (scenario, weight, u of every client) for each; then
- *         sites out (count, sites), sites in (count, sites). Without scenarios: sites of domains whose cap is reached
+ * A part of the search is a state of the sites. The root is the state with which the tree was opened (losses.h, late.h). An event
+ * is a code and its numbers; ../../threshold_events.py reads them. A bound is written as
+ *
+ *   [bound]  margin above 0, number of scenarios with a weight, then for each: scenario, weight, u of every client
+ *
+ * A part has any number of
+ *
+ *   2 fix        sites that the bound decides: [bound], number of sites out, sites out, number of sites in, sites in. Without
+ *                scenarios: sites of domains whose cap is reached
  *
  * and ends with one of
  *
- *   1 X   closed: what the bound of scenario.h has to spare above 0, active, (scenario, weight, u of every client) for each
- *   3 B   site: the part where the site is IN comes first, then that where it is OUT
- *   7 B   site: the part where it votes (and is IN), then that where it does not vote (only questions with `votes`)
- *   4 E   all sets that are left were evaluated
- *   5 Z   there is no set: sizes, rules, or voters
- *   6 V   no voters: as X; the assignment bound of each scenario alone leaves too little for the voters of any set, all
- *         scenarios together (only questions with a function `fit`)
+ *   1 close      closed by a bound of scenario.h: [bound]
+ *   3 branch     the site. The part with the site IN comes first, then the part with the site OUT
+ *   7 vote       the site. The part where the site votes (and is IN) comes first, then the part where it does not.
+ *                Only in questions with `votes`
+ *   4 enumerate  all sets of the part were evaluated
+ *   5 none       the part has no set, because of sizes, rules, or voters
+ *   6 voters     [bound]. The assignment bound of each scenario leaves room for the voters; no voters fit all rooms at once.
+ *                Only in questions with a function `fit`
  *
- * Scenarios are numbered as in the question. Weights sum to 1 unless they are fixed, and count on (X - T) / scale.
- * Multipliers are those of the clients in their order, without padding; any numbers give a valid bound.
- * A tree that is too large for the list is not recorded, and the proof has no certificate. */
+ * Example of three sites 0, 1, 2 with one replica and one scenario: 3 0 | 4 | 1 0.5 1 0 1.0 u... reads: branch on site 0; with
+ * site 0, all sets were evaluated; without it, scenario 0 with weight 1 and multipliers u closes the part with a margin of 0.5.
+ *
+ * Scenarios have the numbers of the question. Weights sum to 1 unless they are fixed, and apply to (X - T) / scale. Multipliers
+ * are in the order of the clients, without padding; any numbers give a valid bound. A tree that is too large for the list is not
+ * recorded, and the proof has no certificate. */
 #include "scenario.h"
 
 void record_value(threshold_record *r, double value)

@@ -1,17 +1,23 @@
 /* Transfers of cost between clients: the part of the bound that sees that all clients choose among the same replicas.
  *
- * Let T be the first sites in the order of client g. If any client h is served in T, there is a replica in T, and g, who prefers
- * T to all other sites, is served in T too. With x[c][j] = 1 where j serves c,
+ * Let T be the first sites in the order of client g, and h another client. If T serves h, then T holds a replica. Client g prefers
+ * T to all other sites, so T serves g too. With x[c][j] = 1 where j serves c, this is
  *
  *   Row (g, T, h):  sum over j in T of x[h][j]  <=  sum over j in T of x[g][j]
  *
- * so for any amount a >= 0, no configuration costs more after the costs w[g][j] are lowered by a and w[h][j] are raised by a, for
- * all j in T. Every bound of the problem with the costs after such transfers is a bound of the problem itself. The relaxation,
- * in which clients use different fractions of the sites, gains: it pays for h in T what it gets back for g only if g is there.
+ * A transfer of an amount a >= 0 lowers w[g][j] by a and raises w[h][j] by a, for all j in T. By the row, no configuration costs
+ * more after the transfer. So every bound with the costs after transfers is a bound of the problem itself. The bound of the
+ * relaxation rises: there, clients may use different fractions of the sites. It pays a where T serves h, and gets a back only
+ * where T serves g.
+ *
+ * Three sites by hand: a, b and c, two replicas. Both clients prefer a to b and b to c. A relayed operation makes a expensive for g:
+ * the costs of g are 4, 0, 9 and those of h 0, 4, 9. Every plan costs 4: g uses a where a holds a replica, and h uses b where a
+ * holds none. The relaxation serves g from b and h from a, for 0. After a transfer of 4 with T = {a} the costs of g are 0, 0, 9 and
+ * those of h 4, 4, 9, and the relaxation gives 4.
  *
  * Rows are made where a mean of the last answers of the relaxation violates them (the mean of the volume algorithm, Barahona and
- * Anbil 2000); the amounts follow by subgradient steps on (u, a). They are whole multiples of a power of two, so that sums of
- * them are exact, and a giver keeps its costs >= 0. */
+ * Anbil 2000). The amounts follow by subgradient steps on (u, a). They are whole multiples of a power of two, so that sums of
+ * them are exact. The costs of a client that gives stay >= 0. */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
