@@ -9,6 +9,7 @@ import numpy as np
 
 from formulations.contingency.loss_certificate import LossClaimRecord, TreeRecords
 from formulations.contingency.loss_kernel import LossKernel, loss_of_sites
+from formulations.exact import tuning
 from formulations.exact.reduced_problem import ReducedProblem
 from formulations.exact.scenario_kernel import TreeOutcome
 from formulations.exact.threshold_events import MOST_RECORDED
@@ -25,8 +26,6 @@ __all__ = ["TIE", "StageHost", "ThresholdStage"]
 TIE = 1e-12
 """Scores this close, relatively, are the same (:data:`placement.evaluation.score.TIE`)."""
 
-_KICKS = 8
-_FLOOR_STEPS = 40
 _NODES_PER_SUCCESSOR, _NODES_AT_LEAST = 30, 20
 _CLAIMED = 1 - 9e-10
 """Share of the value that a proof is claimed for: less than the search asks (`_below`), so
@@ -117,14 +116,14 @@ class ThresholdStage:
         seconds = self.search.seconds_left
         self.kernel.offer(configuration.replicas, seconds)
         seed = self.search.options.seed
-        self.kernel.descend(configuration.replicas, _KICKS, seed, min(seconds, 5.0))
+        self.kernel.descend(configuration.replicas, tuning.LOSS_KICKS, seed, min(seconds, 5.0))
         self._take()
 
     def start_from_worst(self, configuration: Configuration) -> None:
         """Look for a set that keeps the ceiling by descending on the worst case."""
         search = self.search
         worst = LossKernel(search.problem, search.core, "worst")
-        worst.descend(configuration.replicas, _KICKS, 0, min(search.seconds_left, 5.0))
+        worst.descend(configuration.replicas, tuning.LOSS_KICKS, 0, min(search.seconds_left, 5.0))
         found = worst.best()[2]
         if found is not None:
             self.start_from(found)
@@ -211,7 +210,7 @@ class ThresholdStage:
         for site in may_vote:
             seconds = self.search.seconds_left
             self.floors[site] = self.kernel.floor(
-                site, _FLOOR_STEPS, self.u[site], seconds, rules=False
+                site, tuning.LOSS_FLOOR_STEPS, self.u[site], seconds, rules=False
             )
             if site in self.open_bounds:
                 least = self.share * max(0.0, self.floors[site])

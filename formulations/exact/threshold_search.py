@@ -44,6 +44,7 @@ from typing import Protocol
 
 import numpy as np
 
+from formulations.exact import tuning
 from formulations.exact.kernel_types import family_arrays
 from formulations.exact.scenario_kernel import TreeOutcome
 from placement.checks import BoolArray, FloatArray, IntArray
@@ -61,9 +62,6 @@ __all__ = [
     "VotersPart",
     "search_leader",
 ]
-
-_ROOT_STEPS = 80
-_STEPS = 12
 
 Leaf = Callable[[list[int]], Configuration | None]
 """A complete R -> a configuration that keeps all thresholds, or None."""
@@ -210,7 +208,7 @@ def search_leader(
     scenarios: list[Scenario],
     leaf: Leaf,
     *,
-    steps: int = _STEPS,
+    steps: int = tuning.THRESHOLD_STEPS,
     end: float = math.inf,
     counters: SearchCounters | None = None,
     record: int = 0,
@@ -294,7 +292,7 @@ def search_leader(
             leader,
             rules.replicas_min,
             rules.replicas_max,
-            _ROOT_STEPS,
+            tuning.THRESHOLD_ROOT_STEPS,
             steps,
         ),
         family_arrays(site_families(rules, "replicas")),

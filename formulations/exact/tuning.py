@@ -2,8 +2,9 @@
 
 None of them matters for correctness: they decide how long a search takes, and which of several
 equally good plans it meets first. Each line names the value, its meaning and, in brackets, the
-questions of ``python -m benchmarks run exact.speed`` (or ``exact.sweep``) that it was measured on.
-Constants on which correctness or the format of a certificate depends stand where they are used.
+questions of ``python -m benchmarks run exact.speed`` that it was measured on, or another study.
+``[no study]`` marks a value that was chosen by hand and is in no study. Constants on which
+correctness or the format of a certificate depends stand where they are used.
 """
 
 # branch_and_bound: the bounds of all leaders, then the trees
@@ -103,3 +104,37 @@ NUMPY_CHUNK = 0.03
 """Seconds between two returns to the engine [exact.kernels]."""
 NUMPY_BOUND_WORK = 8.0
 """Work of a bound in NumPy, per client and site [p-median drawn]."""
+
+# threshold_search: scenarios with thresholds
+THRESHOLD_ROOT_STEPS = 80
+"""Steps on the multipliers at a root, for limits and percentiles [tail]."""
+THRESHOLD_STEPS = 12
+"""Steps on the multipliers below a root, unless the caller says otherwise [tail]."""
+
+# limits: budgets, limits on moves
+LIMIT_SCALE = 5.0
+"""Divisor of a function, in its limits, before it is weighed against the objective [no study]."""
+LIMIT_LEADERS = 4
+"""Leaders under which a first plan is looked for [no study]."""
+LIMIT_DESCENT_STEPS = 30
+"""Most steps of the descent from the present configuration [no study]."""
+AFFORDABLE_SWAPS = 50
+"""Most swaps towards a set within the limits [no study]."""
+
+# formulations.contingency: losses
+LOSS_KICKS = 8
+"""Kicks of two random swaps in a descent [contingency.losses]."""
+LOSS_FLOOR_STEPS = 40
+"""Steps on the multipliers of the floor of a site after losses [contingency.losses]."""
+
+# formulations.tail: percentiles
+LATE_LEADERS = 4
+"""Leaders that get their tables at once, at first; twice as many each time [tail]."""
+LATE_SCALE = 2.0
+"""Divisor of the late scenario in the search for ties, in budgets [tail]."""
+LATE_STEPS = 9
+"""Steps on the multipliers below a root: long ones, so that few suffice [tail]."""
+LATE_PATIENCE = 5.0
+"""Seconds for the last deadline before the best plan; then an earlier one is asked for [tail]."""
+LATE_SWAPS = 40
+"""Swaps of the fewest late operations of clients whose voters are evaluated [tail]."""

@@ -13,13 +13,11 @@ import math
 
 import numpy as np
 
+from formulations.exact import tuning
 from formulations.tail.late_voters import VotersByInterval
 from placement.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["fewer_late"]
-
-_TRIED = 40
-"""Swaps of which the voters are looked at, those with the fewest late operations of the clients."""
 
 _LESS = 1e-12
 """Share of operations by which a swap must lower those that are late."""
@@ -70,7 +68,7 @@ def fewer_late(
         sums[:, ~movable] = math.inf
         sums[:, chosen] = math.inf
         lowest, move = here - _LESS, None
-        for flat in np.argsort(sums, axis=None, kind="stable")[:_TRIED].tolist():
+        for flat in np.argsort(sums, axis=None, kind="stable")[: tuning.LATE_SWAPS].tolist():
             place, site = divmod(flat, len(table))
             if sums[place, site] >= lowest:
                 break

@@ -33,6 +33,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from formulations.exact import tuning
 from formulations.exact.method import METHOD
 from formulations.exact.threshold_search import Leaf, Scenario, SearchCounters, search_leader
 from formulations.tail.late_certificate import (
@@ -59,18 +60,6 @@ from placement.tail.objective import Percentile
 from placement.tail.percentile_bound import SLACK
 
 __all__ = ["PercentileProof"]
-
-_BLOCK = 4
-"""Leaders that get their tables at once, at first; twice as many each time."""
-
-_LATE_SCALE = 2.0
-"""Divisor of the late scenario in the search for ties, in budgets."""
-
-_STEPS = 9
-"""Steps on the multipliers in every node of a tree: long ones, so that few suffice."""
-
-_PATIENCE = 5.0
-"""Seconds for the last deadline before the best plan; then an earlier one is asked for."""
 
 
 @dataclass(eq=False)
@@ -200,7 +189,7 @@ class PercentileProof:
     def _bisect(self) -> None:
         first: int | None = None
         # The first deadline half-way is cheap, and a bound for a user who stops the search.
-        patience, cut_short = _PATIENCE, True
+        patience, cut_short = tuning.LATE_PATIENCE, True
         while (low := min(self.least.values(), default=self.bins)) < self.bins:
             self._report()
             if self.best is not None and 1 - self.bound / self.value <= self.options.gap_limit:
@@ -256,7 +245,7 @@ class PercentileProof:
             voters[ell] = self.late.voters(ell, deadline)
             led[ell] = self._least_led(voters[ell])
         waiting.sort(key=lambda ell: (ell != first, led[ell]))
-        size = _BLOCK
+        size = tuning.LATE_LEADERS
         while waiting:
             block, waiting = waiting[:size], waiting[size:]
             size *= 2
@@ -337,7 +326,7 @@ class PercentileProof:
             voters.leader,
             scenarios,
             leaf,
-            steps=_STEPS,
+            steps=tuning.LATE_STEPS,
             end=end,
             counters=self.counters,
             record=records.left,
@@ -434,7 +423,7 @@ class PercentileProof:
         deadline = voters.deadline
         # Unscaled, the right weight of the late operations would lie at the edge of its range.
         late = Scenario(
-            table[:-1], 0.0, voters, self.allowed, _LATE_SCALE * max(self.allowed, 1e-6)
+            table[:-1], 0.0, voters, self.allowed, tuning.LATE_SCALE * max(self.allowed, 1e-6)
         )
         mean = terms.scenario(self.mean * (1 - MEAN_SLACK))
         scenarios = [late, mean]

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from formulations.exact.limits import limits_search
+from formulations.exact import tuning
 from placement import Moves, Problem, Status, Termination, UnsupportedError, solve
 from placement.feasibility.feasible_plans import violations
 from placement.methods import Options, Progress, available, load_method, refusal, run
@@ -96,7 +96,7 @@ def test_every_budget_is_proven(
     seed: int, kind: str, rounds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At, below and above breakpoints, from a descent and from whatever plan comes first."""
-    monkeypatch.setattr(limits_search, "_PROPOSED", rounds)
+    monkeypatch.setattr(tuning, "LIMIT_LEADERS", rounds)
     free = paid_problem(seed, kind)
     known = sorted((money, value) for value, money, _ in everything(free))
     steps: list[tuple[float, float]] = []

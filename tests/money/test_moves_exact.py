@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from formulations.exact.limits import limits_search
+from formulations.exact import tuning
 from placement import InputError, Moves, Problem, Status, UnsupportedError, solve
 from placement.evaluation.moves import PRICES
 from placement.evaluation.objective import score_of
@@ -140,8 +140,8 @@ def test_every_question_about_moves_is_proven(
     seed: int, kind: str, rounds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Limits at, below and above breakpoints; from a descent and from whatever comes first."""
-    monkeypatch.setattr(limits_search, "_PROPOSED", rounds)
-    monkeypatch.setattr(limits_search, "_MOST_STEPS", rounds)
+    monkeypatch.setattr(tuning, "LIMIT_LEADERS", rounds)
+    monkeypatch.setattr(tuning, "LIMIT_DESCENT_STEPS", rounds)
     free = small_problem(paid_instance(seed, non_voting=seed % 4 == 0), seed)
     present, moves = drawn_moves(free, seed)
     known = by_hand(free, present, moves)

@@ -2,7 +2,8 @@
  * search takes, and which of several equally good plans it meets first.
  *
  * Measured on the questions of `python -m benchmarks run exact.speed` (27 to 1,000 sites, modelled and measured networks,
- * p-medians) and, where a line says "sizes", of `python -m benchmarks run exact.sweep`. Constants on which correctness or
+ * p-medians), where a line says "sizes", of `python -m benchmarks run exact.sweep`, and for scenarios of
+ * `python -m benchmarks run contingency.losses` and `python -m benchmarks run tail`. Constants on which correctness or
  * the format of a certificate depends are in context.h. The Python constants are in ../tuning.py. */
 #ifndef EXACT_TUNING_H
 #define EXACT_TUNING_H
@@ -35,6 +36,8 @@
 #define TRANSFER_PATIENCE 40      /* steps without gain before the step shrinks */
 #define TRANSFER_SHRINK 0.8       /* factor by which the step shrinks */
 #define TRANSFER_MOMENTUM 0.9     /* share of the last direction that is kept */
+#define TRANSFER_ROWS 16384       /* most rows */
+#define TRANSFER_LISTED 0.02      /* least mean share of a site in the answers of a client that counts */
 
 /* Tree of one leader (trees/depth_first_tree.c), all groups. */
 #define ROOT_STEPS 120            /* steps on u at a root */
@@ -62,6 +65,7 @@
 #define FINE_GAP 0.01             /* gap below which few parts are worth a restart: the wanted gap is reached ... */
 #define FEW_PARTS 64              /* ... and how many these are */
 #define MOST_KEPT 1e8             /* bytes of parts that are kept, whatever the gap */
+#define LEAST_GAP 1e-6            /* relative: a part closer to the cutoff is closed at once */
 
 /* Branching (trees/pseudo_costs.c), 48 sites and more. */
 #define PRIOR 2.0                 /* decisions that the mean over all sites counts for */
@@ -93,5 +97,37 @@
 /* Sparse nodes (sparse_node.c), 100 x 200 and more. */
 #define SPARSE_FROM 20000.0       /* free sites x clients below which dense nodes are as quick */
 #define SPARSE_SHARE 0.2          /* share of these cells from which sparse nodes are quicker */
+
+/* Many clients (many_clients/), 32 x 20,000 to 32 x 500,000. */
+#define STREAM_BLOCK 512          /* clients that are added up at a time in a sweep */
+#define THREAD_LEAST_BLOCKS 8     /* blocks of a thread: fewer are done before it has started */
+#define THREAD_BLOCKS 4           /* blocks that a thread takes at a time */
+#define BLOCK_MEMBERS 128         /* clients that a thread puts into groups at a time ... */
+#define BATCH_BLOCKS 64           /* ... and number of such blocks before they are added up, in order: 5 MB */
+#define WORK_OF_GROUPING 4.0      /* work of grouping, per cell */
+
+/* Threshold search (scenarios/threshold_tree.c, threshold_bound.c, threshold_rows.c, live_clients.c): losses and percentiles. */
+#define THRESHOLD_FIRST_STEPS 120       /* steps on the multipliers at a root */
+#define THRESHOLD_LATER_STEPS 10        /* the same below a root */
+#define THRESHOLD_PATIENCE 5            /* steps without progress before the steps shrink */
+#define THRESHOLD_SHRINK 0.6            /* factor by which the step shrinks */
+#define THRESHOLD_LEAST_STEP 0.05       /* no steps below it */
+#define THRESHOLD_WEIGHT_RATE 0.4       /* rate of the exponentiated gradient on the weights */
+#define THRESHOLD_OVERSHOOT 1e-4        /* the steps aim at this share of the thresholds above the closing value */
+#define THRESHOLD_NEW_SHARE 0.25        /* weight of the scenarios that have just come in force */
+#define THRESHOLD_LEAST_WEIGHT 1e-3     /* scenarios below it are left out, unless a selection reaches their threshold */
+#define THRESHOLD_FEW_SETS 20           /* sets of a part that are evaluated rather than bounded */
+#define THRESHOLD_FEW_STEPS 3           /* multiplier steps before so few sets are evaluated */
+#define THRESHOLD_NO_GAIN 1e-12         /* gain of a selected site that no bound tells apart from the others */
+#define THRESHOLD_FIT_EFFORT 2e6        /* work for the voters of a part ... */
+#define THRESHOLD_ROOT_FIT_EFFORT 2e8   /* ... and at a root: 0.1 s */
+#define LIVE_SHARE 0.75                 /* share of live clients from which gathering them does not pay */
+
+/* Losses (scenarios/losses.h): losses of countries at 50 and 100 sites. */
+#define LARGE_LOSS 8                    /* sites of a loss that counts before it is hit; 4 and 12 are about as good */
+
+/* Late operations (scenarios/late_terms.c): percentiles. */
+#define LATE_FIRST_STEP 2.0             /* first step: steps just beyond the multipliers of a node leave fewer nodes open */
+#define LATE_SET_EFFORT 2e8             /* work for the voters of a complete set: 0.1 s */
 
 #endif

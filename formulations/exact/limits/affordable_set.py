@@ -7,13 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from formulations.exact import tuning
 from formulations.exact.threshold_search import QuorumWait, Scenario
 from placement.checks import FloatArray
 from placement.model.constraints import Rules
 
 __all__ = ["affordable_set"]
-
-_MOST_SWAPS = 50
 
 
 def affordable_set(
@@ -57,7 +56,7 @@ def affordable_set(
     if len(chosen) < rules.replicas_min:
         return None
     best = search.value(chosen)
-    for _ in range(_MOST_SWAPS):
+    for _ in range(tuning.AFFORDABLE_SWAPS):
         swaps = []
         for out in range(fixed, len(chosen)):
             values = search.values(chosen[:out] + chosen[out + 1 :], 0)

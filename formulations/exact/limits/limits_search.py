@@ -32,6 +32,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from formulations.exact import tuning
 from formulations.exact.limits.affordable_set import affordable_set
 from formulations.exact.limits.limits_certificate import (
     CLAIMED_LESS,
@@ -64,17 +65,8 @@ __all__ = ["LimitsSearch"]
 _ABOVE = 1e-11
 """Relative: the budget of the search is above that of the evaluator, so that rounding is safe."""
 
-_SCALE = 5.0
-"""A function is divided by so many limits, the objective by itself, before they are weighed."""
-
-_PROPOSED = 4
-"""Leaders under which a first plan is looked for."""
-
 _CLAIM_SLACK = CLAIMED_LESS - SEARCHED_LESS
 """Part of the objective that a certificate leaves unclaimed, for the checker rounds down."""
-
-_MOST_STEPS = 30
-"""Steps of the descent from the present configuration."""
 
 
 @dataclass
@@ -200,7 +192,7 @@ class LimitsSearch:
         if self.problem.moves is not None and self.best is not None:
             self._descend()
             return
-        for leader, floor in leaders[:_PROPOSED]:
+        for leader, floor in leaders[: tuning.LIMIT_LEADERS]:
             if time.perf_counter() > self.end:
                 raise TimeoutError
             if floor < self.threshold:
@@ -211,7 +203,7 @@ class LimitsSearch:
 
     def _descend(self) -> None:
         """Take the best single change to the best plan until none improves it."""
-        for _ in range(_MOST_STEPS):
+        for _ in range(tuning.LIMIT_DESCENT_STEPS):
             before = self.best
             assert before is not None
             if time.perf_counter() > self.end:
@@ -304,7 +296,7 @@ class LimitsSearch:
                     constant_of(linear, leader),
                     VotePrices.of(rules, linear.voter, leader),
                     allowed,
-                    _SCALE * max(allowed, least),
+                    tuning.LIMIT_SCALE * max(allowed, least),
                     linear.replica,
                 )
             )

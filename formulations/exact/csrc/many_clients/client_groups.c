@@ -8,9 +8,6 @@
 #include "sweep_threads.h"
 
 #define FIRST_GROUPS 1024
-#define BLOCK_MEMBERS 128      /* clients that a thread makes members at a time ... */
-#define BATCH_BLOCKS 64        /* ... and so many blocks before they are added up, in order: 5 MB */
-#define WORK_OF_GROUPING 4.0   /* per cell */
 
 /* Client, or group of clients, on its way into a group. */
 typedef struct {

@@ -20,8 +20,6 @@
 
 #include "sweep_threads.h"
 
-#define STREAM_BLOCK 512
-
 /* Sweep: its inputs, and its sums by block. */
 typedef struct {
     const client_stream *clients;

@@ -1,5 +1,7 @@
 #include "sweep_threads.h"
 
+#include "tuning.h"
+
 #if defined(_WIN32)
 
 void run_in_threads(void (*work)(void *, size_t), void *task, size_t blocks, int threads)
@@ -14,8 +16,6 @@ void run_in_threads(void (*work)(void *, size_t), void *task, size_t blocks, int
 #include <pthread.h>
 
 #define MOST_THREADS 64
-#define LEAST_BLOCKS 8 /* of a thread: fewer are done before it has started */
-#define TAKEN 4        /* blocks that a thread takes at a time */
 
 typedef struct {
     void (*work)(void *, size_t);
@@ -30,11 +30,11 @@ static void *take_blocks(void *pointer)
     for (;;) {
         pthread_mutex_lock(&q->lock);
         size_t first = q->next;
-        q->next += TAKEN;
+        q->next += THREAD_BLOCKS;
         pthread_mutex_unlock(&q->lock);
         if (first >= q->blocks)
             return NULL;
-        for (size_t b = first; b < first + TAKEN && b < q->blocks; b++)
+        for (size_t b = first; b < first + THREAD_BLOCKS && b < q->blocks; b++)
             q->work(q->task, b);
     }
 }
@@ -44,8 +44,8 @@ void run_in_threads(void (*work)(void *, size_t), void *task, size_t blocks, int
     pthread_t others[MOST_THREADS];
     int started = 0;
     queue q = {.work = work, .task = task, .blocks = blocks};
-    if (threads > 1 && blocks >= 2 * LEAST_BLOCKS && pthread_mutex_init(&q.lock, NULL) == 0) {
-        while (started + 1 < threads && started < MOST_THREADS && (size_t)(started + 2) * LEAST_BLOCKS <= blocks &&
+    if (threads > 1 && blocks >= 2 * THREAD_LEAST_BLOCKS && pthread_mutex_init(&q.lock, NULL) == 0) {
+        while (started + 1 < threads && started < MOST_THREADS && (size_t)(started + 2) * THREAD_LEAST_BLOCKS <= blocks &&
                pthread_create(&others[started], NULL, take_blocks, &q) == 0)
             started++;
         take_blocks(&q); /* also when no thread could be started */

@@ -3,10 +3,6 @@
 
 #include <string.h>
 
-#define FIRST_STEP 2.0 /* a node begins at its parent's best multipliers, and steps that reach just beyond its own leave fewer
-                          nodes open than steps that stop short of them; so measured with late operations only */
-#define SET_EFFORT 2e8 /* for the voters of a complete set: 0.1 s */
-
 /* The value at a place of an ascending list over sites, or the sum up to it, at sites IN and at most `room` sites FREE. */
 static double least_at(const int *site, const double *value, int count, int place, int summed, const unsigned char *state,
                        int room)
@@ -216,7 +212,7 @@ static int leaf(void *self, const int *replicas, int count)
 {
     late_problem *x = self;
     int voters;
-    double effort = SET_EFFORT;
+    double effort = LATE_SET_EFFORT;
     memset(x->state, OUT, (size_t)x->sites);
     for (int i = 0; i < count; i++)
         x->state[replicas[i]] = IN;
@@ -284,7 +280,7 @@ int late_open(late_problem *x)
         x->state[j] = x->must[j] || j == x->leader ? IN : x->may[j] ? FREE : OUT;
     x->opened = tree_open(&x->tree, q, x->state, NULL);
     if (late)
-        x->tree.first_step = FIRST_STEP;
+        x->tree.first_step = LATE_FIRST_STEP;
     return x->opened;
 }
 

@@ -5,8 +5,6 @@
 
 #include "scenario.h"
 
-#define WORTH 0.75 /* so large a share of the clients is not worth the gathering: all are taken for live */
-
 /* The column of a free site, BIG where the fixed replica comes first, and the least of all so far. */
 VECTORISED static void nearer_column(const double *cost, const int *rank, const int *fixed, int padded, double *out,
                                    double *least)
@@ -50,7 +48,7 @@ static void list_live(const scenario_question *q, scenario_bound *b, int a, cons
         u[c] = open ? u[c] : fixed[c];
     }
     int length = (count + PAD - 1) / PAD * PAD;
-    if (length > WORTH * q->padded) {
+    if (length > LIVE_SHARE * q->padded) {
         list_all(q, b, a);
         return;
     }

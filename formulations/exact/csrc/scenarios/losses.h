@@ -20,8 +20,6 @@
 
 #include "scenario.h"
 
-#define LARGE_LOSS 8     /* sites; measured with losses of countries at 50 and 100 sites: 4 and 12 are about as good, and in
-                            smaller worlds few domains have as many */
 #define MOST_REPLICAS 64 /* bits of a mask of replicas */
 #define MOST_HITS 192    /* losses that count for one set: each takes a replica, or moves clients */
 

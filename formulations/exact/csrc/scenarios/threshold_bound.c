@@ -4,12 +4,6 @@
 
 #include "scenario.h"
 
-#define PATIENCE 5          /* steps without progress before the steps shrink */
-#define SHRINK 0.6
-#define LEAST_STEP 0.05     /* no steps below it */
-#define WEIGHT_RATE 0.4     /* of the exponentiated gradient on the weights */
-#define OVERSHOOT 1e-4      /* the steps aim at this share of the thresholds above what closes */
-
 /* The `most` least rho, without those above 0 that the least size does not need; their sum. */
 static double choose_freely(const scenario_question *q, scenario_bound *b)
 {
@@ -282,13 +276,13 @@ double bound_state(scenario_tree *t, const unsigned char *state, const multiplie
         if (best > mark + 0.01 * fabs(best)) {
             mark = best;
             stall = 0;
-        } else if (++stall >= PATIENCE) {
+        } else if (++stall >= THRESHOLD_PATIENCE) {
             stall = 0;
-            theta *= SHRINK;
-            if (theta < LEAST_STEP)
+            theta *= THRESHOLD_SHRINK;
+            if (theta < THRESHOLD_LEAST_STEP)
                 break;
         }
-        double norm = 0.0, aim = theta * (OVERSHOOT * fabs(b->total) - value);
+        double norm = 0.0, aim = theta * (THRESHOLD_OVERSHOOT * fabs(b->total) - value);
         int stepped = 0;
         for (int a = 0; a < b->active; a++) {
             double *g = b->gradient + (size_t)a * P;
@@ -311,7 +305,7 @@ double bound_state(scenario_tree *t, const unsigned char *state, const multiplie
         if (!q->fixed_weights && b->active > 1) {
             for (int a = 0; a < b->active && q->weigh_selection; a++)
                 b->value[a] = row_value_of_selection(t, a) / q->scenario[b->which[a]].scale;
-            stepped = step_weights(b, WEIGHT_RATE * theta);
+            stepped = step_weights(b, THRESHOLD_WEIGHT_RATE * theta);
         }
         if (!(norm > 0.0) && !stepped)
             break;

@@ -5,9 +5,6 @@
 
 #include "scenario.h"
 
-#define NEW_SHARE 0.25      /* weight of the scenarios that have just come in force */
-#define LEAST_WEIGHT 1e-3 /* scenarios below it are left out from here on, unless a selection reaches their threshold */
-
 scenario_bound *bound_alloc(const scenario_question *q)
 {
     scenario_bound *b = calloc(1, sizeof(scenario_bound));
@@ -233,7 +230,7 @@ static int begin(scenario_tree *t, const unsigned char *state, const multiplier_
     b->active = active;
     for (int a = 0; a < active && !q->fixed_weights; a++) {
         if (old > 0.0 && fresh)
-            b->weight[a] = b->weight[a] < 0.0 ? NEW_SHARE / fresh : b->weight[a] * (1.0 - NEW_SHARE) / old;
+            b->weight[a] = b->weight[a] < 0.0 ? THRESHOLD_NEW_SHARE / fresh : b->weight[a] * (1.0 - THRESHOLD_NEW_SHARE) / old;
         else
             b->weight[a] = b->weight[a] < 0.0 ? 1.0 / fresh : b->weight[a] / old;
     }
@@ -302,9 +299,9 @@ int rows_wake(scenario_tree *t, const unsigned char *state, const multiplier_blo
         woken++;
     }
     for (int a = 0; a < b->active && woken; a++)
-        b->weight[a] *= 1.0 - NEW_SHARE;
+        b->weight[a] *= 1.0 - THRESHOLD_NEW_SHARE;
     for (int a = b->active; a < b->active + woken; a++)
-        b->weight[a] = NEW_SHARE / woken;
+        b->weight[a] = THRESHOLD_NEW_SHARE / woken;
     b->active += woken;
     return woken;
 }
@@ -362,7 +359,7 @@ multiplier_block *bound_block(const scenario_tree *t, const multiplier_block *fr
         return NULL;
     for (int a = 0; a < b->active; a++) {
         made->which[a] = b->which[a];
-        made->weight[a] = b->best_weight[a] < LEAST_WEIGHT && !t->question->fixed_weights ? 0.0 : b->best_weight[a];
+        made->weight[a] = b->best_weight[a] < THRESHOLD_LEAST_WEIGHT && !t->question->fixed_weights ? 0.0 : b->best_weight[a];
         best_multipliers(t->question, b, a, made->u + (size_t)a * P);
     }
     int at = b->active;

@@ -3,19 +3,10 @@
 
 #include "scenario.h"
 
-#define FIRST_STEPS 120
-#define LATER_STEPS 10
-#define FEW_SETS 20         /* so many sets are evaluated rather than bounded */
-#define FEW_STEPS 3         /* multiplier steps before so few sets are evaluated */
-#define NO_GAIN 1e-12       /* of a selected site that nothing tells apart from the others */
-#define BETWEEN_PAUSES 1e7  /* effort between two looks at the clock: about 10 ms */
-#define FIT_EFFORT 2e6      /* for voters of a part ... */
-#define ROOT_FIT_EFFORT 2e8 /* ... and at a root: 0.1 s */
-
 int tree_must_pause(scenario_tree *t)
 {
     if (!t->paused && t->pause && t->effort > t->next_pause) {
-        t->next_pause = t->effort + BETWEEN_PAUSES;
+        t->next_pause = t->effort + WORK_BETWEEN_PAUSES;
         t->paused = t->pause(t->pause_self) != 0;
     }
     return t->paused;
@@ -62,8 +53,8 @@ int tree_open(scenario_tree *t, const scenario_question *q, const unsigned char 
     multiplier_block *from = NULL;
     memset(t, 0, sizeof(*t));
     t->question = q;
-    t->root_steps = FIRST_STEPS;
-    t->node_steps = LATER_STEPS;
+    t->root_steps = THRESHOLD_FIRST_STEPS;
+    t->node_steps = THRESHOLD_LATER_STEPS;
     t->first_step = 1.0;
     t->work = bound_alloc(q);
     t->set = malloc((S + 1) * sizeof(int));
@@ -150,18 +141,18 @@ static int enumerate(scenario_tree *t, int first, int count, int size, double bo
     return 0;
 }
 
-/* Number of sets that are left, at most FEW_SETS + 1. */
+/* Number of sets that are left, at most THRESHOLD_FEW_SETS + 1. */
 static int sets_left(const scenario_question *q, int in, int free_count)
 {
     int least = q->replicas_min > in ? q->replicas_min - in : 0, most = q->replicas_max - in;
     double total = 0.0;
     for (int k = least; k <= most && k <= free_count; k++) {
         double ways = 1.0;
-        for (int i = 0; i < k && ways <= FEW_SETS; i++)
+        for (int i = 0; i < k && ways <= THRESHOLD_FEW_SETS; i++)
             ways = ways * (free_count - i) / (i + 1);
         total += ways;
-        if (total > FEW_SETS)
-            return FEW_SETS + 1;
+        if (total > THRESHOLD_FEW_SETS)
+            return THRESHOLD_FEW_SETS + 1;
     }
     return (int)(total + 0.5);
 }
@@ -254,7 +245,7 @@ static void measure_gains(scenario_tree *t, unsigned char *state)
     for (int j = 0; j < q->sites; j++)
         t->gain[j] = t->vote_gain[j] = t->vote_cost[j] = 0.0;
     for (int i = 0; i < b->free_count; i++)
-        t->gain[b->free_site[i]] = b->best_chosen[i] ? b->next - b->best_rho[i] + NO_GAIN : 0.0;
+        t->gain[b->free_site[i]] = b->best_chosen[i] ? b->next - b->best_rho[i] + THRESHOLD_NO_GAIN : 0.0;
     for (int a = 0; a < b->active; a++) {
         int s = b->which[a], tried = 0;
         double share = b->best_weight[a] / q->scenario[s].scale;
@@ -304,7 +295,7 @@ static int branching_site(scenario_tree *t, unsigned char *state, const int *vot
     for (int i = 0; i < count && most <= 0.0; i++)
         if (state[voters[i]] == FREE)
             return voters[i];
-    if (voter >= 0 && (found < 0 || most <= NO_GAIN || t->vote_cost[voter] > most)) {
+    if (voter >= 0 && (found < 0 || most <= THRESHOLD_NO_GAIN || t->vote_cost[voter] > most)) {
         *vote = 1;
         return voter;
     }
@@ -403,8 +394,8 @@ static tree_outcome step(scenario_tree *t)
         pop(t);
         return TREE_OPEN;
     }
-    int few = sets_left(q, in, free_count) <= FEW_SETS;
-    int steps = few ? FEW_STEPS : node.root ? t->root_steps : t->node_steps;
+    int few = sets_left(q, in, free_count) <= THRESHOLD_FEW_SETS;
+    int steps = few ? THRESHOLD_FEW_STEPS : node.root ? t->root_steps : t->node_steps;
     double value = bound_state(t, state, node.from, steps);
     if (t->paused)
         return t->paused == 2 ? TREE_NO_MEMORY : TREE_PAUSED; /* the node stays where it is */
@@ -432,7 +423,7 @@ static tree_outcome step(scenario_tree *t)
             normal = value / t->work->weight_zero;
     }
     if (value > -BIG && q->fit) {
-        double effort = node.root ? ROOT_FIT_EFFORT : FIT_EFFORT;
+        double effort = node.root ? THRESHOLD_ROOT_FIT_EFFORT : THRESHOLD_FIT_EFFORT;
         bound_slacks(t, state);
         voters_found found = q->fit(q->self, state, t->work->most, t->slack, &effort, t->listed, &voters);
         t->effort += effort;

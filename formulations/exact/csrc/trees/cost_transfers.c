@@ -25,9 +25,7 @@
 
 #include "kernel.h"
 
-#define MOST_ROWS 16384
 #define MOST_SELECTED 64    /* sites of an answer: bits of a word */
-#define SHARE_LISTED 0.02   /* least mean share of a site that counts */
 #define GRAIN_BITS 28       /* of the largest cost */
 
 typedef unsigned long long site_set;
@@ -98,14 +96,14 @@ int transfer_costs(context *x, const cost_transfers *t)
 static int make_rows(transfer_steps *s)
 {
     size_t clients = (size_t)s->x->p.clients, sites = (size_t)s->x->p.sites;
-    s->giver = malloc(MOST_ROWS * sizeof(int));
-    s->place = malloc(MOST_ROWS * sizeof(int));
-    s->taker = malloc(MOST_ROWS * sizeof(int));
-    s->next = malloc(MOST_ROWS * sizeof(int));
-    s->amount = calloc(MOST_ROWS, sizeof(double));
-    s->move = calloc(MOST_ROWS, sizeof(double));
-    s->best = calloc(MOST_ROWS, sizeof(double));
-    s->start = calloc(MOST_ROWS + 1, sizeof(size_t));
+    s->giver = malloc(TRANSFER_ROWS * sizeof(int));
+    s->place = malloc(TRANSFER_ROWS * sizeof(int));
+    s->taker = malloc(TRANSFER_ROWS * sizeof(int));
+    s->next = malloc(TRANSFER_ROWS * sizeof(int));
+    s->amount = calloc(TRANSFER_ROWS, sizeof(double));
+    s->move = calloc(TRANSFER_ROWS, sizeof(double));
+    s->best = calloc(TRANSFER_ROWS, sizeof(double));
+    s->start = calloc(TRANSFER_ROWS + 1, sizeof(size_t));
     s->first = malloc(clients * sizeof(int));
     s->length = malloc(clients * sizeof(int));
     s->cost = malloc(clients * sites * sizeof(double));
@@ -219,7 +217,7 @@ static int list_shares(const transfer_steps *s, int c, int *site, int room)
     const float *share = s->share + (size_t)c * (size_t)s->x->p.sites;
     int found = 0;
     for (int j = 0; j < s->x->p.sites && found < room; j++)
-        if (share[j] > SHARE_LISTED)
+        if (share[j] > TRANSFER_LISTED)
             site[found++] = j;
     return found;
 }
@@ -239,7 +237,7 @@ static int make_violated_rows(transfer_steps *s, int steps)
     }
     for (int c = 0; c < p->clients && listed; c++)
         listed[c * (LISTED + 1)] = list_shares(s, c, listed + c * (LISTED + 1) + 1, LISTED);
-    for (int giver = 0; giver < p->clients && listed && s->count < MOST_ROWS; giver++) {
+    for (int giver = 0; giver < p->clients && listed && s->count < TRANSFER_ROWS; giver++) {
         const int *order = p->by_client + (size_t)giver * sites;
         double sum = 0.0, most = TRANSFER_VIOLATION;
         int place = -1, taker = -1;

@@ -14,8 +14,6 @@
  * put off is open: nothing but the cutoff ever closes. */
 #include "kernel.h"
 
-#define LEAST_GAP 1e-6       /* a part closer to the cutoff is closed at once */
-
 /* The trees have just been opened. */
 void begin_order(context *x)
 {
