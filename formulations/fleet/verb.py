@@ -116,7 +116,10 @@ def add_parser(verbs: Subparsers) -> None:
         help="stop when the relative gap of the whole fleet is at most G (default 0.001)",
     )
     group.add_argument(
-        "--time-limit", type=types.seconds, metavar="S", help="most seconds (default: no limit)"
+        "--time-limit",
+        type=types.seconds,
+        metavar="S",
+        help="time limit in seconds (default: no limit)",
     )
     group.add_argument(
         "--processes",

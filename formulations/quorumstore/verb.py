@@ -28,7 +28,7 @@ def add_parser(parts: Subparsers) -> None:
     """Add the part."""
     parser = parts.add_parser(
         "quorum",
-        help="replica sites, N, R and W of the keys of a leaderless store",
+        help="choose replica sites, N, R and W for the keys of a leaderless store",
         description="Choose replica sites, N, R and W with proven optimality. The goal is the "
         "smallest percentile of read and write latency, normally (BA, basic availability) or in "
         "the worst case over the loss of any one site (N-1C), or the least cost within limits.",
@@ -36,14 +36,20 @@ def add_parser(parts: Subparsers) -> None:
     add_question(parser)
     group = parser.add_argument_group("what is shown")
     what = group.add_mutually_exclusive_group()
-    what.add_argument("--pareto", action="store_true", help="the front of read and write threshold")
     what.add_argument(
-        "--envelope", action="store_true", help="all optima: their number and their ranges"
+        "--pareto",
+        action="store_true",
+        help="show the Pareto front of the read and write thresholds",
+    )
+    what.add_argument(
+        "--envelope",
+        action="store_true",
+        help="show the number of optimal configurations, and the ranges of their figures",
     )
     what.add_argument(
         "--compare",
         action="store_true",
-        help="all methods side by side: gap to the best proven bound, seconds, configuration",
+        help="run all methods; show gap to the best proven bound, seconds, configuration",
     )
     group = parser.add_argument_group("method and output")
     group.add_argument(
@@ -57,7 +63,7 @@ def add_parser(parts: Subparsers) -> None:
         type=types.seconds,
         default=math.inf,
         metavar="S",
-        help="most seconds (default: no limit)",
+        help="time limit in seconds (default: no limit)",
     )
     group.add_argument(
         "--processes", type=types.threads, default=1, metavar="N", help="processes of --keys"

@@ -106,7 +106,7 @@ def add_question(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--regions", metavar="LEVEL", help="level whose failure domains are the regions"
     )
-    group.add_argument("--lose-region", action="store_true", help="a whole region is lost")
+    group.add_argument("--lose-region", action="store_true", help="lose one whole region at a time")
     group.add_argument(
         "--distinct-regions", action="store_true", help="no two replicas in one region"
     )

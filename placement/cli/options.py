@@ -253,7 +253,7 @@ def add_limits(group: argparse._ArgumentGroup, *, each: tuple[str, float] | None
         type=types.seconds,
         default=None if each is None else each[1],
         metavar="S",
-        help="most seconds (default: no limit)"
+        help="time limit in seconds (default: no limit)"
         if each is None
         else f"most seconds of {each[0]} (default {each[1]:g})",
     )
@@ -426,12 +426,15 @@ def problem_from(
         voters = count_or_names(given, known, "--voters") if given else ALL_REPLICAS
     if isinstance(voters, tuple) and not all(isinstance(voter, str) for voter in voters):
         raise InputError(
-            "a range", field="--voters", value=args.voters[0], expected="a number, or sites by name"
+            "a range is not supported here",
+            field="--voters",
+            value=args.voters[0],
+            expected="a number, or sites by name",
         )
     witnesses = 0 if not args.witnesses else count_or_names(args.witnesses, known, "--witnesses")
     if isinstance(witnesses, tuple) and not all(isinstance(name, str) for name in witnesses):
         raise InputError(
-            "a range",
+            "a range is not supported here",
             field="--witnesses",
             value=args.witnesses[0],
             expected="a number, or sites by name",

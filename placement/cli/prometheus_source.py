@@ -87,7 +87,7 @@ def refuse_prometheus(args: argparse.Namespace) -> None:
         value = vars(args)[name]
         if value is not None:
             raise InputError(
-                "an option of placement import prometheus",
+                "an option for placement import prometheus only",
                 field="--" + name.replace("_", "-"),
                 value=value,
                 expected="placement import prometheus URL --preset NAME",

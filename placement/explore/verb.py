@@ -61,7 +61,7 @@ def add_parser(verbs: Subparsers) -> None:
         type=types.seconds,
         default=30.0,
         metavar="S",
-        help="most seconds of one search (default 30)",
+        help="time limit of one search in seconds (default 30)",
     )
     parser.set_defaults(run=run)
 

@@ -65,7 +65,7 @@ def _metadata(value: Mapping[str, object], source: str) -> str:
     unit = metadata.get("unit", "milliseconds")
     if unit != "milliseconds":
         raise InputError(
-            "another unit",
+            "unsupported unit",
             source=source,
             field="metadata.unit",
             value=unit,

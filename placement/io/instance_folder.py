@@ -131,7 +131,7 @@ def save_instance(
     path = Path(folder)
     if (path / "instance.toml").exists():
         raise InputError(
-            "a manifest written by hand stands there",
+            "the folder has a manifest that was written by hand",
             source=str(path / "instance.toml"),
             expected="another folder, or remove it first",
         )
@@ -429,7 +429,9 @@ def _degrees(cell: object, source: str, field: str, limit: float) -> float:
     if math.isnan(value):  # a blank of Parquet
         return math.nan
     if abs(value) > limit:
-        raise InputError("off the globe", source=source, field=field, value=cell, expected=expected)
+        raise InputError(
+            "coordinate out of range", source=source, field=field, value=cell, expected=expected
+        )
     return value
 
 

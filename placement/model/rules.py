@@ -144,7 +144,7 @@ def _quorum(problem: Problem, voters: int) -> int:
     quorum = _whole(problem.quorum, "quorum")
     if of_protocol is not None and quorum != of_protocol:
         raise InputError(
-            "another quorum than the protocol's",
+            "the quorum differs from that of the protocol",
             field="quorum",
             value=quorum,
             expected=f"{of_protocol}, as in {problem.protocol}, or no quorum",

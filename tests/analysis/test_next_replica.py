@@ -186,7 +186,7 @@ def test_rules_of_the_plan_hold_until_they_are_lifted(run, tmp_path):
     dear = run(*asked, "--lift", "all", "--move-price", "1e6", "--json").document["rows"]
     assert [row["gain"] for row in dear] == [0]
     assert "no such rule" in run(*asked, "--lift", "pin").err
-    assert "--moves too" in run(*asked[:-1], "--move-price", 3).err
+    assert "--moves as well" in run(*asked[:-1], "--move-price", 3).err
     for name in LIFTED:
         assert f"{name}," in " ".join(run("next", "--help").out.split())
 

@@ -89,7 +89,7 @@ def test_grafana_long_needs_an_operation(tmp_path: Path) -> None:
     path = tmp_path / "g.csv"
     path.write_text(GRAFANA_LONG)
     with pytest.raises(
-        InputError, match=r"row 2: series: a series that names no operation.*\*=strong"
+        InputError, match=r"row 2: series: a series without a label for the operation.*\*=strong"
     ):
         sums(path, DemandRequest())
     found, _ = sums(path, DemandRequest(operations={"*": "strong_read"}))
@@ -108,7 +108,7 @@ def test_grafana_long_needs_an_operation(tmp_path: Path) -> None:
         ("region,op,calls\na,x,-1\n", "row 2: calls: negative: got '-1'"),
         ("region,op,calls\na,x,12 apples\n", "row 2: calls: a word after the number"),
         ("region,op,calls\na,,12\n", "row 2: op: no name"),
-        ('Time,"{op=""x""}"\n1,2\n', "a series that names no client"),
+        ('Time,"{op=""x""}"\n1,2\n', "a series without a label for the client"),
         ('Time,"{op=x}"\n1,2\n', "series: not labels"),
         ("region,op,calls\n", "no rows"),
     ],

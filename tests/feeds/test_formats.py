@@ -261,7 +261,7 @@ def test_samples_become_distributions(tmp_path: Path) -> None:
     [
         ("from,source,to,ms\na,a,b,1\n", "several columns may be the src: got 'from, source'"),
         ("from,to,ms\na,b,1 parsec\n", "row 2: ms: an unknown unit: got '1 parsec'"),
-        ('from,to,ms\na,b,"1,234"\n', "row 2: ms: thousands or a fraction: got '1,234'"),
+        ('from,to,ms\na,b,"1,234"\n', "row 2: ms: ambiguous: thousands or a fraction: got '1,234'"),
         ('from,to,ms\na,b,"1,5"\nb,a,2.5\n', "row 2: ms: decimal points and decimal commas"),
         ("from,to,ms\na,b,-3\n", "row 2: ms: negative: got '-3'"),
         ("from,to,ms\na,b,oops\n", "row 2: ms: not a number: got 'oops'"),

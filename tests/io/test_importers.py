@@ -332,7 +332,7 @@ BAD_JSON: list[tuple[Any, str]] = [
     ('{"data": {"a": {"b": NaN}}}', "not JSON: got 'NaN'"),
     ('{"data": {"a": {" ": 1}}}', "not a region"),
     ('{"metadata": {"unit": "seconds"}, "data": {"a": {"b": 1}}}',
-     "metadata.unit: another unit: got 'seconds', expected milliseconds"),
+     "metadata.unit: unsupported unit: got 'seconds', expected milliseconds"),
 ]  # fmt: skip
 
 

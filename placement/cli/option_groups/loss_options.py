@@ -58,7 +58,7 @@ def add_losses(parser: argparse.ArgumentParser) -> None:
         metavar="LEVEL",
         help="failure domains that are lost, one at a time (default site: N-1)",
     )
-    group.add_argument("--pairs", action="store_true", help="lose two at once (site: N-2)")
+    group.add_argument("--pairs", action="store_true", help="lose two domains at once (sites: N-2)")
     group.add_argument(
         "--leader-may-move",
         action="store_true",

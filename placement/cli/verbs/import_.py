@@ -97,7 +97,7 @@ def add_parser(verbs: Subparsers) -> None:
     table.add_argument(
         "--distributions",
         metavar="FILE",
-        help="write samples or percentiles there, for solve --percentile --distributions",
+        help="file for samples or percentiles, which solve --percentile --distributions reads",
     )
     demand = parser.add_argument_group("demand")
     demand.add_argument(
@@ -245,7 +245,9 @@ def _served(
     """Read a Prometheus server, and add lines about it to `said`."""
     for option, value in (("--columns", args.columns), ("--unit", args.unit)):
         if value is not None:
-            raise InputError("an option of files", field=option, value=value, expected="files")
+            raise InputError(
+                "an option for files only", field=option, value=value, expected="files"
+            )
     reading, counts = read_prometheus(args, names)
     said.append(f"{WORD}: " + "; ".join(reading.notes))
     if counts is not None:

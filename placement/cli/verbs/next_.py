@@ -84,9 +84,9 @@ def run(args: argparse.Namespace) -> int:
     moves = read_moves(args)
     if moves is not None and args.moves is None:
         raise InputError(
-            "prices or limits of moves",
+            "prices or limits of moves alone",
             field="--moves",
-            expected="--moves too: only its rows weigh them",
+            expected="--moves as well",
         )
     plan = load_plan(args.present)
     question = counted(_lifted(plan.problem, args))

@@ -36,7 +36,7 @@ def add_parser(verbs: Subparsers) -> None:
         type=types.whole(1, types.LARGEST_SIZE),
         default=_VOTERS,
         metavar="N",
-        help=f"voters that the numbers of answers are for (default {_VOTERS})",
+        help=f"number of voters for the numbers of answers (default {_VOTERS})",
     )
     add_output(parser, plan=False)
     parser.set_defaults(run=run)

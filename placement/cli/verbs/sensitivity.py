@@ -25,7 +25,7 @@ def add_parser(verbs: Subparsers) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "sensitivity",
-        help="the runners-up of a plan, and how far demand and RTTs may move",
+        help="show the next best plans, and how far demand and RTTs may change",
         description="For a plan file with a proven optimum, compute the next best plans with their "
         "distance. Also compute how far the demand of the heaviest clients, and the RTTs that "
         "matter most, may change before another plan is better.",
@@ -36,7 +36,7 @@ def add_parser(verbs: Subparsers) -> None:
         type=types.whole(0, 10_000),
         default=5,
         metavar="N",
-        help="how many next best plans (default 5)",
+        help="number of next best plans (default 5)",
     )
     parser.add_argument(
         "--clients",
@@ -77,7 +77,9 @@ def run(args: argparse.Namespace) -> int:
     from placement.io.plan_file import load_plan
 
     if args.pair and args.doubt is None:
-        raise InputError("no share", field="--pair", expected="--doubt PERCENT with it")
+        raise InputError(
+            "no share of doubt given", field="--pair", expected="--doubt PERCENT with it"
+        )
     plan = load_plan(args.plan)
     if not plan.found:
         raise InputError("there is no configuration in it", source=args.plan, field="plan")

@@ -251,7 +251,7 @@ def _series(name: str, at: str, request: DemandRequest) -> tuple[str, str]:
         client, operation = text, _ANY
     if not client.strip():
         raise InputError(
-            "a series that names no client",
+            "a series without a label for the client",
             source=at,
             field="series",
             value=name,
@@ -259,7 +259,7 @@ def _series(name: str, at: str, request: DemandRequest) -> tuple[str, str]:
         )
     if operation == _ANY and _ANY not in request.operations:
         raise InputError(
-            "a series that names no operation",
+            "a series without a label for the operation",
             source=at,
             field="series",
             value=name,

@@ -30,7 +30,7 @@ def merge(readings: Sequence[RttReading]) -> RttReading:
     for table in tables:
         if table.intervals:
             raise InputError(
-                "RTTs that vary by interval beside other files",
+                "RTTs that vary by interval cannot be combined with other files",
                 source=table.source,
                 field="interval",
                 value=table.intervals[0],

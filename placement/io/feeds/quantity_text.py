@@ -241,7 +241,7 @@ def _comma(
     if largest * factor > _MOST_LIKELY_MS:
         return True  # as thousands it would be a round trip of more than ten seconds
     raise InputError(
-        "thousands or a fraction",
+        "ambiguous: thousands or a fraction",
         source=at(unclear),
         field=column,
         value=cells[unclear],

@@ -58,7 +58,7 @@ def read_site_prices(path: str | os.PathLike[str]) -> SitePrices:
             site = name_cell(cells[0], table.at(row), table.columns[0]).strip()
             if site in columns[kind]:
                 raise InputError(
-                    "a site twice",
+                    "a site given twice",
                     source=table.at(row),
                     field=table.columns[0],
                     value=site,
@@ -102,7 +102,7 @@ def read_transfer(path: str | os.PathLike[str]) -> TransferTable:
         if limits is None:
             if pair in prices:
                 raise InputError(
-                    "a pair twice",
+                    "a pair given twice",
                     source=where,
                     field="to",
                     value=words,
@@ -184,7 +184,7 @@ def _square(table: Table) -> TransferTable:
                 continue
             if (sender, receiver) in prices:
                 raise InputError(
-                    "a row twice",
+                    "a row given twice",
                     source=table.at(row),
                     field=table.columns[0],
                     value=sender,

@@ -36,7 +36,7 @@ def add_parser(parts: Subparsers) -> None:
     """Add the part."""
     parser = parts.add_parser(
         "dynamic",
-        help="extra copies of hot objects at further sites, by votes of the reads",
+        help="place extra copies of hot objects by votes of the reads",
         description="Place dynamic copies of hot objects beside the static copies at the replicas: "
         "votes of the reads (Matri et al. 2018), local and greedy choices, and the proven optimum "
         "at the same number of copies.",

@@ -14,7 +14,7 @@ def add_parser(verbs: Subparsers) -> None:
     """Add the verb and its parts."""
     parser = verbs.add_parser(
         "online",
-        help="decisions at run time: which replica serves a read, leader or majority, hot copies",
+        help="compare decisions at run time: replica of a read, leader or majority, hot copies",
         description="Compare the rules that databases use at run time with the best possible, on "
         "the sites, RTTs and demand of an instance: 'selection' (C3 and other rules that choose "
         "the replica of a read), 'reads' (leaseholder or majority), 'dynamic' (extra copies of "

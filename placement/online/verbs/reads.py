@@ -35,7 +35,7 @@ def add_parser(parts: Subparsers) -> None:
     """Add the part."""
     parser = parts.add_parser(
         "reads",
-        help="strong reads from the leaseholder or from a majority without it",
+        help="compare strong reads from the leaseholder and from a majority without it",
         description="Compare read strategies for a replicated range: all reads at the leaseholder, "
         "majorities without it, the coin of the HotCloud 2017 paper, and the proven optima for the "
         "load of the busiest node and for latency. Every client uses its nearest replica as "

@@ -36,7 +36,7 @@ def add_parser(parts: Subparsers) -> None:
     """Add the part."""
     parser = parts.add_parser(
         "selection",
-        help="which replica answers a read: C3, least outstanding, nearest, duplicates, …",
+        help="compare rules that choose the replica of a read: C3, nearest, duplicates, …",
         description="Simulate rules that choose the replica of each read, at the replicas of a "
         "plan, on the same random requests and server speeds, beside a proven lower bound on the "
         "mean latency of every rule.",

@@ -78,7 +78,7 @@ class LeaderMigration:
         """
         if percent not in self.percents:
             raise InputError(
-                "not simulated",
+                "percentile not simulated",
                 field="percent",
                 value=percent,
                 expected="one of " + ", ".join(f"{p:g}" for p in self.percents),
@@ -151,7 +151,9 @@ def migrate(
         )
     wanted = tuple(sorted({float(Percentile(p, goal.distributions).percent) for p in percents}))
     if not wanted:
-        raise InputError("none given", field="percents", expected="at least one percentile")
+        raise InputError(
+            "no percentile given", field="percents", expected="at least one percentile"
+        )
     whole(groups, "groups", minimum=1)
     whole(per_step, "per_step", minimum=1)
     leaders, counts = _led_groups(problem, configuration, shares, groups)

@@ -149,7 +149,7 @@ class Deployments:
         """
         if len(wishes) != len(self):
             raise InputError(
-                "as many wishes as databases are needed",
+                "one preferred leader per database is needed",
                 field="preferred",
                 value=len(wishes),
                 expected=f"{len(self)}, a site or None each",

@@ -56,7 +56,10 @@ def plot_overheads(result: Replay, database: str, *, title: str = "") -> Figure:
     """
     if database not in result.databases:
         raise InputError(
-            "not replayed", field="database", value=database, expected="one that is in the result"
+            "not replayed",
+            field="database",
+            value=database,
+            expected="one that is in the result",
         )
     row = result.databases.index(database)
     figure, panels = figure_panels(len(result.tiers))

@@ -404,7 +404,7 @@ def _check_settings(
         raise refused(path, "meta.settings", before, "the settings of a watch")
     other = next((key for key in now if before.get(key) != now[key]), "settings")
     raise InputError(
-        "a state of other settings",
+        "the state file has other settings",
         source=os.fspath(path),
         field=other,
         value=now.get(other),

@@ -35,7 +35,7 @@ _NUMBERS = ("now_ms", "then_ms")
 def refused(path: _Path, field: str, value: object, expected: str) -> InputError:
     """Return the error for a value that no watch wrote."""
     return InputError(
-        "not what a watch wrote",
+        "not a state file of a watch",
         source=os.fspath(path),
         field=field,
         value=value,

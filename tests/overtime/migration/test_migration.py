@@ -114,7 +114,7 @@ def test_bad_input(given, message):
 def test_the_mean_has_no_distributions():
     with pytest.raises(InputError, match="needs the distributions of RTTs"):
         migrate(question().replace(objective=MEAN_LATENCY), CHOSEN)
-    with pytest.raises(InputError, match="not simulated"):
+    with pytest.raises(InputError, match="percentile not simulated"):
         migrate(question(), CHOSEN, percents=(50,)).of(90.0)
 
 

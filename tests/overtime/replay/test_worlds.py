@@ -48,7 +48,7 @@ def test_a_wish_becomes_the_closest_voter():
     assert world.sites[wished.preferred[1]] == "eu-central-1"
     with pytest.raises(InputError, match="unknown site"):
         held.preferring(world, ["mars", None, None])
-    with pytest.raises(InputError, match="as many wishes"):
+    with pytest.raises(InputError, match="one preferred leader per database is needed"):
         held.preferring(world, [None])
 
 

@@ -94,7 +94,7 @@ def test_the_command_watches_a_percentile(capsys, tmp_path):
     other[other.index(90)] = 99
     refused = command(*other)
     assert refused.code == 1
-    assert "a state of other settings" in refused.err
+    assert "the state file has other settings" in refused.err
 
 
 def test_a_present_configuration_beyond_the_horizon_is_left():

@@ -37,7 +37,7 @@ def test_the_state_of_another_question_is_refused(tmp_path: Path) -> None:
         ("start", settings(start=Configuration.of(0, [0, 2, 4], [0, 2, 4, 5]))),
         ("grace", settings(grace=1)),
     ):
-        with pytest.raises(InputError, match="a state of other settings") as caught:
+        with pytest.raises(InputError, match="the state file has other settings") as caught:
             Store.open(state, other)
         assert caught.value.field == field
         assert str(state) in str(caught.value)
@@ -129,7 +129,7 @@ def test_a_state_that_no_watch_wrote_is_refused(
     os.utime(folder / "0.csv", (1, 1))  # so that an interval that was used is looked up
     (folder / "1.csv").write_text((folder / "1.csv").read_text() + "\n")
     with (
-        pytest.raises(InputError, match="not what a watch wrote") as caught,
+        pytest.raises(InputError, match="not a state file of a watch") as caught,
         Run(settings(2), folder, state) as run,
     ):
         run.look()
@@ -149,7 +149,7 @@ def test_a_log_that_no_watch_wrote_is_refused(three: Path, tmp_path: Path) -> No
         link = sqlite3.connect(state)
         link.executescript(forgery)
         link.close()
-        with pytest.raises(InputError, match="not what a watch wrote"):
+        with pytest.raises(InputError, match="not a state file of a watch"):
             read_log(state)
 
 
