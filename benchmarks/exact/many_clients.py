@@ -80,8 +80,8 @@ def crowd(clients: int, sites: int = SITES, *, mix: str = "social", seed: int = 
     np.fill_diagonal(between, 0.0)
     rate = 50 * (rng.pareto(2.0, clients) + 0.5)
     return Instance(
-        sites=[f"s{i}" for i in range(sites)],
-        clients=[f"c{i}" for i in range(clients)],
+        sites=tuple(f"s{i}" for i in range(sites)),
+        clients=tuple(f"c{i}" for i in range(clients)),
         client_rtt=rtts(homes, sited),
         site_rtt=between,
         counts=np.floor(rate[:, np.newaxis] * mix_shares(mix)),

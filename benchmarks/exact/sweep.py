@@ -32,6 +32,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import placement
@@ -114,7 +115,7 @@ def measure(instance: Instance, voters: int, repeat: int) -> tuple[dict[int, flo
         for round_ in range(repeat):
             for turn in range(len(sizes)):  # everyone comes after everyone else
                 size = sizes[(turn + round_) % len(sizes)]
-                single[size] = min(single[size], _cpu(lambda size=size: alone(size)))
+                single[size] = min(single[size], _cpu(partial(alone, size)))
                 if len(scores) == len(sizes):
                     together = min(together, _cpu(sweep))
     finally:

@@ -192,7 +192,8 @@ def test_results_go_to_a_folder(
 ) -> None:
     """A file in place of the folder is refused before anything is measured."""
     (tmp_path / "rows.csv").write_text("", encoding="utf-8")
-    assert main(["run", study, "--results", str(tmp_path / "rows.csv")]) == 1
+    with pytest.raises(SystemExit):
+        main(["run", study, "--results", str(tmp_path / "rows.csv")])
     assert "rows.csv is a file: expected a folder" in capsys.readouterr().err
 
 
