@@ -167,7 +167,7 @@ def test_transfers_raise_the_bound_and_shrink_the_tree():
 
 
 def evaluations(core: ReducedProblem, leaders: list[int], score: float) -> int:
-    """Return the bounds that prove leaders in one search, with transfers from the second node on."""
+    """Return the bounds that prove leaders in one search, with transfers from the start."""
     kernel = CompiledKernel(core)
     kernel.propose(Incumbent(score, -2, ()))
     kernel.compiled.set_size_limits(kernel.context, 1e18, 1.0, 1, 50, 1e18, 1)
