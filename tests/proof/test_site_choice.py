@@ -270,6 +270,15 @@ def test_a_pin_beyond_a_radius_leaves_one_vote_less_within_it():
     assert choice.open_radii(88, ordered, costs) == [2]
 
 
+def test_a_quorum_beside_a_far_leader_needs_one_site_more_than_it_when_one_is_left_out():
+    """Leader 0 is beyond the radius of 1, 2 and 3: two of them answer, whichever is left out."""
+    choice = SiteChoice(rules_of(4, 3, 4), 0, np.array([9.0, 1.0, 1.0, 1.0]))
+    ordered = SortedSites({0}, [1, 2, 3], [0, 1, 2, 3])
+    for left_out, least in ((1, 5), (2, 4), (3, 3)):
+        assert choice.open_radii(least, ordered, [0, 90], left_out=left_out) == []
+        assert choice.open_radii(least + 1, ordered, [0, 90], left_out=left_out) == [0]
+
+
 def test_pins_beside_the_leader_may_be_all_voters_or_too_many():
     must = np.array([False, True, True, False])
     waits = np.zeros(4)

@@ -317,9 +317,9 @@ static void begin_with_transfers(context *x, leader_tree *t, double proven)
 }
 
 /* Begin the present leader's tree again from the multipliers of its root, with steps on (u, beta), and the second time with
- * transfers of cost: they pay in large trees, and the size is not known before. Where transfers paid under another leader, the
- * first time is the second. The proven bound of the tree becomes the
- * bound of the new root. The pseudo-costs stay, unless the steps are many: these change the gain of a decision. */
+ * transfers of cost: they pay in large trees, and the size is not known before. Where transfers paid under another leader,
+ * the first time is the second. The proven bound of the tree becomes the bound of the new root. The pseudo-costs stay, unless
+ * the steps are many: these change the gain of a decision. */
 void begin_anew(context *x)
 {
     int leader = x->view.leader;

@@ -5,8 +5,8 @@
  *
  * - no leader gets more than BURST_NODES nodes before every open leader had the steps of its root;
  * - from PUT_OFF_FROM work on, a node whose bound reaches cutoff (1 - gap) is put off while there are parts below; when there
- *   are none left, the gap shrinks to GAP_SHRINK times, with a stop at GAP_STOP. Below FINE_GAP nothing more is put off once there are FEW_PARTS:
- *   each of them raises the bound when it is finished, and more would only cost more.
+ *   are none left, the gap shrinks to GAP_SHRINK times, with a stop at GAP_STOP. At FINE_GAP and below nothing more is put off
+ *   once there are FEW_PARTS: each of them raises the bound when it is finished, and more would only cost more.
  *
  * Of the parts below, the parts of the leader under work come first, by bound: another leader has other costs everywhere.
  *
