@@ -52,6 +52,7 @@ SOURCES = [
     "trees/open_parts",
     "trees/pseudo_costs",
     "trees/search_order",
+    "trees/transfer_rows",
     "voter_greedy",
     "waits/ball_cases",
     "waits/case_search",
@@ -114,6 +115,7 @@ kernels = [
                 "python/context_capsule",
                 "python/read_families",
                 "site_families",
+                "trees/transfer_rows",
                 "tuning",
             )
         ],

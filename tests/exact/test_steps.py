@@ -164,3 +164,43 @@ def test_transfers_raise_the_bound_and_shrink_the_tree():
         found[transfers] = bound, kernel.counters().nodes
     assert found[False][0] < found[True][0] <= best.score * (1 + 1e-9)
     assert found[True][1] < found[False][1]
+
+
+def evaluations(core: ReducedProblem, leaders: list[int], score: float) -> int:
+    """Return the bounds that prove leaders in one search, with transfers from the start."""
+    kernel = CompiledKernel(core)
+    kernel.propose(Incumbent(score, -2, ()))
+    kernel.compiled.set_size_limits(kernel.context, 1e18, 1.0, 1, 50, 1e18, 1)
+    kernel.open_trees(leaders, np.zeros((len(leaders), len(core.active))), np.zeros(len(leaders)))
+    assert kernel.run(np.inf, 60.0)
+    return kernel.counters().evaluations
+
+
+@needs_compiled
+def test_transfers_of_one_leader_save_steps_under_the_others():
+    alone = together = 0
+    for seed in range(5):
+        core = relayed(seed, 40, 60, 6, 0.1)
+        best = search(core, kernel="compiled", certify=False)
+        leaders = sorted(best.leader_bounds, key=best.leader_bounds.__getitem__)[:5]
+        alone += sum(evaluations(core, [leader], best.score) for leader in leaders)
+        together += evaluations(core, leaders, best.score)
+    assert together < 0.95 * alone
+
+
+@needs_compiled
+@pytest.mark.parametrize("seed", range(3, 9))
+@pytest.mark.parametrize("inflated", [None, 1.02])
+def test_proofs_with_transfers_of_several_leaders_hold(seed, inflated):
+    core = relayed(seed, 18, 25, 5, 0.1)
+    usual = search(core, kernel="compiled")
+    pretended = None if inflated is None else usual.score * inflated
+    found = search(core, kernel="tight", pretend=pretended)
+    assert found.score == pytest.approx(usual.score, rel=1e-12)
+    with_transfers = [
+        proof
+        for proof in found.certificate.leaders
+        if any(isinstance(event, Transfers) for event in proof.events)
+    ]
+    assert len(with_transfers) >= (2 if seed in (3, 4, 5) else 0)
+    Checker(core, found.certificate).check()

@@ -132,6 +132,7 @@ typedef struct {
     int count;
     int *giver, *place, *taker; /* the sites are those at the places 0 to `place` */
     double *amount;
+    double *lift;               /* clients: by how much they raised the multipliers of the root */
 } cost_transfers;
 
 /* The problem under the leader who is bounded now. Written by leader_costs.c and trees/cost_transfers.c, and from memory by warm_start.c. */
@@ -346,6 +347,7 @@ typedef struct {
     int count, capacity, next_number;
     double kept;               /* bytes of all parts */
     leader_tree *tree;         /* by leader (the last row: of leader -1) */
+    const cost_transfers *pattern; /* those of the last leader where they paid; NULL: none */
     double began;              /* work when the trees were opened */
     double gap;                /* bounds are to come this near to the cutoff, relatively; < 0: not yet, 0: the end */
     int puts_off;              /* 1: parts that are so near are put off */

@@ -27,7 +27,10 @@
 #define TRANSFER_CLIENTS 1000     /* clients up to which all pairs of them are tried */
 #define TRANSFER_NODES 50         /* nodes of a tree with steps on (u, beta) after which it begins again, with transfers */
 #define TRANSFER_PAYS 0.5         /* share of the gap left that they have to close: else none is kept or looked for again */
-#define TRANSFER_STEPS 600        /* steps */
+#define TRANSFER_STEPS 600        /* most steps ... */
+#define TRANSFER_WARM_STEPS 300   /* ... and most steps from the transfers of another leader */
+#define TRANSFER_REVIEW 100       /* steps between two looks at what they gain ... */
+#define TRANSFER_WORTH 0.12       /* ... and the share of the gap that they must have closed since the last, else they end */
 #define TRANSFER_EVERY 20         /* steps between two looks for violated rows */
 #define TRANSFER_NEW 0.7          /* weight of the last of them in the mean answer */
 #define TRANSFER_VIOLATION 0.1    /* violation from which a row is made */
@@ -62,7 +65,8 @@
 #define PUT_OFF_FROM 5e8          /* work from which parts are put off; a shorter search is soon proven anyway ... */
 #define PUT_OFF_FROM_LARGE 2e8    /* ... the same for a large question */
 #define GAP_SHRINK 0.7            /* factor by which the gap shrinks within which parts are put off */
-#define FINE_GAP 0.01             /* gap below which few parts are worth a restart: the wanted gap is reached ... */
+#define GAP_STOP 0.01             /* gap that all parts reach, and no more than that, before any of them goes on */
+#define FINE_GAP 0.005            /* gap below which few parts are worth a restart: the wanted gap is reached ... */
 #define FEW_PARTS 64              /* ... and how many these are */
 #define MOST_KEPT 1e8             /* bytes of parts that are kept, whatever the gap */
 #define LEAST_GAP 1e-6            /* relative: a part closer to the cutoff is closed at once */

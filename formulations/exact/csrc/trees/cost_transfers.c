@@ -23,35 +23,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel.h"
+#include "transfer_rows.h"
 
-#define MOST_SELECTED 64    /* sites of an answer: bits of a word */
 #define GRAIN_BITS 28       /* of the largest cost */
-
-typedef unsigned long long site_set;
-
-/* The rows and amounts under work, and the cells they work on: of each client in its order, up to its nearest certain site. */
-typedef struct {
-    context *x;
-    tree_node *f;
-    int count;                  /* rows */
-    int *giver, *place, *taker, *next; /* next: of the same giver, -1: none */
-    double *amount, *move, *best;
-    size_t *start;              /* count + 1: cells of the taker in T ... */
-    int *cell;                  /* ... by place in its order */
-    size_t cells_room;
-    int *first;                 /* by client: its last row, -1: none */
-    int *length;                /* by client: cells */
-    double *cost;               /* clients x sites: after the transfers */
-    double *limit;              /* cost at the nearest certain site */
-    double *best_u;
-    float *share, *window;      /* clients x sites: mean answer; sums since the last rows were made */
-    int *rank_of;               /* sites: places in the order of one client */
-    site_set *serves;           /* by client: the selected sites that serve it */
-    int *rank_of_selected;      /* clients x MOST_SELECTED */
-    double *by_place;           /* sites */
-    int *where;                 /* sites: position of a free site, -1 */
-} transfer_steps;
 
 void free_transfers(cost_transfers *t)
 {
@@ -59,6 +33,7 @@ void free_transfers(cost_transfers *t)
     free(t->place);
     free(t->taker);
     free(t->amount);
+    free(t->lift);
     memset(t, 0, sizeof *t);
 }
 
@@ -91,196 +66,6 @@ int transfer_costs(context *x, const cost_transfers *t)
     return 1;
 }
 
-/* ---- memory ---- */
-
-static int make_rows(transfer_steps *s)
-{
-    size_t clients = (size_t)s->x->p.clients, sites = (size_t)s->x->p.sites;
-    s->giver = malloc(TRANSFER_ROWS * sizeof(int));
-    s->place = malloc(TRANSFER_ROWS * sizeof(int));
-    s->taker = malloc(TRANSFER_ROWS * sizeof(int));
-    s->next = malloc(TRANSFER_ROWS * sizeof(int));
-    s->amount = calloc(TRANSFER_ROWS, sizeof(double));
-    s->move = calloc(TRANSFER_ROWS, sizeof(double));
-    s->best = calloc(TRANSFER_ROWS, sizeof(double));
-    s->start = calloc(TRANSFER_ROWS + 1, sizeof(size_t));
-    s->first = malloc(clients * sizeof(int));
-    s->length = malloc(clients * sizeof(int));
-    s->cost = malloc(clients * sites * sizeof(double));
-    s->limit = malloc(clients * sizeof(double));
-    s->best_u = malloc(clients * sizeof(double));
-    s->share = calloc(clients * sites, sizeof(float));
-    s->window = calloc(clients * sites, sizeof(float));
-    s->rank_of = malloc(sites * sizeof(int));
-    s->serves = malloc(clients * sizeof(site_set));
-    s->rank_of_selected = malloc(clients * MOST_SELECTED * sizeof(int));
-    s->by_place = malloc(sites * sizeof(double));
-    s->where = malloc(sites * sizeof(int));
-    return s->giver && s->place && s->taker && s->next && s->amount && s->move && s->best && s->start && s->first && s->length &&
-           s->cost && s->limit && s->best_u && s->share && s->window && s->rank_of && s->serves && s->rank_of_selected && s->by_place && s->where;
-}
-
-static void free_rows(transfer_steps *s)
-{
-    void *all[] = {s->giver, s->place, s->taker,  s->next,   s->amount, s->move,   s->best,   s->start,    s->cell,
-                   s->first, s->length, s->cost, s->limit, s->best_u, s->share, s->window, s->rank_of, s->serves, s->rank_of_selected,
-                   s->by_place, s->where};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        free(all[i]);
-}
-
-/* Lengths, limits and positions of a node without any beta. */
-static void note_cells(transfer_steps *s)
-{
-    const problem *p = &s->x->p;
-    for (int j = 0; j < p->sites; j++)
-        s->where[j] = -1;
-    for (int i = 0; i < s->f->free_count; i++)
-        s->where[s->f->free_site[i]] = i;
-    for (int c = 0; c < p->clients; c++) {
-        s->first[c] = -1;
-        s->length[c] = s->f->fixed_rank[c] < p->sites ? s->f->fixed_rank[c] : p->sites;
-        s->limit[c] = s->f->fixed_cost[c];
-        s->best_u[c] = s->f->u[c];
-    }
-}
-
-/* ---- rows ---- */
-
-static int is_known(const transfer_steps *s, int giver, int place, int taker)
-{
-    for (int i = s->first[giver]; i >= 0; i = s->next[i])
-        if (s->place[i] == place && s->taker[i] == taker)
-            return 1;
-    return 0;
-}
-
-static void add_row(transfer_steps *s, int giver, int place, int taker)
-{
-    const problem *p = &s->x->p;
-    const int *order = p->by_client + (size_t)giver * (size_t)p->sites;
-    size_t at = s->start[s->count], wanted = at + (size_t)place + 1;
-    if (wanted > s->cells_room) {
-        size_t room = 2 * wanted + 4096;
-        int *cell = realloc(s->cell, room * sizeof(int));
-        if (!cell)
-            return; /* no memory: fewer rows will do */
-        s->cell = cell;
-        s->cells_room = room;
-    }
-    for (int k = 0; k <= place; k++) {
-        int at_taker = p->rank[(size_t)order[k] * (size_t)p->padded + (size_t)taker];
-        if (at_taker < s->length[taker] && s->where[order[k]] >= 0)
-            s->cell[at++] = at_taker;
-    }
-    int i = s->count++;
-    s->start[i + 1] = at;
-    s->giver[i] = giver;
-    s->place[i] = place;
-    s->taker[i] = taker;
-    s->next[i] = s->first[giver];
-    s->first[giver] = i;
-}
-
-/* Drop the rows whose amounts have come back to 0, so that there is room for others. */
-static void drop_idle_rows(transfer_steps *s)
-{
-    int kept = 0;
-    size_t end = 0;
-    for (int c = 0; c < s->x->p.clients; c++)
-        s->first[c] = -1;
-    for (int i = 0; i < s->count; i++) {
-        size_t from = s->start[i], length = s->start[i + 1] - from;
-        if (s->amount[i] <= 0.0 && s->best[i] <= 0.0 && s->move[i] <= 0.0)
-            continue;
-        memmove(s->cell + end, s->cell + from, length * sizeof(int));
-        s->start[kept] = end;
-        end += length;
-        s->giver[kept] = s->giver[i];
-        s->place[kept] = s->place[i];
-        s->taker[kept] = s->taker[i];
-        s->amount[kept] = s->amount[i];
-        s->best[kept] = s->best[i];
-        s->move[kept] = s->move[i];
-        s->next[kept] = s->first[s->giver[i]];
-        s->first[s->giver[i]] = kept++;
-    }
-    for (int i = kept; i < s->count; i++)
-        s->amount[i] = s->best[i] = s->move[i] = 0.0;
-    s->start[kept] = end;
-    s->count = kept;
-}
-
-/* Sites that the mean answer serves a client by, at most `room`. */
-static int list_shares(const transfer_steps *s, int c, int *site, int room)
-{
-    const float *share = s->share + (size_t)c * (size_t)s->x->p.sites;
-    int found = 0;
-    for (int j = 0; j < s->x->p.sites && found < room; j++)
-        if (share[j] > TRANSFER_LISTED)
-            site[found++] = j;
-    return found;
-}
-
-/* Make for each client, as the giver, the row that the mean answer violates most; `steps`: since the last time. Returns how many. */
-static int make_violated_rows(transfer_steps *s, int steps)
-{
-    enum { LISTED = 32 };
-    const problem *p = &s->x->p;
-    size_t sites = (size_t)p->sites, all = (size_t)p->clients * sites;
-    int *listed = malloc((size_t)p->clients * (LISTED + 1) * sizeof(int));
-    drop_idle_rows(s);
-    int before = s->count;
-    for (size_t i = 0; i < all; i++) {
-        s->share[i] = (float)(1.0 - TRANSFER_NEW) * s->share[i] + (float)(TRANSFER_NEW / steps) * s->window[i];
-        s->window[i] = 0.0F;
-    }
-    for (int c = 0; c < p->clients && listed; c++)
-        listed[c * (LISTED + 1)] = list_shares(s, c, listed + c * (LISTED + 1) + 1, LISTED);
-    for (int giver = 0; giver < p->clients && listed && s->count < TRANSFER_ROWS; giver++) {
-        const int *order = p->by_client + (size_t)giver * sites;
-        double sum = 0.0, most = TRANSFER_VIOLATION;
-        int place = -1, taker = -1;
-        for (int t = 0; t < p->sites; t++)
-            s->rank_of[order[t]] = t;
-        for (int t = 0; t < s->length[giver]; t++)
-            s->by_place[t] = sum += (double)s->share[(size_t)giver * sites + (size_t)order[t]];
-        for (int h = 0; h < p->clients && s->length[giver] > 0; h++) {
-            const int *site = listed + h * (LISTED + 1) + 1;
-            int at[LISTED], count = 0;
-            float share[LISTED];
-            if (h == giver)
-                continue;
-            for (int i = 0; i < site[-1]; i++) { /* in the order of the giver */
-                int t = s->rank_of[site[i]], k = count;
-                if (t >= s->length[giver])
-                    continue;
-                for (; k > 0 && at[k - 1] > t; k--) {
-                    at[k] = at[k - 1];
-                    share[k] = share[k - 1];
-                }
-                at[k] = t;
-                share[k] = s->share[(size_t)h * sites + (size_t)site[i]];
-                count++;
-            }
-            double served = 0.0;
-            for (int k = 0; k < count; k++) {
-                served += (double)share[k];
-                if (served - s->by_place[at[k]] > most && !is_known(s, giver, at[k], h)) {
-                    most = served - s->by_place[at[k]];
-                    place = at[k];
-                    taker = h;
-                }
-            }
-        }
-        if (taker >= 0)
-            add_row(s, giver, place, taker);
-    }
-    free(listed);
-    s->x->effort.work += (double)p->clients * p->clients * 40.0;
-    return s->count - before;
-}
-
 /* ---- steps ---- */
 
 /* Costs after the transfers, and the reduced costs with them; returns the sum of min(u, limit). */
@@ -292,23 +77,22 @@ static double relax(transfer_steps *s, const double *u)
     const double *price = p->price ? p->price + (size_t)(s->x->view.leader < 0 ? 0 : s->x->view.leader) * sites : NULL;
     for (int i = 0; i < s->f->free_count; i++)
         rho[i] = price ? price[s->f->free_site[i]] : 0.0;
-    for (int c = 0; c < p->clients; c++)
-        memcpy(s->cost + (size_t)c * sites, s->x->view.ordered + (size_t)c * sites, (size_t)s->length[c] * sizeof(double));
-    for (int i = 0; i < s->count; i++) {
-        double *cost = s->cost + (size_t)s->taker[i] * sites, amount = s->amount[i];
-        for (size_t k = s->start[i]; k < s->start[i + 1] && amount > 0.0; k++)
-            cost[s->cell[k]] += amount;
-    }
     for (int c = 0; c < p->clients; c++) {
-        const int *order = p->by_client + (size_t)c * sites;
+        const int *where = s->where_in_order + (size_t)c * sites;
         double *cost = s->cost + (size_t)c * sites, given = 0.0;
+        memcpy(cost, s->x->view.ordered + (size_t)c * sites, (size_t)s->length[c] * sizeof(double));
+        for (int i = s->taken[c]; i >= 0; i = s->next_taken[i]) {
+            double amount = s->amount[i];
+            for (size_t k = s->start[i]; k < s->start[i + 1] && amount > 0.0; k++)
+                cost[s->cell[k]] += amount;
+        }
         memset(s->by_place, 0, (size_t)s->length[c] * sizeof(double));
-        for (int i = s->first[c]; i >= 0; i = s->next[i])
+        for (int i = s->given[c]; i >= 0; i = s->next_given[i])
             s->by_place[s->place[i]] += s->amount[i];
         for (int t = s->length[c] - 1; t >= 0; t--) {
             given += s->by_place[t];
             cost[t] -= given;
-            int at = s->where[order[t]];
+            int at = where[t];
             if (at >= 0 && cost[t] < u[c])
                 rho[at] += cost[t] - u[c];
         }
@@ -345,7 +129,7 @@ static double turn(transfer_steps *s, const double *u, int count)
     }
     for (int c = 0; c < p->clients; c++) {
         const int *rank = s->rank_of_selected + (size_t)c * MOST_SELECTED;
-        for (int i = s->first[c]; i >= 0; i = s->next[i]) {
+        for (int i = s->given[c]; i >= 0; i = s->next_given[i]) {
             site_set taken = s->serves[s->taker[i]], given = s->serves[c];
             int g = 0;
             for (int k = 0; k < count; k++)
@@ -367,7 +151,7 @@ static double take_steps(transfer_steps *s, int iterations)
 {
     context *x = s->x;
     const problem *p = &x->p;
-    double *u = x->scratch.u, *direction = x->scratch.direction, best = -BIG, lambda = TRANSFER_STEP;
+    double *u = x->scratch.u, *direction = x->scratch.direction, best = -BIG, lambda = TRANSFER_STEP, missing = BIG;
     int stall = 0, count, looked = 0;
     size_t bytes = (size_t)p->clients * sizeof(double);
     memcpy(u, s->best_u, bytes);
@@ -385,6 +169,11 @@ static double take_steps(transfer_steps *s, int iterations)
         }
         if (best >= x->best.cutoff || must_pause(x))
             return best;
+        if (it % TRANSFER_REVIEW == 0) { /* nodes close more of what is missing than steps that gain so little */
+            if (x->best.cutoff - best > (1.0 - TRANSFER_WORTH) * missing)
+                return best;
+            missing = x->best.cutoff - best;
+        }
         double norm = turn(s, u, count), target = x->best.cutoff < BIG ? x->best.cutoff : 2.0 * fabs(value) + 1.0;
         if (norm == 0.0) { /* the best multipliers for these rows */
             int added = make_violated_rows(s, it - looked);
@@ -426,7 +215,7 @@ static double share_it_has(transfer_steps *s, int c)
     const double *cost = s->x->view.ordered + (size_t)c * (size_t)s->x->p.sites;
     double given = 0.0, share = 1.0;
     memset(s->by_place, 0, (size_t)s->length[c] * sizeof(double));
-    for (int i = s->first[c]; i >= 0; i = s->next[i])
+    for (int i = s->given[c]; i >= 0; i = s->next_given[i])
         s->by_place[s->place[i]] += s->best[i];
     for (int t = s->length[c] - 1; t >= 0; t--) {
         given += s->by_place[t];
@@ -447,7 +236,8 @@ static int keep_transfers(transfer_steps *s, cost_transfers *kept)
     kept->place = malloc(room * sizeof(int));
     kept->taker = malloc(room * sizeof(int));
     kept->amount = malloc(room * sizeof(double));
-    if (!kept->giver || !kept->place || !kept->taker || !kept->amount) {
+    kept->lift = malloc((size_t)p->clients * sizeof(double));
+    if (!kept->giver || !kept->place || !kept->taker || !kept->amount || !kept->lift) {
         free_transfers(kept);
         return 0;
     }
@@ -460,7 +250,8 @@ static int keep_transfers(transfer_steps *s, cost_transfers *kept)
     double grain = ldexp(1.0, exponent - GRAIN_BITS);
     for (int c = 0; c < p->clients; c++) {
         double share = share_it_has(s, c);
-        for (int i = s->first[c]; i >= 0; i = s->next[i]) {
+        kept->lift[c] = s->best_u[c] - s->f->u[c];
+        for (int i = s->given[c]; i >= 0; i = s->next_given[i]) {
             double amount = floor(s->best[i] * share / grain) * grain;
             if (!(amount > 0.0))
                 continue;
@@ -486,12 +277,15 @@ void find_transfers(context *x, tree_node *f, double proven, cost_transfers *kep
         x->control.out_of_memory = 1;
     else {
         note_cells(&s);
-        double bound = take_steps(&s, TRANSFER_STEPS);
+        if (x->open.pattern)
+            adopt_transfers(&s, x->open.pattern);
+        double bound = take_steps(&s, s.count ? TRANSFER_WARM_STEPS : TRANSFER_STEPS);
         if (bound - proven < x->limits.transfer_pays * (x->best.cutoff - proven))
             x->limits.transfer_nodes = 0;
-        else if (keep_transfers(&s, kept))
+        else if (keep_transfers(&s, kept)) {
             memcpy(f->u, s.best_u, (size_t)p->clients * sizeof(double));
-        else
+            x->open.pattern = kept;
+        } else
             x->control.out_of_memory = 1;
     }
     free_rows(&s);

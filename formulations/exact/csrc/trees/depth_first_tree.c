@@ -116,15 +116,16 @@ static int is_large(const context *x)
     return nodes >= (double)x->limits.tight_nodes;
 }
 
-/* 1 when the tree is to begin again: with steps on (u, beta), then with transfers of cost. */
+/* 1 when the tree is to begin again: with steps on (u, beta), then with transfers of cost; with both at once, and sooner, where
+ * there are transfers that paid under another leader. */
 static int begins_anew(const context *x)
 {
     const leader_tree *t = current_tree(x);
     if (!x->p.relays || !t->root_u || t->transferred)
         return 0;
-    if (!t->tight)
-        return is_large(x);
-    return !x->sizes.active && x->limits.transfer_nodes > 0 && t->nodes >= x->limits.transfer_nodes;
+    if (!t->tight && is_large(x))
+        return 1;
+    return (t->tight || x->open.pattern) && !x->sizes.active && x->limits.transfer_nodes > 0 && t->nodes >= x->limits.transfer_nodes;
 }
 
 static void put_root(context *x, const double *u, int shared, const unsigned char *state)

@@ -60,6 +60,7 @@ void forget_open_parts(context *x)
         drop_part(x, x->open.count - 1);
     for (int i = 0; i <= x->p.sites && x->open.tree; i++)
         forget_tree(&x->open.tree[i]);
+    x->open.pattern = NULL;
     x->open.next_number = x->p.sites;
     x->tree.depth = 0;
 }
@@ -316,8 +317,9 @@ static void begin_with_transfers(context *x, leader_tree *t, double proven)
 }
 
 /* Begin the present leader's tree again from the multipliers of its root, with steps on (u, beta), and the second time with
- * transfers of cost: they pay in large trees, and the size is not known before. The proven bound of the tree becomes the
- * bound of the new root. The pseudo-costs stay, unless the steps are many: these change the gain of a decision. */
+ * transfers of cost: they pay in large trees, and the size is not known before. Where transfers paid under another leader,
+ * the first time is the second. The proven bound of the tree becomes the bound of the new root. The pseudo-costs stay, unless
+ * the steps are many: these change the gain of a decision. */
 void begin_anew(context *x)
 {
     int leader = x->view.leader;
@@ -331,6 +333,7 @@ void begin_anew(context *x)
         x->scratch.u[c] = t->root_u[c];
     if (x->proof.recording)
         record_event(x, EVENTS_OF, leader);
+    t->tight |= x->open.pattern && x->limits.transfer_nodes > 0;
     if (x->limits.large)
         reset_pseudo_costs(x);
     open_root(x, x->scratch.u, 0);

@@ -5,8 +5,8 @@
  *
  * - no leader gets more than BURST_NODES nodes before every open leader had the steps of its root;
  * - from PUT_OFF_FROM work on, a node whose bound reaches cutoff (1 - gap) is put off while there are parts below; when there
- *   are none left, the gap shrinks to GAP_SHRINK times. Below FINE_GAP nothing more is put off once there are FEW_PARTS:
- *   each of them raises the bound when it is finished, and more would only cost more.
+ *   are none left, the gap shrinks to GAP_SHRINK times, with a stop at GAP_STOP. At FINE_GAP and below nothing more is put off
+ *   once there are FEW_PARTS: each of them raises the bound when it is finished, and more would only cost more.
  *
  * Of the parts below, the parts of the leader under work come first, by bound: another leader has other costs everywhere.
  *
@@ -77,8 +77,10 @@ static void shrink_gap(context *x, double least)
 {
     if (is_time_for_gaps(x))
         x->open.gap = least < x->best.cutoff ? 1.0 - least / x->best.cutoff : 0.0;
-    while (x->open.gap > LEAST_GAP && least >= wanted(x))
-        x->open.gap *= GAP_SHRINK;
+    while (x->open.gap > LEAST_GAP && least >= wanted(x)) {
+        double next = x->open.gap * GAP_SHRINK;
+        x->open.gap = x->open.gap > GAP_STOP && next < GAP_STOP ? GAP_STOP : next;
+    }
     if (x->open.gap >= 0.0 && x->open.gap <= LEAST_GAP)
         x->open.gap = 0.0;
 }
