@@ -16,10 +16,12 @@
 #define WORK_BETWEEN_PAUSES 1e7   /* work between two checks of the clock and Ctrl-C: about 10 ms */
 
 /* Subgradient steps on (u, beta) (closest_assignment.c): mixes with strong reads, 100 x 200 and 200 x 400. */
-#define TIGHT_STEP 0.2            /* first step; there are many multipliers and few of them are active */
+#define TIGHT_ROWS 0.2            /* a step of beta, as a share of a step of u: several rows of a client move at once */
+#define TIGHT_GAIN 0.01           /* share of the gap that a step has to close to be a gain */
+#define TIGHT_STEP 0.3            /* first step; there are many multipliers and few of them are active */
 #define TIGHT_PATIENCE 20         /* steps without gain before the step shrinks */
 #define TIGHT_SHRINK 0.6          /* factor by which the step shrinks */
-#define TIGHT_MOMENTUM 0.95       /* share of the last direction that is kept */
+#define TIGHT_MOMENTUM 0.985      /* share of the last direction that is kept */
 #define TIGHT_SELDOM 0.01         /* sites that the steps select less often get no new beta */
 
 /* Transfers of cost between clients (trees/cost_transfers.c): 490 sites. */
@@ -41,7 +43,7 @@
 #define WARM_ROOT_STEPS 40        /* the same where another tree has left multipliers (sizes) */
 #define NODE_STEPS 7              /* the same below a root */
 #define LARGE_FROM 1e5            /* sites x clients from which a question is large: 490 sites, against 200 x 400 */
-#define TIGHT_NODES 300           /* nodes after which a tree begins again, with steps on (u, beta) ... */
+#define TIGHT_NODES 20000         /* nodes after which a tree begins again, with steps on (u, beta) ... */
 #define TIGHT_NODES_LARGE 1000    /* ... of a large question, whose tree forgets then what it has learned of decisions */
 #define TIGHT_NODES_SIZES 2.0     /* times as many, all sizes together, of a tree for several of them (sizes) */
 #define TIGHT_ROOT_STEPS 200      /* steps on (u, beta) at a root */
@@ -68,6 +70,7 @@
 #define FLOOR 0.01                /* least gain of the side IN, as a share of the gap */
 #define EVEN 0.1                  /* share of the gap added to the side OUT, whose gains are small and alike */
 #define SELDOM 0.4                /* weight of a site that the steps never select, against 1 + SELDOM */
+#define NEEDED 10.0               /* weight of a site that a minimum of the rules still needs (exact.rules: 27 to 42 sites) */
 
 /* The next number of replicas (warm_start.c), sizes. */
 #define DESCENTS 1                /* leaders with a descent: as many as the root bounds of a problem have */
