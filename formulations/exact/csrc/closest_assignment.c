@@ -79,7 +79,7 @@ double improve_closest_assignment(context *x, tree_node *f, int iterations, doub
     }
     if (f->outdated)
         update_cells(x, f);
-    int *where = x->scratch.sites + sites, total = 0, count, all = f->root && (double)f->free_count * p->padded <= LARGE;
+    int *where = x->scratch.sites + sites, total = 0, count;
     double *u = x->scratch.u, *g = x->scratch.gradient, *direction = x->scratch.direction, *limit = x->scratch.cost;
     double *ceiling = limit + padded;
     unsigned char *chosen = (unsigned char *)(x->scratch.sites + sites);
@@ -110,7 +110,7 @@ double improve_closest_assignment(context *x, tree_node *f, int iterations, doub
                 cell++;
             if (cell < end && f->cells.rank[cell] == t)
                 beta = f->cells.beta[cell];
-            if (cost >= reach && beta == 0.0 && !all && f->frequency[j] < TIGHT_SELDOM) {
+            if (cost >= reach && beta == 0.0 && f->frequency[j] < TIGHT_SELDOM) {
                 ceiling[c] = cost < ceiling[c] ? cost : ceiling[c];
                 continue;
             }
@@ -153,7 +153,7 @@ double improve_closest_assignment(context *x, tree_node *f, int iterations, doub
         if (x->sizes.active && close_sizes(x, f, f->constant + served - offset, e))
             stall = it = 0;
         if (value - e > best) {
-            if (value - e > best + TIGHT_GAIN * (x->best.cutoff < BIG ? x->best.cutoff - best : fabs(best)))
+            if (value - e > best + 1e-4 * fabs(best))
                 stall = 0;
             best = value - e;
             *error = e;
@@ -190,7 +190,7 @@ double improve_closest_assignment(context *x, tree_node *f, int iterations, doub
                 if (step < 0 && x->rows.beta[k] <= 0.0)
                     step = 0;
                 x->rows.step[k] = (signed char)step;
-                norm += TIGHT_ROWS * scale * (double)(step * step);
+                norm += scale * (double)(step * step);
             }
         }
         for (int i = 0; i < count; i++)
@@ -209,7 +209,7 @@ double improve_closest_assignment(context *x, tree_node *f, int iterations, doub
         for (int c = 0; c < p->clients; c++) {
             double sum = 0.0, scale = p->step_scale[c];
             for (int k = x->rows.start[c]; k < x->rows.start[c + 1]; k++) {
-                double d = TIGHT_ROWS * scale * x->rows.step[k] + keep * x->rows.move[k], b = x->rows.beta[k] + step * d;
+                double d = scale * x->rows.step[k] + keep * x->rows.move[k], b = x->rows.beta[k] + step * d;
                 x->rows.move[k] = d;
                 b = b > 0.0 ? b : 0.0;
                 x->rows.beta[k] = b;

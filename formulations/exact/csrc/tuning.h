@@ -16,12 +16,10 @@
 #define WORK_BETWEEN_PAUSES 1e7   /* work between two checks of the clock and Ctrl-C: about 10 ms */
 
 /* Subgradient steps on (u, beta) (closest_assignment.c): mixes with strong reads, 100 x 200 and 200 x 400. */
-#define TIGHT_ROWS 0.2            /* a step of beta, as a share of a step of u: several rows of a client move at once */
-#define TIGHT_GAIN 0.01           /* share of the gap that a step has to close to be a gain */
-#define TIGHT_STEP 0.3            /* first step; there are many multipliers and few of them are active */
+#define TIGHT_STEP 0.2            /* first step; there are many multipliers and few of them are active */
 #define TIGHT_PATIENCE 20         /* steps without gain before the step shrinks */
 #define TIGHT_SHRINK 0.6          /* factor by which the step shrinks */
-#define TIGHT_MOMENTUM 0.985      /* share of the last direction that is kept */
+#define TIGHT_MOMENTUM 0.95       /* share of the last direction that is kept */
 #define TIGHT_SELDOM 0.01         /* sites that the steps select less often get no new beta */
 
 /* Transfers of cost between clients (trees/cost_transfers.c): 490 sites. */
