@@ -31,6 +31,7 @@
 #define MOST_NEEDED 64        /* largest quorum of a search over several sizes: length of some arrays */
 #define CLOSE_BITS 16         /* bits of the largest multiplier in a recorded proof: length of certificates */
 #define LEAST_SCALE 1e-30     /* least scale of a step: lengths stay far from overflow */
+#define LEAF_ROUNDING 1e-9        /* share by which two sums of the same costs may differ: far more than rounding does */
 #define UNIT_ROUNDOFF 1.1102230246251565e-16 /* 2^-53 */
 
 /* One clone per instruction set, chosen when the module is loaded (needs glibc's ifunc). */
