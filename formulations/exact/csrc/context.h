@@ -370,7 +370,8 @@ typedef struct {
 typedef struct {
     double sparse_from, sparse_share; /* cells from which, and share of them below which, a node becomes sparse */
     int large;                 /* whether sites x clients make a large question: see LARGE_FROM */
-    long tight_nodes;          /* nodes after which a tree takes steps on (u, beta) */
+    long tight_nodes;          /* nodes after which a tree takes steps on (u, beta) ... */
+    long tight_nodes_few;      /* ... with one number of replicas, a small one */
     long burst_nodes;          /* nodes that a leader gets before the others had the steps of their roots */
     double patience;           /* work from which parts are put off */
     long transfer_nodes;       /* nodes after which a tree with such steps looks for transfers of cost, 0: never */

@@ -41,7 +41,9 @@
 #define WARM_ROOT_STEPS 40        /* the same where another tree has left multipliers (sizes) */
 #define NODE_STEPS 7              /* the same below a root */
 #define LARGE_FROM 1e5            /* sites x clients from which a question is large: 490 sites, against 200 x 400 */
-#define TIGHT_NODES 20000         /* nodes after which a tree begins again, with steps on (u, beta) ... */
+#define TIGHT_NODES 300           /* nodes after which a tree begins again, with steps on (u, beta) ... */
+#define TIGHT_NODES_FEW 20000     /* ... with few replicas: 27 to 42 sites under rules, 100 x 200, 200 x 400 ... */
+#define FEW_REPLICAS 9            /* ... which are so many at most */
 #define TIGHT_NODES_LARGE 1000    /* ... of a large question, whose tree forgets then what it has learned of decisions */
 #define TIGHT_NODES_SIZES 2.0     /* times as many, all sizes together, of a tree for several of them (sizes) */
 #define TIGHT_ROOT_STEPS 200      /* steps on (u, beta) at a root */

@@ -238,7 +238,7 @@ static PyObject *py_set_size_limits(PyObject *self, PyObject *args)
     }
     x->limits.sparse_from = least;
     x->limits.sparse_share = share;
-    x->limits.tight_nodes = nodes;
+    x->limits.tight_nodes = x->limits.tight_nodes_few = nodes;
     x->limits.burst_nodes = burst;
     x->limits.patience = work;
     x->limits.transfer_nodes = transfers;

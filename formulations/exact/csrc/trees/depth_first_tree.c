@@ -118,12 +118,15 @@ void open_leader_tree(context *x, int leader, const double *u)
     current_tree(x)->tight = x->tree.stack[0].warm = warm_start_sizes(x, &x->tree.stack[0]);
 }
 
-/* 1 when the tree has turned out large: TIGHT_NODES nodes, or more of a tree for several sizes, all sizes together. */
+/* 1 when the tree has turned out large: TIGHT_NODES nodes, or more with few replicas, whose trees have gone through as many
+ * plain nodes before beta pays, or of a tree for several sizes, all sizes together. */
 static int is_large(const context *x)
 {
     double nodes = (double)current_tree(x)->nodes;
     if (x->sizes.active)
         nodes *= count_sizes(x->tree.stack[0].open) / TIGHT_NODES_SIZES;
+    else if (x->p.replicas_max <= FEW_REPLICAS)
+        return nodes >= (double)x->limits.tight_nodes_few;
     return nodes >= (double)x->limits.tight_nodes;
 }
 
