@@ -8,6 +8,7 @@ import itertools
 import numpy as np
 import pytest
 
+from formulations.exact.kernel import compiled_available, open_kernel
 from placement import Problem, check_certificate, solve
 from placement.evaluation.waits.wait_floors import (
     floor_costs,
@@ -34,6 +35,14 @@ def test_equals_enumeration_without_a_start(block: int) -> None:
 def test_every_kernel_equals_enumeration(kernel: str, block: int) -> None:
     for seed in range(20 * block + 5000, 20 * block + 5020):
         equals_enumeration(varying_core(seed), kernel, seed)
+
+
+@pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built")
+def test_the_kernel_refuses_clients_out_of_the_order_of_scenarios() -> None:
+    core = next(core for core in map(varying_core, range(100)) if len(set(core.scenario)) > 1)
+    vars(core)["scenario"] = core.scenario[::-1]
+    with pytest.raises(ValueError, match="order of scenarios"):
+        open_kernel(core, "compiled")
 
 
 def _drawn(seed: int, **more: object) -> Problem:
