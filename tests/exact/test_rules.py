@@ -8,6 +8,7 @@ import itertools
 import numpy as np
 import pytest
 
+from formulations.exact.kernel import compiled_available
 from formulations.exact.reduced_problem import ReducedProblem
 from placement import Diversity, Problem, check_certificate, datasets, solve
 from placement.errors import PlacementError
@@ -47,6 +48,23 @@ def ruled_core(seed: int) -> ReducedProblem:
 def test_equals_enumeration_on_hundreds(block: int) -> None:
     for seed in range(100 * block, 100 * block + 100):
         equals_enumeration(ruled_core(seed), "compiled", seed)
+
+
+@pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built")
+@pytest.mark.parametrize(
+    ("rule", "most"),
+    [
+        (Diversity("continent", "replicas", min_domains=3), 5000),
+        (Diversity("continent", "voters", min_domains=3), 5000),
+        (Diversity("continent", "replicas", domain="South America", least=1), 800),
+    ],
+)
+def test_sites_that_a_minimum_needs_are_decided_first(rule: Diversity, most: int) -> None:
+    """Trees of 9,886, 12,434 and 972 nodes without that order; 2,212, 2,336 and 601 with it."""
+    instance = datasets.load("gcp", mix="oltp")
+    plan = solve(Problem(instance, replicas=5, voters=3, diversity=[rule]), "exact")
+    assert plan.status == "optimal"
+    assert plan.stats["nodes"] < most
 
 
 @pytest.mark.parametrize("block", seeds(1, 10))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import copy
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
+from formulations.exact.kernel import Incumbent, compiled_available, open_kernel
+from formulations.exact.reduced_problem import ReducedProblem
 from placement import Problem, check_certificate, solve
 from placement.evaluation.waits.wait_floors import (
     floor_costs,
@@ -18,7 +21,7 @@ from placement.evaluation.waits.wait_floors import (
 from placement.proof.event_tree import CertificateError
 from placement.testing.small_worlds import optimum, random_instance
 from tests.effort import seeds
-from tests.exact.worlds import equals_enumeration, varying_core
+from tests.exact.worlds import brute_force, equals_enumeration, random_core, varying_core
 
 pytestmark = pytest.mark.filterwarnings("ignore::placement.errors.UnitsWarning")
 
@@ -34,6 +37,37 @@ def test_equals_enumeration_without_a_start(block: int) -> None:
 def test_every_kernel_equals_enumeration(kernel: str, block: int) -> None:
     for seed in range(20 * block + 5000, 20 * block + 5020):
         equals_enumeration(varying_core(seed), kernel, seed)
+
+
+@pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built")
+def test_the_kernel_refuses_clients_out_of_the_order_of_scenarios() -> None:
+    core = next(core for core in map(varying_core, range(100)) if len(set(core.scenario)) > 1)
+    vars(core)["scenario"] = core.scenario[::-1]
+    with pytest.raises(ValueError, match="order of scenarios"):
+        open_kernel(core, "compiled")
+
+
+@pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built")
+@pytest.mark.parametrize("drawn", [varying_core, random_core])
+def test_leaves_score_every_set_that_may_win(drawn: Callable[[int], ReducedProblem]) -> None:
+    """No descent has found the optimum, and hardly another set is below the incumbent."""
+    found = 0
+    for seed in range(150):
+        core = drawn(seed)
+        best = brute_force(core)
+        if not 0 < best < np.inf or not core.leader_matters:
+            continue
+        kernel, leaders = open_kernel(core, "compiled"), core.leaders.tolist()
+        # a better score is at least a grain below the incumbent
+        kernel.propose(Incumbent(best * (1 + 1e-6) + core.granularity, -2, ()))
+        shape = len(leaders), len(core.active)
+        kernel.open_trees(leaders, np.zeros(shape), np.zeros(len(leaders)))
+        assert kernel.run(np.inf, 60.0)
+        incumbent = kernel.incumbent()
+        assert incumbent is not None
+        assert incumbent.score == pytest.approx(best, rel=1e-9), seed
+        found += 1
+    assert found > 50
 
 
 def _drawn(seed: int, **more: object) -> Problem:

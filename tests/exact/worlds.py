@@ -106,7 +106,11 @@ def brute_force(core: ReducedProblem) -> float:
 
 def varying_core(seed: int) -> ReducedProblem:
     """Return a drawn problem with two to four scenarios: alike, in another order, or at random."""
-    core = random_core(seed, plain=seed % 3 > 0)
+    return varied(random_core(seed, plain=seed % 3 > 0), seed)
+
+
+def varied(core: ReducedProblem, seed: int) -> ReducedProblem:
+    """Return a problem of one scenario with two to four of them, drawn."""
     rng = np.random.default_rng([seed, 11])
     scenarios, kind = int(rng.integers(2, 5)), int(rng.integers(4))
 

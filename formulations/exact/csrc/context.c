@@ -147,6 +147,7 @@ int context_prepare(context *x)
     x->limits.sparse_share = SPARSE_SHARE;
     x->limits.large = (double)sites * x->p.padded >= LARGE_FROM;
     x->limits.tight_nodes = x->limits.large ? TIGHT_NODES_LARGE : TIGHT_NODES;
+    x->limits.tight_nodes_few = x->limits.large ? TIGHT_NODES_LARGE : TIGHT_NODES_FEW;
     x->limits.burst_nodes = BURST_NODES;
     x->limits.transfer_nodes = x->limits.large ? TRANSFER_NODES : 0;
     x->limits.transfer_pays = TRANSFER_PAYS;

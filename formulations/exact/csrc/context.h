@@ -31,6 +31,7 @@
 #define MOST_NEEDED 64        /* largest quorum of a search over several sizes: length of some arrays */
 #define CLOSE_BITS 16         /* bits of the largest multiplier in a recorded proof: length of certificates */
 #define LEAST_SCALE 1e-30     /* least scale of a step: lengths stay far from overflow */
+#define LEAF_ROUNDING 1e-9        /* share by which two sums of the same costs may differ: far more than rounding does */
 #define UNIT_ROUNDOFF 1.1102230246251565e-16 /* 2^-53 */
 
 /* One clone per instruction set, chosen when the module is loaded (needs glibc's ifunc). */
@@ -371,7 +372,8 @@ typedef struct {
 typedef struct {
     double sparse_from, sparse_share; /* cells from which, and share of them below which, a node becomes sparse */
     int large;                 /* whether sites x clients make a large question: see LARGE_FROM */
-    long tight_nodes;          /* nodes after which a tree takes steps on (u, beta) */
+    long tight_nodes;          /* nodes after which a tree takes steps on (u, beta) ... */
+    long tight_nodes_few;      /* ... with one number of replicas, a small one */
     long burst_nodes;          /* nodes that a leader gets before the others had the steps of their roots */
     double patience;           /* work from which parts are put off */
     long transfer_nodes;       /* nodes after which a tree with such steps looks for transfers of cost, 0: never */

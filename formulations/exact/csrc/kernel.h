@@ -36,6 +36,7 @@ void join_site(const int *rank, const double *cost, const int *nearest, const do
 int client_loops_are_right(void);
 
 /* leader_costs.c */
+int end_of_run(const problem *p, int first, int end);
 void select_leader(context *x, int leader);
 void costs_for_leader(context *x, int leader);
 void costs_of_tree(context *x, int leader);
@@ -110,6 +111,7 @@ void cheapest_case_of(context *x, tree_node *f, const keyed *sorted, int n, int 
 
 /* voter_greedy.c */
 int quorum_radius(context *x, int leader, const int *replicas, int count, double *radius);
+double least_wait(context *x, const int *replicas, int count);
 int any_leader(context *x, const int *replicas, int count);
 
 /* incumbent.c */

@@ -13,6 +13,17 @@ double relay_rtt(const problem *p, int client, int site, int leader)
     return p->scenarios > 1 ? p->scenario_rtt[(size_t)p->scenario[client] * S * S + at] : p->relay_rtt[at];
 }
 
+/* End of the run of clients from `first` on, before `end`, that are of one scenario: these are in order. */
+int end_of_run(const problem *p, int first, int end)
+{
+    int c = first + 1;
+    if (p->scenarios == 1 || p->scenario[end - 1] == p->scenario[first])
+        return end;
+    while (p->scenario[c] == p->scenario[first])
+        c++;
+    return c;
+}
+
 /* costs[j][c] = A_c d(c, j) + B_c d(j, leader), for one site j. */
 static void costs_of_site(context *x, int leader, int j)
 {
@@ -23,8 +34,12 @@ static void costs_of_site(context *x, int leader, int j)
     double *out = x->view.costs + (size_t)j * p->padded;
     for (int c = 0; c < p->padded; c++)
         out[c] = p->near_weight[c] * rtt[c] + p->relay_weight[c] * relay;
-    for (int c = 0; c < p->clients && several; c++)
-        out[c] += p->relay_weight[c] * relay_rtt(p, c, j, leader);
+    for (int first = 0, end = 0; several && first < p->clients; first = end) {
+        end = end_of_run(p, first, p->clients);
+        relay = relay_rtt(p, first, j, leader);
+        for (int c = first; c < end; c++)
+            out[c] += p->relay_weight[c] * relay;
+    }
 }
 
 /* Select a leader, and sort the sites by distance from it: shell sort (ties: site order). */

@@ -24,14 +24,27 @@ static void store_quick_root(context *x, int leader, double *u, double *padded)
     x->tree.depth = 0;
 }
 
-/* The reduced cost of a site of the clients from `first` on, where the RTT to the leader differs by client. */
-static double reduced_cost_by_scenario(const problem *p, int leader, int site, const double *u, size_t first, int cells)
+/* The reduced cost of a site of the clients from `first` on, where the RTT to the leader differs by client: run by run of
+ * clients of one scenario. What of a run fills no padded block is added up one by one. */
+static double reduced_cost_by_scenario(const problem *p, int leader, int site, const double *u, int first, int cells)
 {
-    const double *rtt = p->rtt + (size_t)site * (size_t)p->padded;
+    const double *rtt = p->rtt + (size_t)site * (size_t)p->padded, *near = p->near_weight, *weight = p->relay_weight;
     double sum = 0.0;
-    for (size_t c = first; c < first + (size_t)cells && c < (size_t)p->clients; c++) {
-        double cost = p->near_weight[c] * rtt[c] + p->relay_weight[c] * relay_rtt(p, (int)c, site, leader) - u[c];
-        sum += cost < 0.0 ? cost : 0.0;
+    int end = first + cells < p->clients ? first + cells : p->clients;
+    for (int c = first; c < end;) {
+        int stop = end_of_run(p, c, end);
+        double relay = relay_rtt(p, c, site, leader);
+        while (c < stop) {
+            int blocks = c % PAD == 0 ? (stop - c) / PAD * PAD : 0;
+            if (blocks) {
+                sum += reduced_cost_from_rtts(rtt + c, near + c, weight + c, relay, u + c, blocks);
+                c += blocks;
+                continue;
+            }
+            double cost = near[c] * rtt[c] + weight[c] * relay - u[c];
+            sum += cost < 0.0 ? cost : 0.0;
+            c++;
+        }
     }
     return sum;
 }
@@ -55,7 +68,7 @@ static void quick_bound_block(context *x, const int *leader, int count, double *
             for (int i = 0; i < count && p->may_hold[s]; i++)
                 x->memory.rho[(size_t)leader[i] * S + s] +=
                     p->scenarios > 1
-                        ? reduced_cost_by_scenario(p, leader[i], (int)s, x->scratch.block_u + (size_t)i * width, first,
+                        ? reduced_cost_by_scenario(p, leader[i], (int)s, x->scratch.block_u + (size_t)i * width, (int)first,
                                                    cells)
                         : reduced_cost_from_rtts(p->rtt + s * width + first, p->near_weight + first,
                                                  p->relay_weight + first, p->relay_rtt[s * S + (size_t)leader[i]],

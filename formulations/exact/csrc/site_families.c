@@ -49,15 +49,6 @@ int count_site(const site_family *f, int *count, int site, int by)
     return fits;
 }
 
-/* 1 when a site fits beside what is then needed; the count includes it then. */
-int take_site(const site_family *f, int *count, int site, int least, int most)
-{
-    if (count_site(f, count, site, 1) && count[SIZE] + still_needed(f, count, least) <= most)
-        return 1;
-    count_site(f, count, site, -1);
-    return 0;
-}
-
 /* 1 when take_site would take a site; the count stays as it is. */
 int site_fits(const site_family *f, const int *count, int site, int least, int most)
 {
@@ -77,6 +68,15 @@ int site_fits(const site_family *f, const int *count, int site, int least, int m
     if (f->distinct > present)
         blocks += f->distinct - present;
     return count[SIZE] + 1 + (blocks > size ? blocks : size) <= most;
+}
+
+/* 1 when a site fits beside what is then needed; the count includes it then. Most sites that a greedy tries do not fit. */
+int take_site(const site_family *f, int *count, int site, int least, int most)
+{
+    if (!site_fits(f, count, site, least, most))
+        return 0;
+    count_site(f, count, site, 1);
+    return 1;
 }
 
 /* As take_site, for a site that is of use only if it lowers the number of sites still needed. */

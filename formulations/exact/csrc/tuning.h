@@ -48,6 +48,8 @@
 #define NODE_STEPS 7              /* the same below a root */
 #define LARGE_FROM 1e5            /* sites x clients from which a question is large: 490 sites, against 200 x 400 */
 #define TIGHT_NODES 300           /* nodes after which a tree begins again, with steps on (u, beta) ... */
+#define TIGHT_NODES_FEW 20000     /* ... with few replicas: 27 to 42 sites under rules, 100 x 200, 200 x 400 ... */
+#define FEW_REPLICAS 9            /* ... which are so many at most */
 #define TIGHT_NODES_LARGE 1000    /* ... of a large question, whose tree forgets then what it has learned of decisions */
 #define TIGHT_NODES_SIZES 2.0     /* times as many, all sizes together, of a tree for several of them (sizes) */
 #define TIGHT_ROOT_STEPS 200      /* steps on (u, beta) at a root */
@@ -76,6 +78,7 @@
 #define FLOOR 0.01                /* least gain of the side IN, as a share of the gap */
 #define EVEN 0.1                  /* share of the gap added to the side OUT, whose gains are small and alike */
 #define SELDOM 0.4                /* weight of a site that the steps never select, against 1 + SELDOM */
+#define NEEDED 10.0               /* weight of a site that a minimum of the rules still needs (exact.rules: 27 to 42 sites) */
 
 /* The next number of replicas (warm_start.c), sizes. */
 #define DESCENTS 1                /* leaders with a descent: as many as the root bounds of a problem have */

@@ -235,6 +235,16 @@ int quorum_radius(context *x, int leader, const int *replicas, int count, double
     return s.least < BIG;
 }
 
+/* A lower bound of the weighted wait of the leader under work over `replicas`: that of one scenario exactly, of several by
+ * floors, of cases 0. BIG when no voters can be chosen. */
+double least_wait(context *x, const int *replicas, int count)
+{
+    double radius;
+    if (x->view.leader < 0 || x->p.cases.count || x->p.quorum_weight == 0.0)
+        return 0.0;
+    return closest_radius(x, x->view.leader, replicas, count, &radius) ? x->p.quorum_weight * radius : BIG;
+}
+
 /* The first replica that can lead, or -1. */
 int any_leader(context *x, const int *replicas, int count)
 {

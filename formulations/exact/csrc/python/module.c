@@ -48,8 +48,8 @@ static int read_scenarios(PyObject *given, problem *p)
         !(p->scenario_rtt = copy_buffer(rtt, K * S * S * 8)) || !(p->scenario_weight = copy_buffer(weights, K * 8)))
         return 0;
     for (size_t c = 0; c < C; c++)
-        if (p->scenario[c] < 0 || p->scenario[c] >= p->scenarios) {
-            PyErr_SetString(PyExc_ValueError, "no such scenario of a client");
+        if (p->scenario[c] < (c ? p->scenario[c - 1] : 0) || p->scenario[c] >= p->scenarios) {
+            PyErr_SetString(PyExc_ValueError, "no such scenario of a client, or clients not in the order of scenarios");
             return 0;
         }
     return 1;
@@ -238,7 +238,7 @@ static PyObject *py_set_size_limits(PyObject *self, PyObject *args)
     }
     x->limits.sparse_from = least;
     x->limits.sparse_share = share;
-    x->limits.tight_nodes = nodes;
+    x->limits.tight_nodes = x->limits.tight_nodes_few = nodes;
     x->limits.burst_nodes = burst;
     x->limits.patience = work;
     x->limits.transfer_nodes = transfers;

@@ -8,8 +8,19 @@
 
 /* ---- leaves that are enumerated ---- */
 
+/* 1 when a complete set whose clients and prices cost `part` may be better than the incumbent: the score itself adds up
+ * the same terms in another order. */
+static int may_win(context *x, double part, const int *set, int size)
+{
+    double shift = x->sizes.active ? size_shift(x, size) : 0.0, wait;
+    if (part - shift >= x->best.score)
+        return 0;
+    wait = least_wait(x, set, size);
+    return part + wait - shift - LEAF_ROUNDING * (fabs(part) + wait + fabs(shift)) < x->best.score;
+}
+
 /* Enumerate the completions of a node, depth first over positions; the score is only computed in
- * full where the clients' part alone could still win. */
+ * full where the clients' part and the least wait could still win. */
 static void enumerate_leaf(context *x, tree_node *f, int lo, int hi)
 {
     const problem *p = &x->p;
@@ -47,7 +58,7 @@ static void enumerate_leaf(context *x, tree_node *f, int lo, int hi)
         if (depth + 1 >= lo) {
             double part = prices[depth + 1] + cost_with_site(rank, cost, nearest + (size_t)depth * padded,
                                                           paid + (size_t)depth * padded, padded, x->scratch.u);
-            if (part - (x->sizes.active ? size_shift(x, size) : 0.0) < x->best.score) {
+            if (may_win(x, part, set, size)) {
                 double score = score_of(x, set, size, &radius);
                 if (score < x->best.score)
                     offer_incumbent(x, score, set, size);
@@ -107,12 +118,15 @@ void open_leader_tree(context *x, int leader, const double *u)
     current_tree(x)->tight = x->tree.stack[0].warm = warm_start_sizes(x, &x->tree.stack[0]);
 }
 
-/* 1 when the tree has turned out large: TIGHT_NODES nodes, or more of a tree for several sizes, all sizes together. */
+/* 1 when the tree has turned out large: TIGHT_NODES nodes, or more with few replicas, whose trees have gone through as many
+ * plain nodes before beta pays, or of a tree for several sizes, all sizes together. */
 static int is_large(const context *x)
 {
     double nodes = (double)current_tree(x)->nodes;
     if (x->sizes.active)
         nodes *= count_sizes(x->tree.stack[0].open) / TIGHT_NODES_SIZES;
+    else if (x->p.replicas_max <= FEW_REPLICAS)
+        return nodes >= (double)x->limits.tight_nodes_few;
     return nodes >= (double)x->limits.tight_nodes;
 }
 

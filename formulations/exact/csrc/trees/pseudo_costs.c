@@ -58,18 +58,53 @@ static double between(double least, double value, double most)
     return value < least ? least : value > most ? most : value;
 }
 
-/* Position of the free site to branch on; the bound of the node is `value`. */
+/* Flag the free sites, by position, that one family of a role still needs beside the sites that are in. */
+static void flag_needed(const context *x, const tree_node *f, const site_family *family, const unsigned char *may,
+                        int most, unsigned char *needed)
+{
+    int *count = x->scratch.family_counts;
+    begin_count(family, count);
+    for (int i = 0; i < f->in_count; i++)
+        if (may[f->in_site[i]])
+            take_site(family, count, f->in_site[i], 0, most);
+    if (still_needed(family, count, 0) <= 0)
+        return;
+    for (int i = 0; i < f->free_count; i++)
+        if (may[f->free_site[i]] && take_needed_site(family, count, f->free_site[i], 0, most)) {
+            count_site(family, count, f->free_site[i], -1);
+            needed[i] = 1;
+        }
+}
+
+/* Flag the free sites, by position, that lower the number of sites which the minimums of the rules still need. */
+static const unsigned char *find_needed(const context *x, const tree_node *f)
+{
+    const problem *p = &x->p;
+    unsigned char *needed = (unsigned char *)x->scratch.sites;
+    memset(needed, 0, (size_t)f->free_count + 1);
+    for (int k = 0; k < p->replica_families.count && p->replica_families.rules; k++)
+        flag_needed(x, f, &p->replica_families.family[k], p->may_hold, p->replicas_max, needed);
+    for (int k = 0; k < p->voter_families.count && p->voter_families.rules; k++)
+        flag_needed(x, f, &p->voter_families.family[k], p->may_vote, p->voters, needed);
+    return needed;
+}
+
+/* Position of the free site to branch on; the bound of the node is `value`.
+ *
+ * Sites that a minimum still needs come first. A bound takes such a site at hardly any cost: clients need not use it. Once it
+ * is in, they must, where it is the nearest; so the bound rises there, and not where other sites are decided. */
 int choose_branching_site(const context *x, const tree_node *f, double value)
 {
     double best = -1.0, gap = x->best.cutoff < BIG ? x->best.cutoff - value : 1.0;
     const pseudo_costs *p = &current_tree(x)->pseudo;
+    const unsigned char *needed = find_needed(x, f);
     int chosen = 0;
     for (int i = 0; i < f->free_count; i++) {
         int s = f->free_site[i];
         double up = between(FLOOR * gap, expected(p, IN, s), gap);
         double least = between(0.0, x->evaluated.forced[OUT][s] - value, gap);
         double down = 0.5 * (between(0.0, expected(p, OUT, s), gap) + least);
-        double score = up * (down + EVEN * gap) * (SELDOM + f->frequency[s]);
+        double score = up * (down + EVEN * gap) * (SELDOM + f->frequency[s]) * (needed[i] ? NEEDED : 1.0);
         if (score > best) {
             best = score;
             chosen = i;
