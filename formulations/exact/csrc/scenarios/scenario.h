@@ -7,7 +7,8 @@
  *   sum_s lambda_s (X_s - T_s) >= sum_s lambda_s [ rest_s - T_s + sum_c min(u_sc, fixed_sc) ] + sum_{j chosen} rho_j
  *   rho_j = sum_s lambda_s sum_{c: j before c's first fixed replica} min(0, cost_s[j][c] - u_sc)          (j not lost in s)
  *
- * so that a part of the search is closed where the right side, with the least rho that the size and the rules allow, is >= 0:
+ * A nearer site may cost more than the fixed one, and still serve the client: rho_j then has a detour of j, >= 0, besides
+ * (detours.c). So a part of the search is closed where the right side, with the least rho that the size and the rules allow, is >= 0:
  * each of its sets has an s with X_s >= T_s. A scenario may have prices of sites besides, which count for every replica: rho_js
  * then has the price of j, of either sign, and rest_s those of the replicas that are fixed. A budget is such a scenario.
  *
@@ -33,6 +34,8 @@ typedef struct {
     const double *discount;     /* sites: with fixed weights, rho of the free site j counts with weight - discount[j] >= 0;
                                    NULL: none */
     const double *first;        /* padded: multipliers to begin with; NULL: the mean cost of the free sites */
+    const int *order;           /* clients x sites: sites as each client prefers them, where a nearer site may cost more
+                                   (detours.c); NULL: none does */
 } scenario;
 
 typedef enum { VOTERS_NONE, VOTERS_FOUND, VOTERS_UNKNOWN } voters_found;
@@ -170,6 +173,7 @@ struct scenario_bound {
     double *gradient;           /* active x padded */
     double *direction, *unit;   /* scratch; ones */
     double *settled;            /* active: what the clients that are not live pay */
+    double *detour;             /* active x sites: detours of the free sites, by position */
     double *base, *size;        /* active: X_s - T_s without free sites, and the size of its terms */
     double *served;             /* active: of those, what the clients pay at most */
     double *value;              /* active: X_s - T_s at the selection, scaled */
@@ -183,6 +187,7 @@ struct scenario_bound {
     double error;               /* rounding error of the best value */
     int *rank_fixed;            /* active x padded: rank of that replica */
     int *ranks;                 /* scratch: padded */
+    int *place;                 /* scratch: sites */
     int *in_force;
     double *force_weight;
     int *counts;                /* of a family */
@@ -190,6 +195,14 @@ struct scenario_bound {
     double weight_zero;         /* weight of scenario 0 there, over its scale */
     int rows;                   /* scenarios that the arrays have room for */
 };
+
+/* detours.c */
+/* `order` where some client pays more at a site than at one that it prefers less, else NULL. */
+const int *order_of_detours(const scenario_question *q, const double *cost, const int *order);
+/* Sites in the order of each client, clients x sites, from their ranks; NULL: no memory. */
+int *sites_in_order(const int *rank, int clients, int sites, size_t padded);
+/* b->detour of scenario a. */
+void find_detours(const scenario_question *q, scenario_bound *b, int a);
 
 /* live_clients.c */
 /* List the live clients of scenario a, and the columns of the free sites over these; `some`: a replica is fixed. */
