@@ -12,6 +12,8 @@
  *
  * So the sum of r_i over the clients is a price of the site i that depends on the state, but not on the multipliers. It binds
  * where reads are relayed to a leader: nearly every site that is not on the way to it makes a detour. */
+#include <string.h>
+
 #include "scenario.h"
 
 const int *order_of_detours(const scenario_question *q, const double *cost, const int *order)
@@ -34,13 +36,52 @@ int *sites_in_order(const int *rank, int clients, int sites, size_t padded)
     return order;
 }
 
+/* Add the detours of client c over the sites before that of rank `last`, where it pays `fixed`. */
+static void add_detours(const scenario_question *q, const scenario *s, const int *place, int c, int last, double fixed,
+                        double *detour)
+{
+    size_t P = (size_t)q->padded;
+    const int *order = s->order + (size_t)c * (size_t)q->sites;
+    double most = BIG; /* M of the free site `before` */
+    int before = -1;
+    for (int k = 0; k < last && most > fixed; k++) {
+        int i = place[order[k]];
+        if (i < 0)
+            continue;
+        double cost = s->cost[(size_t)order[k] * P + (size_t)c], next = cost < most ? cost : most;
+        next = next > fixed ? next : fixed;
+        if (before >= 0)
+            detour[before] += most - next;
+        most = next;
+        before = i;
+    }
+    if (before >= 0)
+        detour[before] += most - fixed;
+}
+
+/* The detours of a scenario that loses replicas of `unlost` alone, which has the same costs: only the clients of those
+ * replicas have others. */
+static void change_detours(const scenario_question *q, scenario_bound *b, int a, int unlost)
+{
+    const scenario *s = &q->scenario[b->which[a]];
+    size_t P = (size_t)q->padded, S = (size_t)q->sites;
+    const int *last = b->rank_fixed + (size_t)a * P, *before = b->rank_fixed + (size_t)unlost * P;
+    double *detour = b->detour + (size_t)a * S;
+    for (int j = 0; j < q->sites; j++)
+        for (int i = 0; b->of_fixed[j] && !s->lost[j] && i < b->free_count; i++)
+            detour[i] += b->by_fixed[(size_t)j * S + (size_t)i];
+    for (int c = 0; c < q->clients; c++)
+        if (last[c] != before[c] && last[c] < q->sites)
+            add_detours(q, s, b->place, c, last[c], b->fixed[(size_t)a * P + (size_t)c], detour);
+}
+
 void find_detours(const scenario_question *q, scenario_bound *b, int a)
 {
     const scenario *s = &q->scenario[b->which[a]];
     size_t P = (size_t)q->padded, S = (size_t)q->sites;
     const int *last = b->rank_fixed + (size_t)a * P;
-    const double *fixed = b->fixed + (size_t)a * P;
     double *detour = b->detour + (size_t)a * S;
+    int all = 1; /* every free site serves clients */
     for (int i = 0; i < b->free_count; i++)
         detour[i] = 0.0;
     if (!s->order)
@@ -50,24 +91,32 @@ void find_detours(const scenario_question *q, scenario_bound *b, int a)
     for (int i = 0; i < b->free_count; i++)
         if (!s->lost || !s->lost[b->free_site[i]])
             b->place[b->free_site[i]] = i;
-    for (int c = 0; c < q->clients; c++) {
-        const int *order = s->order + (size_t)c * S;
-        double most = BIG; /* M of the site before, at `before` */
-        int before = -1;
-        if (last[c] >= q->sites)
-            continue; /* no replica is fixed */
-        for (int k = 0; k < last[c] && most > fixed[c]; k++) {
-            int i = b->place[order[k]];
-            if (i < 0)
-                continue;
-            double cost = s->cost[(size_t)order[k] * P + (size_t)c], next = cost < most ? cost : most;
-            next = next > fixed[c] ? next : fixed[c];
-            if (before >= 0)
-                detour[before] += most - next;
-            most = next;
-            before = i;
-        }
-        if (before >= 0)
-            detour[before] += most - fixed[c];
+        else
+            all = 0;
+    if (b->unlost >= 0 && all && s->lost && q->scenario[b->which[b->unlost]].cost == s->cost &&
+        q->scenario[b->which[b->unlost]].rank == s->rank) {
+        change_detours(q, b, a, b->unlost);
+        return;
     }
+    if (s->lost) {
+        for (int c = 0; c < q->clients; c++)
+            if (last[c] < q->sites) /* a replica is fixed */
+                add_detours(q, s, b->place, c, last[c], b->fixed[(size_t)a * P + (size_t)c], detour);
+        return;
+    }
+    memset(b->of_fixed, 0, S);
+    for (int c = 0; c < q->clients; c++) {
+        if (last[c] >= q->sites)
+            continue;
+        size_t site = (size_t)s->order[(size_t)c * S + (size_t)last[c]];
+        double *own = b->by_fixed + site * S;
+        if (!b->of_fixed[site])
+            memset(own, 0, (size_t)b->free_count * sizeof(double));
+        b->of_fixed[site] = 1;
+        add_detours(q, s, b->place, c, last[c], b->fixed[(size_t)a * P + (size_t)c], own);
+    }
+    for (size_t j = 0; j < S; j++)
+        for (int i = 0; b->of_fixed[j] && i < b->free_count; i++)
+            detour[i] += b->by_fixed[j * S + (size_t)i];
+    b->unlost = a;
 }

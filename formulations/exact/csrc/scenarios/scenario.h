@@ -174,6 +174,9 @@ struct scenario_bound {
     double *direction, *unit;   /* scratch; ones */
     double *settled;            /* active: what the clients that are not live pay */
     double *detour;             /* active x sites: detours of the free sites, by position */
+    int unlost;                 /* a scenario without lost sites whose detours are known by fixed replica, -1: none; ... */
+    double *by_fixed;           /* ... sites x sites: the detours of its clients, ... */
+    unsigned char *of_fixed;    /* ... sites: whether it has any clients */
     double *base, *size;        /* active: X_s - T_s without free sites, and the size of its terms */
     double *served;             /* active: of those, what the clients pay at most */
     double *value;              /* active: X_s - T_s at the selection, scaled */

@@ -23,6 +23,8 @@ scenario_bound *bound_alloc(const scenario_question *q)
     b->best_chosen = malloc(n);
     b->direction = malloc(p * sizeof(double));
     b->place = malloc(n * sizeof(int));
+    b->by_fixed = malloc(n * n * sizeof(double));
+    b->of_fixed = malloc(n);
     b->unit = malloc(p * sizeof(double));
     b->ranks = malloc(p * sizeof(int));
     b->in_force = malloc(s * sizeof(int));
@@ -30,7 +32,7 @@ scenario_bound *bound_alloc(const scenario_question *q)
     b->candidate = malloc(n * sizeof(int));
     b->counts = malloc((size_t)longest_count(q->rules) * sizeof(int));
     if (!b->free_site || !b->rho || !b->best_rho || !b->selected || !b->order || !b->chosen || !b->best_chosen ||
-        !b->place || !b->direction || !b->unit || !b->ranks || !b->in_force || !b->force_weight ||
+        !b->place || !b->by_fixed || !b->of_fixed || !b->direction || !b->unit || !b->ranks || !b->in_force || !b->force_weight ||
         !b->candidate || !b->counts) {
         bound_free(b);
         return NULL;
@@ -91,6 +93,8 @@ void bound_free(scenario_bound *b)
     free(b->best_chosen);
     free(b->direction);
     free(b->place);
+    free(b->by_fixed);
+    free(b->of_fixed);
     free(b->unit);
     free(b->ranks);
     free(b->in_force);
@@ -320,6 +324,7 @@ int rows_open(scenario_tree *t, const unsigned char *state, const multiplier_blo
     const scenario_question *q = t->question;
     scenario_bound *b = t->work;
     b->free_count = b->in_count = b->active = b->asleep = 0;
+    b->unlost = -1;
     for (int j = 0; j < q->sites; j++) {
         if (state[j] == FREE)
             b->free_site[b->free_count++] = j;
