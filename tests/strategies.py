@@ -353,9 +353,7 @@ def _questions(
     return Problem(instance, **asked)
 
 
-def _diversity(
-    draw: st.DrawFn, chosen: frozenset[Kind], instance: Instance
-) -> Iterable[Diversity]:
+def _diversity(draw: st.DrawFn, chosen: frozenset[Kind], instance: Instance) -> Iterable[Diversity]:
     """Diversity rules of the kinds chosen; each of them may come out infeasible."""
     caps = st.integers(1, 3)
     if "nested_caps" in chosen:

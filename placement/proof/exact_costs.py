@@ -66,7 +66,7 @@ class ExactCosts:
                 columns = claim.exact_rtt(radii.reshape(len(radii), -1))  # one per distinct wait
                 self.radius_costs = (exact.quorum * columns).sum(axis=1).tolist()
         self.price: Integers = integers(claim.price(leaders), claim.bits)
-        self._detours: Detours | None = None
+        self._longer: tuple[Integers, Detours] | None = None
 
     def fits(self, u: FloatArray, beta: Betas) -> bool:
         """Return True: any multipliers have an exact form."""
@@ -76,7 +76,7 @@ class ExactCosts:
     def after(self, transfers: CostTransfers) -> Self:
         """Return the costs after transfers, for bounds alone."""
         changed = copy.copy(self)
-        changed.w, changed._detours = self.w.copy(), None
+        changed.w = self.w.copy()
         transfers.apply(changed.w, integers(transfers.amounts, self.bits), self.rank)
         return changed
 
@@ -139,15 +139,15 @@ class ExactCosts:
 
     def detours(self, inside: Collection[int], free: Sequence[int]) -> list[int]:
         """Detour of every site; only those of free sites have a meaning."""
-        if self._detours is None:
-            self._detours = Detours(self.rank, self.w)
+        if self._longer is None or self._longer[0] is not self.w:
+            self._longer = (self.w, Detours(self.rank, self.w))
         clients, sites = self.rank.shape
         held = sorted(inside)
         if not held:
             return [0] * sites
         home = np.array(held)[self.rank[:, held].argmin(axis=1)]
         each = np.arange(clients)
-        return self._detours.of(self.rank[each, home], self.w[each, home], free)
+        return self._longer[1].of(self.rank[each, home], self.w[each, home], free)
 
     def reads(self, replicas: Sequence[int]) -> int:
         """Objective of a set of replicas without the wait for the quorum."""

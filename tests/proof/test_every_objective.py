@@ -58,13 +58,15 @@ def questions(draw):
         if "percentile" in kind:
             goal = _percentile(draw, problem, after_losses=about_losses)
         if about_losses:
-            goal_of_losses = "worst" if goal is not None else kind
+            goal_of_losses = kind
+            if goal is not None:
+                goal_of_losses = draw(st.sampled_from(["worst", "bounded"]))
             level = draw(st.sampled_from(LEVELS))
             goal = Contingency(
                 level,
                 goal_of_losses,
                 together=draw(st.sampled_from([1, 1, 1, 2])) if sites > 1 else 1,
-                limit=draw(st.floats(5, 200)) if kind == "bounded" else None,
+                limit=draw(st.floats(5, 900)) if goal_of_losses == "bounded" else None,
                 probability=0.5 / sites**2 if kind == "weighted" else None,
                 leader_may_move=draw(st.booleans()),
                 clients_move=goal is None and draw(st.sampled_from([False, False, True])),
