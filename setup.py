@@ -63,6 +63,7 @@ SCENARIOS = [
     "client_loops",
     "python/buffers",
     "python/read_families",
+    "scenarios/detours",
     "scenarios/late_terms",
     "scenarios/late_voters",
     "scenarios/live_clients",

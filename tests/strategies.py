@@ -39,6 +39,7 @@ Kind = Literal[
     "leader",
     "leaders",
     "min_domains",
+    "named_domains",
     "nested_caps",
     "non_voters",
     "pinned",
@@ -331,7 +332,7 @@ def _questions(
     if "decay" in chosen:
         asked["decay"] = draw(st.sampled_from([1.0, 1.5, 2.0, math.inf]), label="decay")
 
-    asked["diversity"] = tuple(_diversity(draw, chosen))
+    asked["diversity"] = tuple(_diversity(draw, chosen, instance))
     if "survive" in chosen:
         quorum = asked.get("quorum", voters // 2 + 1)
         if voters > max(quorum, voters - quorum + 1):
@@ -352,7 +353,7 @@ def _questions(
     return Problem(instance, **asked)
 
 
-def _diversity(draw: st.DrawFn, chosen: frozenset[Kind]) -> Iterable[Diversity]:
+def _diversity(draw: st.DrawFn, chosen: frozenset[Kind], instance: Instance) -> Iterable[Diversity]:
     """Diversity rules of the kinds chosen; each of them may come out infeasible."""
     caps = st.integers(1, 3)
     if "nested_caps" in chosen:
@@ -369,3 +370,8 @@ def _diversity(draw: st.DrawFn, chosen: frozenset[Kind]) -> Iterable[Diversity]:
         level = draw(st.sampled_from(["zone", "region", "continent", "provider"]))
         role: Literal["voters", "replicas"] = draw(st.sampled_from(["voters", "replicas"]))
         yield Diversity(level, role=role, min_domains=draw(caps))
+    if "named_domains" in chosen:
+        level = draw(st.sampled_from(["zone", "region", "continent", "provider"]))
+        of_role: Literal["voters", "replicas"] = draw(st.sampled_from(["voters", "replicas"]))
+        name = draw(st.sampled_from(sorted({*instance.domains[level]})))
+        yield Diversity(level, role=of_role, domain=name, least=draw(st.integers(1, 2)))

@@ -8,6 +8,7 @@ evaluated on its own.
 from __future__ import annotations
 
 import itertools
+import math
 
 from formulations.contingency.enumerate_losses import best_of_block
 from formulations.enumeration.enumerate_sets import Found, enumerate_sets, is_better
@@ -60,6 +61,8 @@ def _one_by_one(problem: Problem, contingency: Contingency, block: IntArray) -> 
                     contingency.tie_break(problem, configuration),
                     configuration,
                 )
+                if math.isinf(found[0]):  # it breaks the limit, or a loss stops it
+                    continue
                 if best is None or is_better(found, best):
                     best = found
     return best

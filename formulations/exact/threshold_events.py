@@ -19,8 +19,8 @@ from placement.checks import FloatArray, IntArray
 
 __all__ = ["MOST_RECORDED", "ThresholdEvents"]
 
-MOST_RECORDED = 8_000_000
-"""Numbers that a search records at most, 64 MB; with more there is no certificate."""
+MOST_RECORDED = 24_000_000
+"""Numbers that a search records at most, 192 MB; with more there is no certificate."""
 
 _CLOSE, _FIX, _BRANCH, _ENUMERATE, _NONE, _VOTERS, _VOTE = 1, 2, 3, 4, 5, 6, 7
 _NAMES = {_CLOSE: "close", _FIX: "fix", _VOTERS: "voters"}

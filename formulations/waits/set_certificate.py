@@ -21,8 +21,9 @@ from placement.proof.sets.set_walk import SetWalk, walk_refusal
 
 __all__ = ["MOST_NODES", "may_certify", "write_certificate"]
 
-MOST_NODES = 50_000
-"""Nodes of a search above which its plans have no certificate: writing takes a millisecond each."""
+MOST_NODES = 110_000
+"""Nodes of a search above which its plans have no certificate: writing takes a millisecond each
+at most."""
 
 _MOST_LEAVES = 2_000_000
 

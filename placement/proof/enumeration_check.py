@@ -69,7 +69,7 @@ def check_enumeration(plan: Plan, bound: float, work: Work) -> tuple[int, int, f
     plan
         Whose problem is asked about.
     bound
-        The claim; +∞: no configuration obeys the constraints.
+        The claim; +∞: no configuration that obeys the constraints has a finite value.
     work
         Steps that may be taken.
 
@@ -93,7 +93,7 @@ def check_enumeration(plan: Plan, bound: float, work: Work) -> tuple[int, int, f
     while batch := list(itertools.islice(all_of_them, _BATCH)):
         seen += len(batch)
         values = problem.objective.values(problem, batch)
-        below = (values < least) | np.isposinf(least)
+        below = values < least  # an infinite value breaks a limit, or says that a loss stops it
         near = values <= as_good if not problem.minimises_mean else np.zeros(len(batch), dtype=bool)
         for place in np.nonzero(below | near)[0].tolist():
             configuration = batch[place]

@@ -14,6 +14,7 @@ import numpy as np
 
 from placement.checks import FloatArray
 from placement.proof.claim import Claim, Integers, integers
+from placement.proof.detours import Detours
 from placement.proof.multipliers import Betas, CostTransfers
 
 __all__ = ["ExactCosts"]
@@ -65,6 +66,7 @@ class ExactCosts:
                 columns = claim.exact_rtt(radii.reshape(len(radii), -1))  # one per distinct wait
                 self.radius_costs = (exact.quorum * columns).sum(axis=1).tolist()
         self.price: Integers = integers(claim.price(leaders), claim.bits)
+        self._longer: tuple[Integers, Detours] | None = None
 
     def fits(self, u: FloatArray, beta: Betas) -> bool:
         """Return True: any multipliers have an exact form."""
@@ -134,6 +136,18 @@ class ExactCosts:
             served = np.minimum(multipliers, alone)
         prices = sum(int(self.price[s]) for s in held)
         return self.constant + prices + int((served - closing).sum()), rho.tolist()
+
+    def detours(self, inside: Collection[int], free: Sequence[int]) -> list[int]:
+        """Detour of every site; only those of free sites have a meaning."""
+        if self._longer is None or self._longer[0] is not self.w:
+            self._longer = (self.w, Detours(self.rank, self.w))
+        clients, sites = self.rank.shape
+        held = sorted(inside)
+        if not held:
+            return [0] * sites
+        home = np.array(held)[self.rank[:, held].argmin(axis=1)]
+        each = np.arange(clients)
+        return self._longer[1].of(self.rank[each, home], self.w[each, home], free)
 
     def reads(self, replicas: Sequence[int]) -> int:
         """Objective of a set of replicas without the wait for the quorum."""

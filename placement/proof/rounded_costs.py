@@ -36,6 +36,7 @@ from placement.checks import BoolArray, FloatArray, IntArray
 from placement.proof.cheap_pairs import CheapPairs, PairList, SortedBetas, limits_above
 from placement.proof.claim import Claim, Scale
 from placement.proof.compiled_pairs import CompiledPairs, compiled_sums
+from placement.proof.detours import Detours
 from placement.proof.multipliers import Betas, CostTransfers
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ class TableCosts:
     def use_table(self, costs: Whole | None) -> None:
         """Take other costs of pairs of a client and a site, shape (clients, sites)."""
         self._kept = costs
+        self._detours: Detours | None = None
         self._lists: list[PairList] = []
         self._limits = np.zeros(len(self.rank), dtype=np.int64)
         nowhere = np.full(len(self.rank), self.rank.shape[1], dtype=self.rank.dtype)
@@ -145,6 +147,12 @@ class TableCosts:
             served = np.minimum(whole_u, alone + closing)
         constant = self.constant + int((served - closing).sum())
         return constant + int(self.price[held].sum()), rho.tolist()
+
+    def detours(self, inside: Collection[int], free: Sequence[int]) -> list[int]:
+        """Detour of every site; only those of free sites have a meaning."""
+        if self._detours is None:
+            self._detours = Detours(self.rank, self._whole_costs(slice(None)))
+        return self._detours.of(*self._served(inside), free)
 
     def reads(self, replicas: Sequence[int]) -> int:
         """Objective of a set of replicas without the wait for the quorum, rounded down."""

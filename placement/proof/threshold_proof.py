@@ -9,7 +9,9 @@ In a state (I, O), let f(c) be client c's first site of I ∖ L_s. With any u, a
 (:mod:`placement.proof.leader_proof`),
 
     X_s >= rest_s + Σ_c min(u_c, w_c,f(c)) + Σ_{j ∈ R∩F, j ∉ L_s} ρ_js
-    ρ_js = Σ_{c prefers j to f(c)} min(0, w_cj − u_c)
+    ρ_js = Σ_{c prefers j to f(c)} ( r_cj + min(0, w_cj − u_c) )
+
+where r_cj >= 0 are the detours of :mod:`placement.proof.detours`.
 
 For weights λ >= 0, not all 0, Σ_s λ_s (X_s − T_s) >= 0 says that some X_s reaches its threshold;
 the sum is bounded by the least Σ_j Σ_s λ_s ρ_js over the sets that the rules allow.
@@ -64,7 +66,11 @@ class ScenarioCosts(Protocol):
     def evaluation(
         self, inside: frozenset[int], free: Sequence[int], u: FloatArray, beta: Betas
     ) -> tuple[int, list[int]]:
-        """`constant` and the clients' part of a bound, and ρ of every site."""
+        """`constant` and the clients' part of a bound, and ρ of every site, without detours."""
+        ...
+
+    def detours(self, inside: frozenset[int], free: Sequence[int]) -> list[int]:
+        """Σ_c r_cj of every free site."""
         ...
 
 
@@ -206,10 +212,11 @@ class ThresholdProof(EventTree[_Form, list[BoundPart]]):
             costs = self._costs(form, part.scenario)
             left = [s for s in free if s not in lost]
             fixed, saved = costs.evaluation(state.inside - lost, left, part.u, NO_BETAS)
+            longer = costs.detours(state.inside - lost, left)
             wanted -= weight * (fixed - costs.constant + rest)  # `rest` has the constant
             less_by_site = self._less(part.scenario, state)
             for s in left:
-                rho[s] += (weight - less_by_site[s]) * saved[s]
+                rho[s] += (weight - less_by_site[s]) * (saved[s] + longer[s])
         return wanted, rho, [0]
 
     # --- reading ----------------------------------------------------------------------------

@@ -1,11 +1,13 @@
 """Certificates that have every configuration evaluated again, and plans without any certificate."""
 
 import json
+import math
 
 import numpy as np
 import pytest
 
 import placement
+from placement import Instance, Operation, Problem
 from placement.cli import main
 from placement.contingency.objective import Contingency
 from placement.errors import CertificateError, LimitError
@@ -102,3 +104,23 @@ def test_a_proof_without_a_certificate_says_so_in_text_json_and_report(tmp_path,
     save_plan(plan, tmp_path / "plan.json")
     assert main(["show", str(tmp_path / "plan.json"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["certificate"] is None
+
+
+@pytest.mark.parametrize("clients_move", [False, True])
+def test_no_plan_keeps_a_limit_after_the_loss_of_two_sites(clients_move):
+    """A quorum of one survives every pair: it is the limit that rules all plans out."""
+    rtt = np.array([[0.0, 195.0, 273.0], [151.0, 0.0, 291.0], [219.0, 190.0, 0.0]])
+    instance = Instance(
+        sites=("a", "b", "c"),
+        clients=("x", "y", "z"),
+        client_rtt=rtt,
+        site_rtt=rtt,
+        counts=np.array([[[1.0, 11.0], [0.0, 11.0], [1.0, 10.0]]]),
+        operations=(Operation("relay only", relay=1), Operation("votes only", quorum=1)),
+    )
+    goal = Contingency("site", "bounded", together=2, limit=5.0, clients_move=clients_move)
+    problem = Problem(instance, replicas=3, voters=3, quorum=1, objective=goal)
+    for name in ("exhaustive", "exact"):
+        plan = run(load_method(name), problem, Options())
+        assert plan.status is Status.INFEASIBLE
+    assert check_certificate(plan).bound == math.inf

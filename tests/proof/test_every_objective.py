@@ -17,51 +17,69 @@ from placement.status import Status
 from placement.tail import Distributions, Percentile
 from placement.testing import random_instance
 from tests.strategies import ALL, MONEY, problems
-from tests.tail.worlds import drawn
+from tests.tail.worlds import drawn, drawn_by_interval
 
 EXACT = load_method("exact")
 PROVEN = (Status.OPTIMAL, Status.INFEASIBLE)
 
 
+EXHAUSTIVE = load_method("exhaustive")
+LEVELS = ("site", "site", "zone", "region", "continent", "provider")
+KINDS = ("mean", "worst", "bounded", "weighted", "percentile", "percentile after losses")
+
+
+def _percentile(draw, problem, *, after_losses):
+    """A percentile, on drawn or parametric distributions; of each interval where RTTs vary."""
+    instance, seed = problem.instance, draw(st.integers(0, 1000))
+    varies = instance.client_rtt.ndim > 2 or instance.site_rtt.ndim > 2
+    spread = (
+        drawn_by_interval(instance, seed, bins=24)
+        if varies
+        else drawn(instance, seed, bins=30 if after_losses else 60)
+        if draw(st.booleans())
+        else Distributions.parametric(instance, variation=0.3, width=10, bins=60)
+    )
+    return Percentile(draw(st.sampled_from([50, 90, 99])), spread)
+
+
 @st.composite
 def questions(draw):
     """A problem with any constraints, and one of the objectives."""
-    kind = draw(st.sampled_from(["mean", "worst", "bounded", "weighted", "percentile"]))
+    kind = draw(st.sampled_from(KINDS))
     without = frozenset() if kind == "mean" else MONEY - {"budget"}
-    if kind == "percentile":
-        without |= {"varying_rtt"}
-    about_losses = kind in ("worst", "bounded", "weighted")
-    problem = draw(problems(kinds=ALL - without, max_sites=6, max_clients=5, writes=about_losses))
+    about_losses = kind not in ("mean", "percentile")
+    most = 5 if kind == "percentile after losses" else 7
+    problem = draw(
+        problems(kinds=ALL - without, max_sites=most, max_clients=5, writes=about_losses)
+    )
     sites = len(problem.instance.sites)
-    if kind == "percentile":
-        seed = draw(st.integers(0, 1000))
-        spread = (
-            drawn(problem.instance, seed)
-            if draw(st.booleans())
-            else Distributions.parametric(problem.instance, variation=0.3, width=10, bins=60)
-        )
-        goal = Percentile(draw(st.sampled_from([50, 90, 99])), spread)
-    elif kind != "mean":
-        goal = Contingency(
-            "site",
-            kind,
-            together=draw(st.sampled_from([1, 1, 1, 2])) if sites > 1 else 1,
-            limit=draw(st.floats(5, 200)) if kind == "bounded" else None,
-            probability=0.5 / sites**2 if kind == "weighted" else None,
-            leader_may_move=draw(st.booleans()),
-            clients_move=draw(st.sampled_from([False, False, True])),
-        )
-    else:
-        return kind, problem
     try:
-        return kind, problem.replace(objective=goal)
+        goal = None
+        if "percentile" in kind:
+            goal = _percentile(draw, problem, after_losses=about_losses)
+        if about_losses:
+            goal_of_losses = kind
+            if goal is not None:
+                goal_of_losses = draw(st.sampled_from(["worst", "bounded"]))
+            level = draw(st.sampled_from(LEVELS))
+            goal = Contingency(
+                level,
+                goal_of_losses,
+                together=draw(st.sampled_from([1, 1, 1, 2])) if sites > 1 else 1,
+                limit=draw(st.floats(5, 900)) if goal_of_losses == "bounded" else None,
+                probability=0.5 / sites**2 if kind == "weighted" else None,
+                leader_may_move=draw(st.booleans()),
+                clients_move=goal is None and draw(st.sampled_from([False, False, True])),
+                percentile=goal,
+            )
+        return kind, problem if goal is None else problem.replace(objective=goal)
     except InputError:
         return kind, problem
 
 
 @given(questions())
 def test_what_is_proven_is_proved_again(question):
-    """Every "optimal" and "infeasible" of a small test network is proved again."""
+    """Every question of a small test network has the value of enumeration and a proof that holds."""
     _, problem = question
     plan = run(EXACT, problem, Options())
     assert plan.status in PROVEN
@@ -71,6 +89,10 @@ def test_what_is_proven_is_proved_again(question):
         assert checked.bound <= plan.objective * (1 + 1e-12)
     else:
         assert checked.bound == math.inf
+    if EXHAUSTIVE.refuses(problem) is None:
+        every = run(EXHAUSTIVE, problem, Options())
+        assert every.status is plan.status
+        assert not plan.found or plan.objective == pytest.approx(every.objective, rel=2e-9)
 
 
 def test_nothing_is_certified_where_it_was_not_asked_for():

@@ -7,9 +7,10 @@ import math
 import numpy as np
 import pytest
 
+import placement
 from formulations.exact.scenario_kernel import missing
 from formulations.tail import percentile_search
-from placement import Instance, Operation, Problem, Status
+from placement import STANDARD_OPERATIONS, Instance, Operation, Problem, Status
 from placement.cli.dispatch import main
 from placement.contingency.objective import Contingency
 from placement.contingency.percentile_losses import percentile_rows
@@ -312,3 +313,28 @@ def test_the_time_limit_is_heard_between_any_two_leaders(monkeypatch):
     assert plan.found
     assert plan.status is Status.FEASIBLE
     assert len(seen) == 3
+
+
+def test_where_only_some_rtts_overflow_no_early_deadline_shows_that_there_is_no_plan():
+    """Percentiles behind the horizon may be finite for other plans: every plan is evaluated."""
+    client = np.array([[101.5834828, 137.71111816, 280.5215532]])
+    site = np.array(
+        [
+            [0.0, 29.30655851, 0.56733887],
+            [136.1503946, 0.0, 243.22374008],
+            [271.33939454, 243.93948303, 0.0],
+        ]
+    )
+    instance = Instance(
+        sites=("a", "b", "c"),
+        clients=("x",),
+        client_rtt=client,
+        site_rtt=site,
+        counts=np.array([[[0.0, 1.0, 1.0, 0.0, 11.0]]]),
+        operations=STANDARD_OPERATIONS,
+    )
+    spread = Distributions.parametric(instance, variation=0.3, width=10, bins=60)
+    goal = Contingency("site", "worst", percentile=Percentile(99, spread))
+    plan = placement.solve(Problem(instance, replicas=3, voters=3, objective=goal))
+    assert plan.status is Status.INFEASIBLE
+    assert check_certificate(plan).bound == math.inf

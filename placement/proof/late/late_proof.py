@@ -134,6 +134,8 @@ class LateProof(ThresholdProof[LedCosts]):
                 return False
             open_sites = self._open_sites(state)
             fixed, rho = costs.evaluation(state.inside, open_sites, part.u, NO_BETAS)
+            longer = costs.detours(state.inside, open_sites)
+            rho = [saved + more for saved, more in zip(rho, longer, strict=True)]
             least = self.choice.least_sum(SortedSites(state.inside, open_sites, rho))
             if least is None:
                 return True

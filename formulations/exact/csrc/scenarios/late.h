@@ -32,6 +32,7 @@ typedef struct {
 typedef struct late_problem {
     int sites, clients, padded, leader;
     int *rank;                 /* sites x padded */
+    int *site_order;           /* clients x sites: sites as each client prefers them */
     unsigned char *may, *must; /* hold a replica */
     family_list rules;         /* of replicas */
     int scenarios;

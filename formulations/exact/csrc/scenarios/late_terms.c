@@ -245,7 +245,11 @@ int late_open(late_problem *x)
     x->left = malloc(((size_t)x->scenarios + 1) * sizeof(double));
     x->voters = malloc((S + 1) * sizeof(int));
     x->cheapest = malloc((S + 1) * sizeof(double));
-    if (!x->state || !x->near || !x->surviving || !x->left || !x->voters || !x->cheapest)
+    x->site_order = sites_in_order(x->rank, x->clients, x->sites, (size_t)x->padded);
+    q->sites = x->sites;
+    q->clients = x->clients;
+    q->padded = x->padded;
+    if (!x->site_order || !x->state || !x->near || !x->surviving || !x->left || !x->voters || !x->cheapest)
         return 0;
     for (int s = 0; s < x->scenarios; s++) {
         late_scenario *g = &x->given[s];
@@ -262,10 +266,8 @@ int late_open(late_problem *x)
         x->scenario[s].cost = g->cost;
         x->scenario[s].rank = x->rank;
         x->scenario[s].first = g->first;
+        x->scenario[s].order = g->lost ? NULL : order_of_detours(q, g->cost, x->site_order);
     }
-    q->sites = x->sites;
-    q->clients = x->clients;
-    q->padded = x->padded;
     q->rules = &x->rules;
     q->scenarios = x->scenarios;
     q->scenario = x->scenario;
@@ -304,6 +306,7 @@ void late_close(late_problem *x)
     free(x->scenario);
     families_free(&x->rules);
     free(x->rank);
+    free(x->site_order);
     free(x->may);
     free(x->must);
     free(x->state);

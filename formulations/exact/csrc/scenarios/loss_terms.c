@@ -247,6 +247,7 @@ static void group_costs(const loss_problem *x, const int *list, int count, doubl
 int losses_prepare(loss_problem *x)
 {
     size_t S = (size_t)x->sites, P = (size_t)x->padded, L = (size_t)x->losses, n = MOST_HITS + 1, K = (size_t)x->intervals;
+    x->site_order = sites_in_order(x->rank, x->clients, x->sites, P);
     x->near_order = malloc((K * S * S + 1) * sizeof(int));
     x->lost = calloc(L * S + 1, 1);
     x->successor = calloc(S + 1, 1);
@@ -268,7 +269,7 @@ int losses_prepare(loss_problem *x)
     int longest = longest_count(&x->voter_rules), of_replicas = longest_count(&x->replica_rules);
     x->standing = malloc(2 * S + 1);
     x->counts = malloc((size_t)(longest > of_replicas ? longest : of_replicas) * sizeof(int));
-    if (!x->near_order || !x->lost || !x->successor || !x->successor_list || !x->mover_list || !x->cost_leader || !x->cost_successors ||
+    if (!x->site_order || !x->near_order || !x->lost || !x->successor || !x->successor_list || !x->mover_list || !x->cost_leader || !x->cost_successors ||
         !x->cost_movers || !x->scenario || !x->discount || !x->hits || !x->taken || !x->replicas || !x->voter || !x->read || !x->relay ||
         !x->near_replica || !x->set || !x->counts || !x->standing || !moved_prepare(x))
         return 0;
@@ -316,7 +317,7 @@ int losses_prepare(loss_problem *x)
 
 void losses_free(loss_problem *x)
 {
-    void *all[] = {x->rtt, x->rank, x->near_weight, x->relay_weight, x->near_order, x->direct, x->loss_of,
+    void *all[] = {x->rtt, x->rank, x->site_order, x->near_weight, x->relay_weight, x->near_order, x->direct, x->loss_of,
                    x->lost, x->probability, x->may_hold, x->successor, x->successor_list, x->mover_list, x->cost_leader,
                    x->cost_successors, x->cost_movers, x->scenario, x->discount, x->hits, x->taken, x->replicas, x->voter, x->read, x->relay,
                    x->set, x->counts, x->standing, x->first_row, x->hop, x->rounds, x->near_replica};
@@ -346,12 +347,22 @@ static void set_leader(loss_problem *x, int leader)
         one->scale = 1.0;
         one->lost = loss >= 0 ? x->lost + (size_t)loss * (size_t)x->sites : NULL;
         one->cost = led ? x->cost_leader : x->leader_may_move ? x->cost_movers : x->cost_successors;
+        /* a group costs the least of its sites, and fewer of them may be left to a checker: then detours may be less */
+        int alone = led || (!x->leader_may_move && x->successors == 1);
+        const scenario *alike = s == 0 ? NULL : one->cost == x->scenario[0].cost ? x->scenario : one - 1;
+        if (!alone)
+            one->order = NULL;
+        else if (alike && alike->cost == one->cost)
+            one->order = alike->order;
+        else
+            one->order = order_of_detours(&x->question, one->cost, x->site_order);
         one->discount = s == 0 && x->goal == GOAL_WEIGHTED ? x->discount : NULL;
         if (loss < 0 || x->moved.slot[loss] < 0)
             continue;
         if (s > x->losses) {
             one->cost = x->scenario[1 + loss].cost;
             one->rank = x->scenario[1 + loss].rank;
+            one->order = x->scenario[1 + loss].order;
         } else
             moved_scenario(x, loss, one->cost, led ? &leader : x->leader_may_move ? x->mover_list : x->successor_list,
                            led ? 1 : x->leader_may_move ? x->movers : x->successors, one);
@@ -404,6 +415,7 @@ double losses_floor(loss_problem *x, int leader, int rules, int steps, double *u
     q.fixed_weights = 1; /* one scenario, whose bound is wanted and not whether it closes */
     q.total = x->value < BIG ? 1.2 * x->value : BIG;
     memset(x->discount, 0, (size_t)x->sites * sizeof(double));
+    x->scenario[0].order = NULL; /* detours would not bound what is left after a loss */
     q.in_force = only_normal;
     for (int j = 0; j < x->sites; j++) {
         state[j] = !x->may_hold[j] ? OUT : j == leader || (rules && x->must_hold[j]) ? IN : FREE;

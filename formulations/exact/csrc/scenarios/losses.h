@@ -38,6 +38,7 @@ typedef struct {
     double *direct;            /* losses x sites: sum of G d(c, leader) afterwards */
     int *slot;                 /* losses: number among those that move clients, -1 */
     int *rank;                 /* count x sites x padded */
+    int **site_order;          /* count: clients x sites, as the order of all */
     double *cost;              /* the same, under the leader of the tree */
 } moved_clients;
 
@@ -45,6 +46,7 @@ typedef struct {
     int sites, clients, padded, losses;
     double *rtt;               /* sites x padded */
     int *rank;                 /* sites x padded */
+    int *site_order;           /* clients x sites: sites as each client prefers them */
     double *near_weight, *relay_weight; /* A, B: padded */
     int intervals;             /* whose RTTs differ */
     int *first_row;            /* intervals + 1: the first row of clients of each */

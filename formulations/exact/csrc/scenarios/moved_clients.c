@@ -18,7 +18,8 @@ int moved_prepare(loss_problem *x)
         return 1;
     m->rank = malloc((size_t)m->count * S * P * sizeof(int) + 8);
     m->cost = malloc((size_t)m->count * S * P * sizeof(double) + 8);
-    if (!m->rank || !m->cost)
+    m->site_order = calloc((size_t)m->count, sizeof(int *));
+    if (!m->rank || !m->cost || !m->site_order)
         return 0;
     for (int l = 0; l < x->losses; l++) {
         if (m->slot[l] < 0)
@@ -28,6 +29,8 @@ int moved_prepare(loss_problem *x)
         for (int r = m->start[l]; r < m->start[l + 1]; r++)
             for (int k = 0; k < x->sites; k++)
                 rank[(size_t)m->order[(size_t)r * S + (size_t)k] * P + (size_t)m->client[r]] = k;
+        if (!(m->site_order[m->slot[l]] = sites_in_order(rank, x->clients, x->sites, P)))
+            return 0;
     }
     return 1;
 }
@@ -41,6 +44,9 @@ void moved_free(moved_clients *m)
     free(m->order);
     free(m->direct);
     free(m->slot);
+    for (int k = 0; k < m->count && m->site_order; k++)
+        free(m->site_order[k]);
+    free(m->site_order);
     free(m->rank);
     free(m->cost);
 }
@@ -64,6 +70,7 @@ void moved_scenario(loss_problem *x, int loss, const double *cost, const int *le
     }
     one->cost = m->cost + at;
     one->rank = m->rank + at;
+    one->order = count > 1 ? NULL : order_of_detours(&x->question, one->cost, m->site_order[m->slot[loss]]);
 }
 
 void moved_reads(loss_problem *x, int loss, const int *site, int count, replica_mask gone, double *read, double *relay)

@@ -7,6 +7,8 @@
  *   sum_s lambda_s (X_s - T_s) >= sum_s lambda_s [ rest_s - T_s + sum_c min(u_sc, fixed_sc) ] + sum_{j chosen} rho_j
  *   rho_j = sum_s lambda_s sum_{c: j before c's first fixed replica} min(0, cost_s[j][c] - u_sc)          (j not lost in s)
  *
+ * A nearer site may cost more than the fixed one, and still serve the client. rho_j then also has a detour of j, >= 0 (detours.c).
+ *
  * fixed_sc is the cost of c at its first fixed replica. Take the least sum of rho that the size and the rules allow. If the right
  * side is then >= 0, each set of this part of the search has a scenario s with X_s >= T_s, and the part is closed. An example of
  * three sites by hand is in ../../threshold_search.py.
@@ -36,6 +38,8 @@ typedef struct {
     const double *discount;     /* sites: with fixed weights, rho of the free site j counts with weight - discount[j] >= 0;
                                    NULL: none */
     const double *first;        /* padded: multipliers to begin with; NULL: the mean cost of the free sites */
+    const int *order;           /* clients x sites: sites as each client prefers them, where a nearer site may cost more
+                                   (detours.c); NULL: none does */
 } scenario;
 
 typedef enum { VOTERS_NONE, VOTERS_FOUND, VOTERS_UNKNOWN } voters_found;
@@ -173,6 +177,10 @@ struct scenario_bound {
     double *gradient;           /* active x padded */
     double *direction, *unit;   /* scratch; ones */
     double *settled;            /* active: what the clients that are not live pay */
+    double *detour;             /* active x sites: detours of the free sites, by position */
+    int unlost;                 /* a scenario without lost sites whose detours are known by fixed replica, -1: none; ... */
+    double *by_fixed;           /* ... sites x sites: the detours of its clients, ... */
+    unsigned char *of_fixed;    /* ... sites: whether it has any clients */
     double *base, *size;        /* active: X_s - T_s without free sites, and the size of its terms */
     double *served;             /* active: of those, what the clients pay at most */
     double *value;              /* active: X_s - T_s at the selection, scaled */
@@ -186,6 +194,7 @@ struct scenario_bound {
     double error;               /* rounding error of the best value */
     int *rank_fixed;            /* active x padded: rank of that replica */
     int *ranks;                 /* scratch: padded */
+    int *place;                 /* scratch: sites */
     int *in_force;
     double *force_weight;
     int *counts;                /* of a family */
@@ -193,6 +202,14 @@ struct scenario_bound {
     double weight_zero;         /* weight of scenario 0 there, over its scale */
     int rows;                   /* scenarios that the arrays have room for */
 };
+
+/* detours.c */
+/* `order` where some client pays more at a site than at one that it prefers less, else NULL. */
+const int *order_of_detours(const scenario_question *q, const double *cost, const int *order);
+/* Sites in the order of each client, clients x sites, from their ranks; NULL: no memory. */
+int *sites_in_order(const int *rank, int clients, int sites, size_t padded);
+/* b->detour of scenario a. */
+void find_detours(const scenario_question *q, scenario_bound *b, int a);
 
 /* live_clients.c */
 /* List the live clients of scenario a, and the columns of the free sites over these; `some`: a replica is fixed. */

@@ -102,13 +102,14 @@ static void evaluate_parts(scenario_tree *t)
         double served = b->settled[a] + served_cost(u, b->live_fixed + (size_t)a * P, length), *part = b->part + (size_t)a * S;
         for (int i = 0; i < b->free_count; i++) {
             double *column = b->column[(size_t)a * S + (size_t)i];
+            double own = b->detour[(size_t)a * S + (size_t)i];
             part[i] = 0.0;
             if (column)
                 reduced_costs(&column, 1, u, length, &part[i]);
-            if (price) {
-                part[i] += price[b->free_site[i]];
-                dearest = fmax(dearest, fabs(price[b->free_site[i]]));
-            }
+            if (price)
+                own += price[b->free_site[i]];
+            part[i] += own;
+            dearest = fmax(dearest, fabs(own));
         }
         b->base[a] = b->rest[a] + served - threshold;
         b->size[a] = fabs(b->rest[a]) + fabs(threshold) + served + 2.0 * b->most * dearest;
@@ -330,6 +331,7 @@ void bound_slacks(scenario_tree *t, const unsigned char *state)
             b->rho[i] = 0.0;
             if (column)
                 reduced_costs(&column, 1, u, length, &b->rho[i]);
+            b->rho[i] += b->detour[(size_t)a * S + (size_t)i];
             if (s->price)
                 b->rho[i] += s->price[b->free_site[i]];
         }

@@ -19,6 +19,9 @@ scenario_bound *bound_alloc(const scenario_question *q)
     b->chosen = malloc(n);
     b->best_chosen = malloc(n);
     b->direction = malloc(p * sizeof(double));
+    b->place = malloc(n * sizeof(int));
+    b->by_fixed = malloc(n * n * sizeof(double));
+    b->of_fixed = malloc(n);
     b->unit = malloc(p * sizeof(double));
     b->ranks = malloc(p * sizeof(int));
     b->in_force = malloc(s * sizeof(int));
@@ -26,7 +29,7 @@ scenario_bound *bound_alloc(const scenario_question *q)
     b->candidate = malloc(n * sizeof(int));
     b->counts = malloc((size_t)longest_count(q->rules) * sizeof(int));
     if (!b->free_site || !b->rho || !b->best_rho || !b->selected || !b->order || !b->chosen || !b->best_chosen ||
-        !b->direction || !b->unit || !b->ranks || !b->in_force || !b->force_weight ||
+        !b->place || !b->by_fixed || !b->of_fixed || !b->direction || !b->unit || !b->ranks || !b->in_force || !b->force_weight ||
         !b->candidate || !b->counts) {
         bound_free(b);
         return NULL;
@@ -49,6 +52,7 @@ static void free_rows(scenario_bound *b)
     free(b->size);
     free(b->base);
     free(b->settled);
+    free(b->detour);
     free(b->u);
     free(b->best_u);
     free(b->all_u);
@@ -62,7 +66,7 @@ static void free_rows(scenario_bound *b)
     free(b->column);
     free(b->part);
     b->which = NULL;
-    b->base = b->size = b->served = b->kept_weight = b->kept_value = b->settled = b->all_u = b->live_fixed = NULL;
+    b->base = b->size = b->served = b->kept_weight = b->kept_value = b->settled = b->detour = b->all_u = b->live_fixed = NULL;
     b->live = b->live_count = b->length = NULL;
     b->weight = b->best_weight = b->rest = b->value = b->u = b->best_u = b->fixed = b->gradient = b->part = NULL;
     b->column = NULL;
@@ -85,6 +89,9 @@ void bound_free(scenario_bound *b)
     free(b->chosen);
     free(b->best_chosen);
     free(b->direction);
+    free(b->place);
+    free(b->by_fixed);
+    free(b->of_fixed);
     free(b->unit);
     free(b->ranks);
     free(b->in_force);
@@ -112,6 +119,7 @@ static int make_rows(scenario_bound *b, const scenario_question *q, int rows)
     b->size = malloc(r * sizeof(double));
     b->base = malloc(r * sizeof(double));
     b->settled = malloc(r * sizeof(double));
+    b->detour = malloc(r * n * sizeof(double));
     b->live_count = malloc(r * sizeof(int));
     b->length = malloc(r * sizeof(int));
     b->live = malloc(r * p * sizeof(int) + 8);
@@ -126,7 +134,7 @@ static int make_rows(scenario_bound *b, const scenario_question *q, int rows)
     b->part = malloc(r * n * sizeof(double));
     if (!b->base || !b->size || !b->served || !b->kept_weight || !b->kept_value || !b->which || !b->weight ||
         !b->best_weight || !b->rest || !b->value || !b->u || !b->best_u || !b->fixed || !b->rank_fixed || !b->gradient ||
-        !b->column || !b->part || !b->settled || !b->live_count || !b->length || !b->live || !b->live_fixed || !b->all_u)
+        !b->column || !b->part || !b->settled || !b->detour || !b->live_count || !b->length || !b->live || !b->live_fixed || !b->all_u)
         return 0;
     b->rows = (int)r;
     return 1;
@@ -264,6 +272,8 @@ static int open_row(scenario_tree *t, const unsigned char *state, int a)
             u[c] = fixed[c];
     live_columns(q, b, a, some);
     live_multipliers(q, b, a);
+    find_detours(q, b, a);
+    t->effort += q->scenario[b->which[a]].order ? 4.0 * q->clients : 0.0;
     return 1;
 }
 
@@ -311,6 +321,7 @@ int rows_open(scenario_tree *t, const unsigned char *state, const multiplier_blo
     const scenario_question *q = t->question;
     scenario_bound *b = t->work;
     b->free_count = b->in_count = b->active = b->asleep = 0;
+    b->unlost = -1;
     for (int j = 0; j < q->sites; j++) {
         if (state[j] == FREE)
             b->free_site[b->free_count++] = j;
