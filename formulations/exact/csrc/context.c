@@ -79,6 +79,9 @@ void context_free(context *x)
     free(x->inner.rho);
     free(x->inner.blocked);
     free(x->inner.blocks);
+    free(x->inner.room.in);
+    free(x->inner.room.counts);
+    free(x->inner.room.blocked);
     free(x->inner.selected);
     free(x->inner.radii);
     for (int side = IN; side <= OUT; side++)
@@ -172,6 +175,13 @@ int context_prepare(context *x)
             return 0;
     if (!scratch_prepare(&x->scratch, p) || !memory_prepare(x) || !p->rank || !p->step_scale || !x->best.replicas || !x->view.costs ||
         !x->view.near_order || !x->tree.stack || !open_parts_prepare(x) || !x->inner.rho || !x->inner.blocked || !x->inner.blocks || !x->inner.selected || !x->inner.radii)
+        return 0;
+    rule_room *room = &x->inner.room;
+    room->in_count = -1;
+    room->in = malloc(S * sizeof(int));
+    room->counts = malloc(MOST_FAMILIES * (size_t)x->scratch.count_length * sizeof(int));
+    room->blocked = malloc(S);
+    if (!room->in || !room->counts || !room->blocked)
         return 0;
     set_ranks(p);
     set_step_scale(p);

@@ -58,6 +58,7 @@ double swap_descent(context *x, int *replicas, int count, int limit)
     double *w1 = x->scratch.cost, *w2 = w1 + padded;
     double *loss = x->scratch.key, *extra = loss + sites;
     double cheapest_radius = 0.0;
+    int wait_first = leader >= 0 && p->cases.radial; /* quicker to find than whether the rules are obeyed */
     if (score >= BIG)
         return BIG;
     const double *price =
@@ -120,17 +121,19 @@ double swap_descent(context *x, int *replicas, int count, int limit)
                     int ok, same = p->plain_voters && p->scenarios == 1 && !p->cases.count && leader >= 0 &&
                                    distance_of(x, leader, out) > radius && distance_of(x, leader, s) >= radius; /* neither is waited for */
                     replicas[i] = s;
-                    ok = sites_obey(&p->replica_families, replicas, count, x->scratch.family_counts);
+                    ok = wait_first || sites_obey(&p->replica_families, replicas, count, x->scratch.family_counts);
                     if (ok && same)
                         ok = count >= p->voters;
                     else if (ok && leader >= 0)
                         ok = quorum_radius(x, leader, replicas, count, &q);
                     else if (ok)
                         ok = any_leader(x, replicas, count) >= 0;
+                    delta += p->quorum_weight * (q - radius);
+                    if (ok && delta < best && wait_first)
+                        ok = sites_obey(&p->replica_families, replicas, count, x->scratch.family_counts);
                     replicas[i] = out;
                     if (!ok)
                         continue;
-                    delta += p->quorum_weight * (q - radius);
                 }
                 if (delta < best) {
                     best = delta;

@@ -5,55 +5,70 @@
 
 #include "kernel.h"
 
-/* 1 when a bit of a wait's scope is the same for all sites that may hold a replica, under every leader: set or not. */
-static int is_uniform(const problem *p, const leader_wait *wait, unsigned bit, int set)
+/* Bits of a wait's scope that some site has, and those that all have, of the sites that may hold a replica, under any leader. */
+static void bits_of_scope(const problem *p, const leader_wait *wait, unsigned *some, unsigned *all)
 {
     size_t S = (size_t)p->sites;
-    int uniform = 1;
+    unsigned char any = 0, every = 0xff;
     for (size_t leader = 0; leader < S; leader++)
-        for (size_t s = 0; s < S && p->may_hold[leader]; s++)
-            uniform &= !p->may_hold[s] || !(wait->scope[leader * S + s] & bit) == !set;
-    return uniform;
+        for (size_t s = 0; s < S && p->may_hold[leader]; s++) {
+            unsigned char out = p->may_hold[s] ? 0 : 0xff, bits = wait->scope[leader * S + s];
+            any |= (unsigned char)(bits & ~out);
+            every &= (unsigned char)(bits | out);
+        }
+    *some = any;
+    *all = every;
 }
 
-/* Note which wait is for votes within its radius, and which for all replicas, if the cases are made of balls. */
+/* Note whether waits are those of balls, for votes, and for all replicas or those of some sites; and which is which, if
+ * there is one of each at most, and the one is for all replicas: then the cases are made of balls. */
 void find_balls(problem *p)
 {
     wait_cases *cases = &p->cases;
-    cases->balls = cases->count > 0 && p->plain_voters && p->sites <= MOST_BALL_SITES && p->voters <= MOST_VOTERS;
+    cases->radial = cases->count > 0 && p->plain_voters && p->voters <= MOST_VOTERS;
+    cases->balls = cases->radial && p->sites <= MOST_BALL_SITES;
     cases->voting = cases->barring = -1;
-    for (int w = 0; w < cases->count && cases->balls; w++) {
-        const leader_wait *wait = &cases->wait[w];
-        int bars = is_uniform(p, wait, FORBIDDEN, 1), votes = wait->blocks ? wait->least[0] : 0;
-        int *place = bars ? &cases->barring : &cases->voting;
-        cases->balls = *place < 0 && wait->sizes == 1 && wait->blocks <= 1 && (bars || is_uniform(p, wait, FORBIDDEN, 0));
-        cases->balls &= wait->blocks == 0 || (wait->near == 1 && is_uniform(p, wait, 1, 1) && votes <= p->voters);
+    for (int w = 0; w < cases->count && cases->radial; w++) {
+        leader_wait *wait = &cases->wait[w];
+        unsigned some, all;
+        bits_of_scope(p, wait, &some, &all);
+        int *place = some & FORBIDDEN ? &cases->barring : &cases->voting;
+        wait->votes = wait->blocks ? wait->least[0] : 0;
+        cases->radial = wait->sizes == 1 && wait->blocks <= 1 && wait->votes <= p->voters;
+        cases->radial &= wait->blocks == 0 || (wait->near == 1 && all & 1);
+        cases->balls &= *place < 0 && !((some ^ all) & FORBIDDEN);
         *place = w;
-        if (!bars)
-            cases->votes = votes;
     }
+    cases->balls &= cases->radial;
 }
 
-/* Wait of a leader over a complete replica set. */
+/* Wait of a leader over a complete replica set, where waits are those of balls. */
 double wait_of_balls(const context *x, int leader, const int *replicas, int count)
 {
     const wait_cases *cases = &x->p.cases;
-    double near[MOST_VOTERS], length[MOST_WAITS] = {0.0}, wait = 0.0, far = 0.0;
-    int votes = cases->voting < 0 ? 0 : cases->votes, found = 0;
+    size_t row = (size_t)leader * (size_t)x->p.sites;
+    const double *distance = x->p.site_rtt + row;
+    double near[MOST_VOTERS], length[MOST_WAITS] = {0.0}, wait = 0.0;
+    int votes = 0, found = 0;
+    for (int w = 0; w < cases->count; w++)
+        votes = cases->wait[w].votes > votes ? cases->wait[w].votes : votes;
     for (int i = 0; i < count; i++) {
-        double d = distance_of(x, leader, replicas[i]);
+        double d = replicas[i] == leader ? 0.0 : distance[replicas[i]];
         int at = found < votes ? found++ : votes;
-        far = d > far ? d : far;
+        for (int w = 0; w < cases->count; w++)
+            if (d > length[w] && cases->wait[w].scope[row + (size_t)replicas[i]] & FORBIDDEN)
+                length[w] = d;
         for (; at > 0 && near[at - 1] > d; at--)
             if (at < votes)
                 near[at] = near[at - 1];
         if (at < votes)
             near[at] = d;
     }
-    if (votes > 0)
-        length[cases->voting] = near[votes - 1];
-    if (cases->barring >= 0)
-        length[cases->barring] = far;
+    for (int w = 0; w < cases->count; w++)
+        if (cases->wait[w].votes > 0 && near[cases->wait[w].votes - 1] > length[w])
+            length[w] = near[cases->wait[w].votes - 1];
+    if (cases->shorter >= 0 && length[1 - cases->shorter] < length[cases->shorter])
+        length[1 - cases->shorter] = length[cases->shorter]; /* it has the clauses of the shorter one too */
     for (int w = 0; w < cases->count; w++)
         wait += cases->wait[w].rounds * length[w];
     return wait;
@@ -221,7 +236,7 @@ double minimum_over_balls(context *x, const tree_node *f, int lo, int hi, int al
     outer_ball outer[MOST_BALL_SITES];
     double least = 0.0, nearest = 0.0;
     ball_search s = {.x = x, .site = site, .lo = lo, .hi = hi, .all = all, .limit = all ? slack : BIG, .best = BIG};
-    s.votes = voting < 0 ? 0 : cases->votes;
+    s.votes = voting < 0 ? 0 : cases->wait[voting].votes;
     s.rounds = voting < 0 ? 0.0 : cases->wait[voting].rounds;
     s.list = x->scratch.pick;
     s.inside = x->scratch.order;
