@@ -324,12 +324,10 @@ static void sort_run(keyed *run, int n)
     }
 }
 
-/* All positions by ascending key (ties: earlier position): short runs are sorted, and merged two by two. `room`: n more. */
-static void sort_positions(const double *key, int n, keyed *sorted, keyed *room)
+/* Put `n` keys in order, those of equal keys as they came: short runs are sorted, and merged two by two. `room`: n more. */
+static void merge_runs(keyed *sorted, int n, keyed *room)
 {
     keyed *from = sorted, *to = room;
-    for (int i = 0; i < n; i++)
-        from[i] = (keyed){key[i], i};
     int width = SORTED_RUN;
     for (int first = 0; first < n; first += width)
         sort_run(from + first, n - first < width ? n - first : width);
@@ -346,6 +344,23 @@ static void sort_positions(const double *key, int n, keyed *sorted, keyed *room)
     }
     if (from != sorted)
         memcpy(sorted, from, (size_t)n * sizeof(keyed));
+}
+
+/* All positions by ascending key (ties: earlier position). Most keys are zero: those of sites that serve no client. `room`: n
+ * more. */
+static void sort_positions(const double *key, int n, keyed *sorted, keyed *room)
+{
+    int below = 0, zero = 0, above = 0;
+    for (int i = 0; i < n; i++) {
+        below += key[i] < 0.0;
+        zero += key[i] == 0.0;
+    }
+    int next_zero = below, next_above = below + zero;
+    for (int i = 0, next = 0; i < n; i++)
+        sorted[key[i] < 0.0 ? next++ : key[i] == 0.0 ? next_zero++ : next_above++] = (keyed){key[i], i};
+    above = n - below - zero;
+    merge_runs(sorted, below, room);
+    merge_runs(sorted + below + zero, above, room);
 }
 
 /* The cheapest case where no other rules hold. */

@@ -57,7 +57,7 @@ double swap_descent(context *x, int *replicas, int count, int limit)
     int *first = x->scratch.rank, *second = first + padded, *owner = second + padded;
     double *w1 = x->scratch.cost, *w2 = w1 + padded;
     double *loss = x->scratch.key, *extra = loss + sites;
-    double cheapest_radius = 0.0;
+    double *floor = extra + sites; /* least radius of a set without one of the replicas */
     int wait_first = leader >= 0 && p->cases.radial; /* quicker to find than whether the rules are obeyed */
     if (score >= BIG)
         return BIG;
@@ -88,6 +88,15 @@ double swap_descent(context *x, int *replicas, int count, int limit)
             loss[i] = price ? -price[replicas[i]] : 0.0;
         for (int c = 0; c < p->clients; c++)
             loss[owner[c]] += w2[c] - w1[c];
+        for (int i = 0; i < count; i++) {
+            int out = replicas[i];
+            floor[i] = 0.0;
+            if (!wait_first)
+                continue;
+            replicas[i] = leader; /* no site is nearer */
+            floor[i] = wait_of_balls(x, leader, replicas, count);
+            replicas[i] = out;
+        }
         double best = -1e-12 * score, best_score = score;
         int best_in = -1, best_out = -1;
         for (int s = 0; s < sites; s++) {
@@ -114,7 +123,7 @@ double swap_descent(context *x, int *replicas, int count, int limit)
                 double delta = gain + loss[i] + extra[i];
                 if (out == leader || p->must_hold[out])
                     continue;
-                if (delta + p->quorum_weight * (cheapest_radius - radius) >= best)
+                if (delta + p->quorum_weight * (floor[i] - radius) >= best)
                     continue;
                 if (p->quorum_weight > 0.0 || !p->plain_voters || p->replica_families.rules || leader < 0) {
                     double q = radius;
