@@ -262,8 +262,8 @@ def _nested(
         if block in chosen:
             chosen[block] = limit
             continue
-        shares = {one for site in block for one in of_site[site]}  # the others are disjoint
-        if all(block <= one or one <= block for one in shares):
+        # blocks without a site of it are disjoint
+        if all(block <= one or one <= block for site in block for one in of_site[site]):
             chosen[block] = limit
             for site in block:
                 of_site[site].append(block)

@@ -11,7 +11,7 @@ static void bits_of_scope(const problem *p, const leader_wait *wait, unsigned *s
     size_t S = (size_t)p->sites;
     unsigned char any = 0, every = 0xff;
     for (size_t leader = 0; leader < S; leader++)
-        for (size_t s = 0; s < S && p->may_hold[leader]; s++) {
+        for (size_t s = 0; s < S && p->may_lead[leader]; s++) {
             unsigned char out = p->may_hold[s] ? 0 : 0xff, bits = wait->scope[leader * S + s];
             any |= (unsigned char)(bits & ~out);
             every &= (unsigned char)(bits | out);
