@@ -81,10 +81,12 @@ typedef struct {
     int shorter;               /* wait that is never the longer of two, -1: none is known */
     int bars;                  /* 1: a case forbids replicas somewhere: a wait for all of them */
     int nested;                /* 1: no blocks cross, so that the greedy of a case is exact */
-    int radial;                /* 1: waits are those of balls around the leader, see waits/ball_cases.c */
-    int balls;                 /* 1: cases are made of such balls: ... */
-    int voting;                /* ... the wait for votes within its radius, ... */
-    int barring;               /* ... and the one that leaves no replica beyond its radius; -1: there is none */
+    int radial;                /* 1: waits are those of balls around the leader, see waits/ball_cases.c: ... */
+    int counting;              /* ... one that asks for votes within its radius, -1: none does */
+    int barring;               /* ... one that bars replicas beyond its radius, at all sites or at some; -1: none does */
+    int single;                /* 1: no other one asks for votes or bars replicas */
+    int balls;                 /* 1: cases are balls, scanned from near to far: all sites are barred beyond one radius, and ... */
+    int voting;                /* ... this other wait asks for votes; -1: none does */
     int **made;                /* by leader, NULL: none yet: by the cases of each wait, 1 + the place in `known`; 0: not made yet */
     wait_case **known;         /* the cases that were made, NULL: no replica set meets it */
     int count_known, capacity;
@@ -175,7 +177,7 @@ typedef struct {
     double base[3];            /* value of the relaxation, D * radius included */
     int size[3];               /* how many free sites it selects */
     const unsigned char *member; /* of its case: bits by site; NULL: there are none */
-    double reach;              /* no replica is farther from the leader; BIG: there is no such limit */
+    double reach;              /* no replica that may be barred is farther from the leader; BIG: there is no such limit */
 } radius_minimum;
 
 /* What the rules for replicas say beside the sites that are in: it changes with these sites, not with reduced costs.

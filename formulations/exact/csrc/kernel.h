@@ -101,6 +101,9 @@ int cheapest_of_case(const tree_node *f, const keyed *sorted, int n, const wait_
 /* waits/ball_cases.c */
 void find_balls(problem *p);
 double wait_of_balls(const context *x, int leader, const int *replicas, int count);
+int is_barred(const context *x, int site, double reach);
+int cheapest_of_balls(const context *x, const tree_node *f, const keyed *sorted, int n, double within, double reach, int lo,
+                      int hi, double *value, double *top, double *next, int *chosen);
 double minimum_over_balls(context *x, const tree_node *f, int lo, int hi, int all, double slack, int *count);
 
 /* waits/case_search.c */

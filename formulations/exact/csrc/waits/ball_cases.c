@@ -20,26 +20,29 @@ static void bits_of_scope(const problem *p, const leader_wait *wait, unsigned *s
     *all = every;
 }
 
-/* Note whether waits are those of balls, for votes, and for all replicas or those of some sites; and which is which, if
- * there is one of each at most, and the one is for all replicas: then the cases are made of balls. */
+/* Note whether waits are those of balls, for votes, and for all replicas or those of some sites, and which is which. */
 void find_balls(problem *p)
 {
     wait_cases *cases = &p->cases;
     cases->radial = cases->count > 0 && p->plain_voters && p->voters <= MOST_VOTERS;
-    cases->balls = cases->radial && p->sites <= MOST_BALL_SITES;
-    cases->voting = cases->barring = -1;
+    cases->single = cases->balls = 1;
+    cases->counting = cases->voting = cases->barring = -1;
     for (int w = 0; w < cases->count && cases->radial; w++) {
         leader_wait *wait = &cases->wait[w];
         unsigned some, all;
         bits_of_scope(p, wait, &some, &all);
-        int *place = some & FORBIDDEN ? &cases->barring : &cases->voting;
+        int bars = some & FORBIDDEN, *place = bars ? &cases->barring : &cases->voting;
         wait->votes = wait->blocks ? wait->least[0] : 0;
         cases->radial = wait->sizes == 1 && wait->blocks <= 1 && wait->votes <= p->voters;
         cases->radial &= wait->blocks == 0 || (wait->near == 1 && all & 1);
+        cases->single &= (!bars || cases->barring < 0) && (wait->votes == 0 || cases->counting < 0);
         cases->balls &= *place < 0 && !((some ^ all) & FORBIDDEN);
         *place = w;
+        if (wait->votes > 0)
+            cases->counting = w;
     }
-    cases->balls &= cases->radial;
+    cases->single &= cases->radial;
+    cases->balls &= cases->radial && p->sites <= MOST_BALL_SITES;
 }
 
 /* Wait of a leader over a complete replica set, where waits are those of balls. */
@@ -72,6 +75,61 @@ double wait_of_balls(const context *x, int leader, const int *replicas, int coun
     for (int w = 0; w < cases->count; w++)
         wait += cases->wait[w].rounds * length[w];
     return wait;
+}
+
+/* 1 when a wait of the present leader leaves no replica at a site, which is farther than its radius. */
+int is_barred(const context *x, int site, double reach)
+{
+    const unsigned char *scope = x->p.cases.wait[x->p.cases.barring].scope;
+    size_t at = (size_t)x->view.leader * (size_t)x->p.sites + (size_t)site;
+    return distance_of(x, x->view.leader, site) > reach && scope[at] & FORBIDDEN;
+}
+
+/* Greedy for "so many votes within one radius, and no replica barred beyond another, with `lo`..`hi` more sites", as that of
+ * a case. The positions are in `chosen`; returns how many, or -1 when that is impossible. */
+int cheapest_of_balls(const context *x, const tree_node *f, const keyed *sorted, int n, double within, double reach, int lo,
+                      int hi, double *value, double *top, double *next, int *chosen)
+{
+    const wait_cases *cases = &x->p.cases;
+    size_t row = (size_t)x->view.leader * (size_t)x->p.sites;
+    const double *distance = x->p.site_rtt + row;
+    const unsigned char *scope = cases->barring < 0 ? NULL : cases->wait[cases->barring].scope + row;
+    int open = cases->counting < 0 ? 0 : cases->wait[cases->counting].votes, size = 0;
+    for (int i = 0; i < f->in_count; i++) {
+        double d = distance_of(x, x->view.leader, f->in_site[i]);
+        if (scope && d > reach && scope[f->in_site[i]] & FORBIDDEN)
+            return -1;
+        open -= d <= within;
+    }
+    open = open > 0 ? open : 0;
+    if (open > hi)
+        return -1;
+    int least = lo > open ? lo - open : 0, most = hi - open;
+    *value = 0.0;
+    *top = -BIG;
+    *next = BIG;
+    for (int i = 0; i < n; i++) {
+        int site = f->free_site[sorted[i].position];
+        double key = sorted[i].key, d = distance[site];
+        int able = !scope || d <= reach || !(scope[site] & FORBIDDEN), take = able && open > 0 && d <= within;
+        open -= take;
+        if (able && !take && most > 0 && (key < 0.0 || least > 0)) {
+            most--;
+            least--;
+            take = 1;
+        }
+        if (take) {
+            chosen[size++] = sorted[i].position;
+            *value += key;
+            *top = key;
+        } else {
+            if (key < *next)
+                *next = key;
+            if (able && open == 0)
+                break; /* no later site is taken either */
+        }
+    }
+    return open > 0 || least > 0 ? -1 : size;
 }
 
 /* A site that is in or free, by distance from the leader. */
