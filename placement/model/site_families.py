@@ -216,14 +216,15 @@ def site_families(rules: Rules, role: Role) -> tuple[SiteFamily, ...]:
     spreads: dict[frozenset[_Block], int] = {}
     for group in rules.of(role):
         domains = _domains(group, able)
-        for number, block in enumerate(domains):
+        for number, members in enumerate(domains):
             least = group.least if number == group.domain else 0
-            most = len(block) if group.cap is None else min(group.cap, len(block))
-            if least or most < len(block):
+            most = len(members) if group.cap is None else min(group.cap, len(members))
+            if least or most < len(members):
+                block = frozenset(members)
                 low, high = bounds.get(block, (0, len(block)))
                 bounds[block] = max(low, least), min(high, most)
         if group.min_domains is not None and group.min_domains > 1:
-            spread = frozenset(block for block in domains if block)
+            spread = frozenset(frozenset(members) for members in domains if members)
             spreads[spread] = max(spreads.get(spread, 0), group.min_domains)
     families, left = [], dict(bounds)
     for spread, distinct in spreads.items():
@@ -242,14 +243,14 @@ def site_families(rules: Rules, role: Role) -> tuple[SiteFamily, ...]:
     return tuple(families)
 
 
-def _domains(group: GroupRule, able: BoolArray) -> list[_Block]:
+def _domains(group: GroupRule, able: BoolArray) -> list[list[int]]:
     """Return the sites of each domain that a rule counts."""
     domains: list[list[int]] = [[] for _ in group.names]
     labels = group.labels.tolist()
     for site in np.nonzero(able)[0].tolist():
         if labels[site] >= 0:
             domains[labels[site]].append(site)
-    return [frozenset(domain) for domain in domains]
+    return domains
 
 
 def _nested(
