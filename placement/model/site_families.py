@@ -32,8 +32,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from placement.checks import BoolArray
-from placement.model.constraints import GroupRule, Role, Rules
+from placement.checks import BoolArray, IntArray
+from placement.model.constraints import Role, Rules
 
 __all__ = ["MOST_FAMILIES", "FamilyCount", "SiteFamily", "family_counts", "site_families"]
 
@@ -210,22 +210,36 @@ def site_families(rules: Rules, role: Role) -> tuple[SiteFamily, ...]:
     -----
     O(domains · sites).
     """
-    sites = len(rules.may_hold)
     able: BoolArray = rules.may_vote if role == "voters" else rules.may_hold
+    numbers = tuple(
+        (group.labels.astype(np.intp).tobytes(), len(group.names), group.cap, group.min_domains, group.domain,
+         group.least)
+        for group in rules.of(role)
+    )  # fmt: skip
+    return _families(able.tobytes(), numbers)
+
+
+_Numbers = tuple[bytes, int, int | None, int | None, int, int]
+"""A rule in numbers: labels of the sites, domains, cap, least domains, domain, least there."""
+
+
+@lru_cache(maxsize=32)  # most problems on an instance have the same rules
+def _families(able: bytes, numbers: tuple[_Numbers, ...]) -> tuple[SiteFamily, ...]:
+    sites = len(able)
     bounds: dict[_Block, tuple[int, int]] = {}
     spreads: dict[frozenset[_Block], int] = {}
-    for group in rules.of(role):
-        domains = _domains(group, able)
+    for labels, count, cap, min_domains, domain, named in numbers:
+        domains = _domains(np.frombuffer(labels, dtype=np.intp), count, able)
         for number, members in enumerate(domains):
-            least = group.least if number == group.domain else 0
-            most = len(members) if group.cap is None else min(group.cap, len(members))
+            least = named if number == domain else 0
+            most = len(members) if cap is None else min(cap, len(members))
             if least or most < len(members):
                 block = frozenset(members)
                 low, high = bounds.get(block, (0, len(block)))
                 bounds[block] = max(low, least), min(high, most)
-        if group.min_domains is not None and group.min_domains > 1:
+        if min_domains is not None and min_domains > 1:
             spread = frozenset(frozenset(members) for members in domains if members)
-            spreads[spread] = max(spreads.get(spread, 0), group.min_domains)
+            spreads[spread] = max(spreads.get(spread, 0), min_domains)
     families, left = [], dict(bounds)
     for spread, distinct in spreads.items():
         inner = {
@@ -243,13 +257,12 @@ def site_families(rules: Rules, role: Role) -> tuple[SiteFamily, ...]:
     return tuple(families)
 
 
-def _domains(group: GroupRule, able: BoolArray) -> list[list[int]]:
+def _domains(labels: IntArray, count: int, able: bytes) -> list[list[int]]:
     """Return the sites of each domain that a rule counts."""
-    domains: list[list[int]] = [[] for _ in group.names]
-    labels = group.labels.tolist()
-    for site in np.nonzero(able)[0].tolist():
-        if labels[site] >= 0:
-            domains[labels[site]].append(site)
+    domains: list[list[int]] = [[] for _ in range(count)]
+    for site, label in enumerate(labels.tolist()):
+        if able[site] and label >= 0:
+            domains[label].append(site)
     return domains
 
 

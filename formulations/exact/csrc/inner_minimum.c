@@ -325,7 +325,7 @@ static void sort_run(keyed *run, int n)
 }
 
 /* Put `n` keys in order, those of equal keys as they came: short runs are sorted, and merged two by two. `room`: n more. */
-static void merge_runs(keyed *sorted, int n, keyed *room)
+void merge_runs(keyed *sorted, int n, keyed *room)
 {
     keyed *from = sorted, *to = room;
     int width = SORTED_RUN;
@@ -335,8 +335,12 @@ static void merge_runs(keyed *sorted, int n, keyed *room)
         for (int first = 0; first < n; first += 2 * width) {
             int a = first, end_a = first + width < n ? first + width : n, b = end_a;
             int end_b = first + 2 * width < n ? first + 2 * width : n;
-            for (int i = first; i < end_b; i++)
-                to[i] = b >= end_b || (a < end_a && from[a].key <= from[b].key) ? from[a++] : from[b++];
+            for (int i = first; i < end_b; i++) { /* no branch on the keys */
+                int left = a < end_a && (b >= end_b || from[a].key <= from[b].key);
+                to[i] = from[left ? a : b];
+                a += left;
+                b += !left;
+            }
         }
         keyed *kept = from;
         from = to;

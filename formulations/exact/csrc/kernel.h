@@ -86,6 +86,7 @@ int smallest(const double *key, int n, int limit, int *out);
 void clear_answer(radius_minimum *a);
 void keep_larger(radius_minimum *a, int k, double value, double top, double next, const int *chosen, int size, int *kept,
                  int *kept_count);
+void merge_runs(keyed *sorted, int n, keyed *room);
 double inner_minimum(context *x, tree_node *f, int all_radii, double slack, int *count);
 
 /* waits/wait_cases.c */
