@@ -13,6 +13,7 @@ static void scratch_free(scratch *m)
     free(m->order);
     free(m->key);
     free(m->family_counts);
+    free(m->set_counts);
     free(m->cost);
     free(m->rank);
     free(m->level_cost);
@@ -38,12 +39,13 @@ static int scratch_prepare(scratch *m, const problem *p)
     int replicas = longest_count(&p->replica_families), voters = longest_count(&p->voter_families);
     m->count_length = replicas > voters ? replicas : voters;
     m->family_counts = malloc((2 * MOST_FAMILIES + 2) * (size_t)m->count_length * sizeof(int));
+    m->set_counts = malloc(MOST_FAMILIES * (size_t)m->count_length * sizeof(int));
     m->cost = malloc(2 * P * 8 + 8);
     m->rank = malloc(3 * P * sizeof(int) + 8);
     m->level_cost = malloc((MAX_ENUMERATED + 1) * P * 8 + 8);
     m->level_rank = malloc((MAX_ENUMERATED + 1) * P * sizeof(int) + 8);
     return m->sites && m->by_site && m->beta_by_site && m->u && m->direction && m->gradient &&
-           m->pick && m->order && m->key && m->family_counts && m->cost && m->rank && m->level_cost &&
+           m->pick && m->order && m->key && m->family_counts && m->set_counts && m->cost && m->rank && m->level_cost &&
            m->level_rank;
 }
 

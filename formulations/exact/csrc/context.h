@@ -401,6 +401,7 @@ typedef struct {
     double *key;               /* 4 sites + 8: sorted reduced costs, prefix sums, losses of swaps */
     int *family_counts;        /* 2 MOST_FAMILIES + 2 counts of families */
     int count_length;          /* numbers in the longest of them */
+    int *set_counts;           /* MOST_FAMILIES counts of a set that swaps start from */
     int *sites;                /* 3 sites + 8: a replica set, positions by site; behind it a second set */
     double *cost;              /* 2 padded: costs of a set, limits of u */
     int *rank;                 /* 3 padded: ranks of a set */
