@@ -132,9 +132,11 @@ def lease_copies(problem: Problem, plain: Collection[int] = ()) -> LeaseCopies |
         if not held or (may_lease[site] and site not in plain)
     )
     place, lease = (_unused(name, problem.instance.domains) for name in ("place", "lease"))
-    operations = [_of_copies(one, rules, lease) for one in problem.operations]
+    operations = _operations_of_copies(
+        problem.operations, lease, rules.voters, rules.quorum, voting
+    )
     bound = _lease_rules(rules, lease) if voting else ()
-    if bound is None or any(one is None for one in operations):
+    if bound is None or operations is None:
         return None
     try:
         with warnings.catch_warnings():  # of the units, which the instance was warned of
@@ -142,7 +144,7 @@ def lease_copies(problem: Problem, plain: Collection[int] = ()) -> LeaseCopies |
             instance = _instance(
                 problem.instance,
                 problem.demand,
-                tuple(one for one in operations if one),
+                operations,
                 copies,
                 (place, lease),
                 rules.of("voters") if voting else (),
@@ -217,8 +219,19 @@ def _unused(name: str, taken: Iterable[str]) -> str:
     return name
 
 
-def _of_copies(operation: Operation, rules: Rules, lease: str) -> Operation | None:
-    """Return an operation on the copies, without trips to lease holders; None for other clauses."""
+@lru_cache(maxsize=16)  # as of protocols: sweeps ask for the operations of few of them
+def _operations_of_copies(
+    operations: tuple[Operation, ...], lease: str, voters: int, quorum: int, voting: bool
+) -> tuple[Operation, ...] | None:
+    """Return operations on the copies, without trips to lease holders; None for other clauses."""
+    found = [_of_copies(one, lease, voters, quorum, voting) for one in operations]
+    known = tuple(one for one in found if one is not None)
+    return known if len(known) == len(found) else None
+
+
+def _of_copies(
+    operation: Operation, lease: str, voters: int, quorum: int, voting: bool
+) -> Operation | None:
     waits = []
     for wait in operation.waits:
         assert isinstance(wait, Wait)  # text was read when the operation was made
@@ -226,26 +239,23 @@ def _of_copies(operation: Operation, rules: Rules, lease: str) -> Operation | No
             continue
         clauses = []
         for clause in wait.clauses:
-            votes = clause.role == "voters" and rules.voters_hold_leases
+            votes = clause.role == "voters" and voting
             if clause.role == "lease holders" and clause.need != "all":
                 return None
             if votes or clause.role == "lease holders":
                 if clause.scope or wait.origin != "leader":  # who asks need not hold a lease
                     return None
-                need: Need = "all" if clause.need == "all" else _votes(clause, rules)
+                need: Need = "all"
+                if clause.need != "all":  # so many votes of all voters
+                    need = int(needed(clause, voters, quorum, np.array(voters)))
                 clause = Clause(need, "replicas", "inside", lease)
             clauses.append(clause)
         waits.append(Wait(wait.origin, tuple(clauses), wait.times))
-    if rules.voters_hold_leases and operation.quorum:
-        held = Clause(rules.quorum, "replicas", "inside", lease)
+    if voting and operation.quorum:
+        held = Clause(quorum, "replicas", "inside", lease)
         waits.append(Wait("leader", (held,), operation.quorum))
         operation = dataclasses.replace(operation, quorum=0.0)
     return dataclasses.replace(operation, waits=tuple(waits))
-
-
-def _votes(clause: Clause, rules: Rules) -> int:
-    """Return how many voters a clause about all voters needs."""
-    return int(needed(clause, rules.voters, rules.quorum, np.array(rules.voters)))
 
 
 @lru_cache(maxsize=4)  # demands are compared by identity; sweeps and checks ask again and again

@@ -33,7 +33,7 @@ from functools import lru_cache
 import numpy as np
 
 from placement.checks import BoolArray, IntArray
-from placement.model.constraints import Role, Rules
+from placement.model.constraints import GroupRule, Role, Rules
 
 __all__ = ["MOST_FAMILIES", "FamilyCount", "SiteFamily", "family_counts", "site_families"]
 
@@ -211,16 +211,18 @@ def site_families(rules: Rules, role: Role) -> tuple[SiteFamily, ...]:
     O(domains · sites).
     """
     able: BoolArray = rules.may_vote if role == "voters" else rules.may_hold
-    numbers = tuple(
-        (group.labels.astype(np.intp).tobytes(), len(group.names), group.cap, group.min_domains, group.domain,
-         group.least)
-        for group in rules.of(role)
-    )  # fmt: skip
+    numbers = tuple(_numbers(group) for group in rules.of(role))
     return _families(able.tobytes(), numbers)
 
 
 _Numbers = tuple[bytes, int, int | None, int | None, int, int]
 """A rule in numbers: labels of the sites, domains, cap, least domains, domain, least there."""
+
+
+def _numbers(group: GroupRule) -> _Numbers:
+    labels = group.labels.astype(np.intp).tobytes()
+    domains = len(group.names)
+    return labels, domains, group.cap, group.min_domains, group.domain, group.least
 
 
 @lru_cache(maxsize=32)  # most problems on an instance have the same rules
