@@ -74,6 +74,12 @@ typedef struct {
     int votes;                 /* of a wait of balls: sites within its radius, the leader among them */
 } leader_wait;
 
+/* What a replica set without one of its sites tells of a wait of balls. */
+typedef struct {
+    double least, most;        /* the vote that is waited for, where the site is at the leader, and where it is far away */
+    double far;                /* the farthest site that would be barred at a shorter radius */
+} ball_rest;
+
 /* Waits of the leaders beyond a quorum of votes, see placement/evaluation/waits/wait_cases.py. */
 typedef struct {
     int count;                 /* 0: leaders wait for a quorum alone */

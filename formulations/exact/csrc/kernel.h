@@ -101,6 +101,8 @@ int cheapest_of_case(const tree_node *f, const keyed *sorted, int n, const wait_
 
 /* waits/ball_cases.c */
 void find_balls(problem *p);
+void rest_of_balls(const context *x, int leader, const int *replicas, int count, int without, ball_rest *rest);
+double wait_with_site(const context *x, int leader, const ball_rest *rest, int site);
 double wait_of_balls(const context *x, int leader, const int *replicas, int count);
 int is_barred(const context *x, int site, double reach);
 int cheapest_of_balls(const context *x, const tree_node *f, const keyed *sorted, int n, double within, double reach, int lo,

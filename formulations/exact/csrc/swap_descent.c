@@ -83,7 +83,8 @@ double swap_descent(context *x, int *replicas, int count, int limit)
     double *w1 = x->scratch.cost, *w2 = w1 + padded;
     double *loss = x->scratch.key, *extra = loss + sites;
     double *floor = extra + sites; /* least radius of a set without one of the replicas */
-    int wait_first = leader >= 0 && p->cases.radial; /* quicker to find than whether the rules are obeyed */
+    ball_rest rest[MOST_VOTERS][MOST_WAITS];
+    int wait_first = leader >= 0 && p->cases.radial && count <= MOST_VOTERS; /* quicker to find than whether rules are obeyed */
     if (score >= BIG)
         return BIG;
     const double *price =
@@ -114,13 +115,11 @@ double swap_descent(context *x, int *replicas, int count, int limit)
         for (int c = 0; c < p->clients; c++)
             loss[owner[c]] += w2[c] - w1[c];
         for (int i = 0; i < count; i++) {
-            int out = replicas[i];
             floor[i] = 0.0;
             if (!wait_first)
                 continue;
-            replicas[i] = leader; /* no site is nearer */
-            floor[i] = wait_of_balls(x, leader, replicas, count);
-            replicas[i] = out;
+            rest_of_balls(x, leader, replicas, count, i, rest[i]);
+            floor[i] = wait_with_site(x, leader, rest[i], leader); /* no site is nearer */
         }
         count_set(x, replicas, count);
         double best = -1e-12 * score, best_score = score;
@@ -157,7 +156,9 @@ double swap_descent(context *x, int *replicas, int count, int limit)
                                    distance_of(x, leader, out) > radius && distance_of(x, leader, s) >= radius; /* neither is waited for */
                     replicas[i] = s;
                     ok = wait_first || swap_obeys(x, out, s, count);
-                    if (ok && same)
+                    if (wait_first)
+                        q = wait_with_site(x, leader, rest[i], s);
+                    else if (ok && same)
                         ok = count >= p->voters;
                     else if (ok && leader >= 0)
                         ok = quorum_radius(x, leader, replicas, count, &q);

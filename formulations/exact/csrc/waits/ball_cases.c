@@ -45,36 +45,65 @@ void find_balls(problem *p)
     cases->balls &= cases->radial && p->sites <= MOST_BALL_SITES;
 }
 
-/* Wait of a leader over a complete replica set, where waits are those of balls. */
-double wait_of_balls(const context *x, int leader, const int *replicas, int count)
+/* Find what all replicas but the one at place `without` tell of each wait of balls. */
+void rest_of_balls(const context *x, int leader, const int *replicas, int count, int without, ball_rest *rest)
 {
     const wait_cases *cases = &x->p.cases;
     size_t row = (size_t)leader * (size_t)x->p.sites;
     const double *distance = x->p.site_rtt + row;
-    double near[MOST_VOTERS], length[MOST_WAITS] = {0.0}, wait = 0.0;
+    double near[MOST_VOTERS];
     int votes = 0, found = 0;
-    for (int w = 0; w < cases->count; w++)
+    for (int w = 0; w < cases->count; w++) {
         votes = cases->wait[w].votes > votes ? cases->wait[w].votes : votes;
+        rest[w].far = 0.0;
+    }
     for (int i = 0; i < count; i++) {
+        if (i == without)
+            continue;
         double d = replicas[i] == leader ? 0.0 : distance[replicas[i]];
         int at = found < votes ? found++ : votes;
         for (int w = 0; w < cases->count; w++)
-            if (d > length[w] && cases->wait[w].scope[row + (size_t)replicas[i]] & FORBIDDEN)
-                length[w] = d;
+            if (d > rest[w].far && cases->wait[w].scope[row + (size_t)replicas[i]] & FORBIDDEN)
+                rest[w].far = d;
         for (; at > 0 && near[at - 1] > d; at--)
             if (at < votes)
                 near[at] = near[at - 1];
         if (at < votes)
             near[at] = d;
     }
-    for (int w = 0; w < cases->count; w++)
-        if (cases->wait[w].votes > 0 && near[cases->wait[w].votes - 1] > length[w])
-            length[w] = near[cases->wait[w].votes - 1];
+    for (int w = 0; w < cases->count; w++) {
+        int asked = cases->wait[w].votes;
+        rest[w].least = asked < 2 ? 0.0 : found < asked - 1 ? BIG : near[asked - 2];
+        rest[w].most = asked < 1 ? 0.0 : found < asked ? BIG : near[asked - 1];
+    }
+}
+
+/* Wait of a leader over the replicas of `rest` and one more. */
+double wait_with_site(const context *x, int leader, const ball_rest *rest, int site)
+{
+    const wait_cases *cases = &x->p.cases;
+    size_t at = (size_t)leader * (size_t)x->p.sites + (size_t)site;
+    double d = distance_of(x, leader, site), length[MOST_WAITS] = {0.0}, wait = 0.0;
+    for (int w = 0; w < cases->count; w++) {
+        double vote = d < rest[w].most ? d : rest[w].most; /* the vote that is waited for is one of three */
+        vote = vote > rest[w].least ? vote : rest[w].least;
+        length[w] = d > rest[w].far && cases->wait[w].scope[at] & FORBIDDEN ? d : rest[w].far;
+        if (cases->wait[w].votes > 0 && vote > length[w])
+            length[w] = vote;
+    }
     if (cases->shorter >= 0 && length[1 - cases->shorter] < length[cases->shorter])
         length[1 - cases->shorter] = length[cases->shorter]; /* it has the clauses of the shorter one too */
     for (int w = 0; w < cases->count; w++)
         wait += cases->wait[w].rounds * length[w];
     return wait;
+}
+
+/* Wait of a leader over a complete replica set, where waits are those of balls. */
+double wait_of_balls(const context *x, int leader, const int *replicas, int count)
+{
+    ball_rest rest[MOST_WAITS];
+    rest_of_balls(x, leader, replicas, count, 0, rest);
+    return wait_with_site(x, leader, rest, replicas[0]);
 }
 
 /* 1 when a wait of the present leader leaves no replica at a site, which is farther than its radius. */
