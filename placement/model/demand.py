@@ -28,7 +28,7 @@ from placement.model.wait_terms import WaitTerm, wait_terms, wait_times
 __all__ = ["Demand", "aggregate", "decay_weights"]
 
 _MOST_KEPT = 8
-"""Demands that an instance keeps."""
+"""Demands that an instance keeps beside those of its own operations."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,8 +175,9 @@ def aggregate(
         return known
     weights = decay_weights(len(instance.intervals), decay)
     demand = _aggregate(instance, weights, instance.operations if key is None else key)
-    if len(kept) >= _MOST_KEPT:
-        del kept[next(iter(kept))]  # the oldest one
+    others = [one for one in kept if one[1] is not None]
+    if len(others) >= _MOST_KEPT:
+        del kept[others[0]]  # the oldest one
     kept[float(decay), key] = demand
     return demand
 
