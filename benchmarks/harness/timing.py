@@ -79,7 +79,9 @@ def proven_cpu_ms(
         plan = placement.solve(asked, method=method, settings=settings)
         times.append(1000 * (time.process_time() - began))
     if plan.status != "optimal":
-        raise placement.SolverError(f"{problem.instance.name} is left {plan.status}: {method}, {settings}")
+        raise placement.SolverError(
+            f"{problem.instance.name} is left {plan.status}: {method}, {settings}"
+        )
     return plan, min(times)
 
 
