@@ -11,7 +11,7 @@ import math
 import numbers
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ __all__ = [
     "BoolArray",
     "FloatArray",
     "IntArray",
+    "are_plain_names",
     "elements",
     "flag",
     "frozen",
@@ -113,6 +114,14 @@ def text(value: object, field: str, *, choices: Sequence[str] = ()) -> str:
     return str(value)
 
 
+def are_plain_names(values: tuple[object, ...]) -> TypeGuard[tuple[str, ...]]:
+    """Return whether all values are strings that :func:`text` takes, without looking for faults.
+
+    False does not mean that one is refused: text that cannot be printed takes a longer look.
+    """
+    return all(type(one) is str and one.isprintable() and one.strip() for one in values)
+
+
 def flag(value: object, field: str) -> bool:
     """Check that `value` is True or False."""
     if not isinstance(value, (bool, np.bool_)):
@@ -169,9 +178,12 @@ def suggest(name: str, known: Iterable[str], what: str) -> str:
 
 def unique_names(values: object, field: str) -> tuple[str, ...]:
     """Check that `values` are distinct, non-empty strings and return them as a tuple."""
-    names = []
-    seen = set()
-    for value in elements(values, field, "a list of names"):
+    names: list[str] = []
+    seen: set[str] = set()
+    given = elements(values, field, "a list of names")
+    if are_plain_names(given) and len(set(given)) == len(given):
+        return given
+    for value in given:
         name = text(value, field)
         if name in seen:
             raise InputError("duplicate name", field=field, value=value, expected="unique names")

@@ -16,12 +16,12 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
-import time
 
 import placement
 from benchmarks.harness.machine import describe, sentence
 from benchmarks.harness.result_files import add_results, save_csv
 from benchmarks.harness.study import Study
+from benchmarks.harness.timing import proven_cpu_ms
 from formulations.waits.set_search import compiled_available
 
 PROTOCOLS = (
@@ -30,25 +30,6 @@ PROTOCOLS = (
 )  # fmt: skip
 MIXES = ("ycsb-a", "ycsb-b", "social")
 HEADS = ("set", "mix", "replicas", "protocol", "ms", "nodes", "sets looked at", "sets")
-
-
-def cpu_ms(problem: placement.Problem, repeat: int) -> tuple[placement.Plan, float]:
-    """Return the plan, and the least CPU time of `repeat` runs in ms.
-
-    Raises
-    ------
-    placement.SolverError
-        When the optimum is not proven.
-    """
-    times = []
-    for _ in range(repeat):
-        asked = problem.replace(quorum=problem.quorum)  # a copy that knows nothing yet
-        began = time.process_time()
-        plan = placement.solve(asked, method="sets")
-        times.append(1000 * (time.process_time() - began))
-    if plan.status != "optimal":
-        raise placement.SolverError(f"{problem.instance.name} is left {plan.status}")
-    return plan, min(times)
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,7 +53,7 @@ def _run_study(asked: argparse.Namespace) -> int:
                         placement.load(name, mix=mix),
                         replicas=size, voters=size, protocol=protocol,
                     )  # fmt: skip
-                    plan, ms = cpu_ms(problem, asked.repeat)
+                    plan, ms = proven_cpu_ms(problem, asked.repeat, method="sets")
                     times.append(ms)
                     work = (plan.stats["nodes"], plan.stats["leaves"], plan.stats["sets"])
                     rows.append((name, mix, size, protocol, f"{ms:.1f}", *work))

@@ -451,6 +451,18 @@ def _events(state: SearchState) -> Mapping[int, tuple[FloatArray, FloatArray]]:
     return {one: (state.proofs[one], state.multipliers[one]) for one in state.bounds}
 
 
+def _decode(
+    core: ReducedProblem,
+    configuration: Configuration,
+    bound: float,
+    events: Mapping[int, tuple[FloatArray, FloatArray]],
+    log: FloatArray,
+) -> Certificate:
+    score = core.score(configuration)
+    claim = (configuration, score, min(bound, score), core.granularity)
+    return Certificate.decode(*claim, core.active.tolist(), events, log)
+
+
 def _result(state: SearchState, none: NoPlan | None, termination: Termination) -> Result:
     core, found = state.core, state.kernel.incumbent()
     configuration = None
@@ -469,10 +481,7 @@ def _result(state: SearchState, none: NoPlan | None, termination: Termination) -
             bound = round_up(core, least_bound(*state.proven.values()))
         bound = min(bound, found.score)  # a tree does not bound the sets that it evaluated
         if finished and state.certify:
-            score = core.score(configuration)
-            claim = (configuration, score, min(bound, score), core.granularity)
-            record = (core.active.tolist(), _events(state), state.log)
-            certified = partial(Certificate.decode, *claim, *record)
+            certified = partial(_decode, core, configuration, bound, _events(state), state.log)
         if finished and status_of(True, found.score, bound) is Status.FEASIBLE:
             termination = Termination.GAP_LIMIT
     return Result(

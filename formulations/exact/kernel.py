@@ -272,7 +272,7 @@ class CompiledKernel:
             core.granularity,
             TOLERANCE,
             _scenarios(core),
-            None if core.cases is None else case_arrays(core.cases),
+            None if core.cases is None else case_arrays(core.cases, core.able_leaders),
         )
 
     def bound_root(

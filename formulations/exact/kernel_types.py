@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import BoolArray, FloatArray
+from placement.checks import BoolArray, FloatArray, IntArray
 from placement.evaluation.waits.single_waits import SingleWaits
 from placement.model.site_families import SiteFamily
 
@@ -206,8 +206,8 @@ def _bits(flags: BoolArray) -> int:
     return sum(1 << place for place, flag in enumerate(flags.tolist()) if flag)
 
 
-def case_arrays(cases: SingleWaits) -> CaseArrays:
-    """Return the cases of each wait of every site, as `read_cases` of csrc takes them."""
+def case_arrays(cases: SingleWaits, leaders: IntArray) -> CaseArrays:
+    """Return the cases of each wait of some leaders, as `read_cases` of csrc takes them."""
     waits = tuple(
         (
             one.rounds,
@@ -221,6 +221,6 @@ def case_arrays(cases: SingleWaits) -> CaseArrays:
             np.ascontiguousarray(one.scope),
             np.ascontiguousarray(one.least, dtype=np.int32),
         )
-        for one in cases.waits
+        for one in (wait.of_sites(leaders) for wait in cases.waits)
     )
     return cases.shorter, cases.nested, waits

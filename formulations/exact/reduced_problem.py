@@ -310,11 +310,16 @@ class ReducedProblem:
         return float(self.demand.quorum[0]) if self.cases is None else 1.0
 
     @cached_property
+    def able_leaders(self) -> IntArray:
+        """Sites that may lead, ascending."""
+        return np.asarray(np.nonzero(self.rules.may_lead)[0])
+
+    @cached_property
     def cases(self) -> SingleWaits | None:
-        """Cases of the waits of every site as leader; None where they wait for m votes alone."""
+        """Cases of the waits of the leaders; None where they wait for m votes alone."""
         if not case_wait(self.demand):
             return None
-        return SingleWaits.of(self.demand, self.rules, np.arange(self.sites))
+        return SingleWaits.of(self.demand, self.rules, self.able_leaders)
 
     @cached_property
     def _wait_floors(self) -> FloatArray:
@@ -381,7 +386,9 @@ class ReducedProblem:
     def _least_wait(self) -> FloatArray:
         """q_ℓ if every site voted, or a bound of the wait by cases, shape (sites,)."""
         if self.cases is not None:
-            return self.cases.floors()
+            least = np.full(self.sites, np.inf)
+            least[self.able_leaders] = self.cases.floors()
+            return least
         if self.wait_floors is not None and self.rules.quorum == 1:
             return np.zeros(self.sites)  # it is part of `direct`
         place = self.rules.quorum - 1

@@ -26,6 +26,7 @@ import dataclasses
 import warnings
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,7 +35,8 @@ from placement.checks import BoolArray
 from placement.errors import InputError, UnitsWarning
 from placement.evaluation.waits.wait_latency import needed
 from placement.model.configuration import Configuration
-from placement.model.constraints import Diversity, Rules
+from placement.model.constraints import Diversity, GroupRule, Rules
+from placement.model.demand import Demand
 from placement.model.instance import Instance
 from placement.model.operations import Operation
 from placement.model.wait_terms import TO_LEASE_HOLDER
@@ -123,21 +125,30 @@ def lease_copies(problem: Problem, plain: Collection[int] = ()) -> LeaseCopies |
         return None
     may_lease = rules.may_vote if voting else rules.may_hold
     sites = rules.may_hold.nonzero()[0].tolist()
-    copies = [
+    copies = tuple(
         (site, held)
         for site in sites
         for held in (False, True)
         if not held or (may_lease[site] and site not in plain)
-    ]
+    )
     place, lease = (_unused(name, problem.instance.domains) for name in ("place", "lease"))
-    operations = [_of_copies(one, rules, lease) for one in problem.operations]
+    operations = _operations_of_copies(
+        problem.operations, lease, rules.voters, rules.quorum, voting
+    )
     bound = _lease_rules(rules, lease) if voting else ()
-    if bound is None or any(one is None for one in operations):
+    if bound is None or operations is None:
         return None
     try:
         with warnings.catch_warnings():  # of the units, which the instance was warned of
             warnings.simplefilter("ignore", UnitsWarning)
-            instance = _instance(problem, [one for one in operations if one], place, lease, copies)
+            instance = _instance(
+                problem.instance,
+                problem.demand,
+                operations,
+                copies,
+                (place, lease),
+                rules.of("voters") if voting else (),
+            )
     except InputError:  # an RTT that is as large as numbers may be
         return None
 
@@ -208,8 +219,19 @@ def _unused(name: str, taken: Iterable[str]) -> str:
     return name
 
 
-def _of_copies(operation: Operation, rules: Rules, lease: str) -> Operation | None:
-    """Return an operation on the copies, without trips to lease holders; None for other clauses."""
+@lru_cache(maxsize=16)  # as of protocols: sweeps ask for the operations of few of them
+def _operations_of_copies(
+    operations: tuple[Operation, ...], lease: str, voters: int, quorum: int, voting: bool
+) -> tuple[Operation, ...] | None:
+    """Return operations on the copies, without trips to lease holders; None for other clauses."""
+    found = [_of_copies(one, lease, voters, quorum, voting) for one in operations]
+    known = tuple(one for one in found if one is not None)
+    return known if len(known) == len(found) else None
+
+
+def _of_copies(
+    operation: Operation, lease: str, voters: int, quorum: int, voting: bool
+) -> Operation | None:
     waits = []
     for wait in operation.waits:
         assert isinstance(wait, Wait)  # text was read when the operation was made
@@ -217,37 +239,40 @@ def _of_copies(operation: Operation, rules: Rules, lease: str) -> Operation | No
             continue
         clauses = []
         for clause in wait.clauses:
-            votes = clause.role == "voters" and rules.voters_hold_leases
+            votes = clause.role == "voters" and voting
             if clause.role == "lease holders" and clause.need != "all":
                 return None
             if votes or clause.role == "lease holders":
                 if clause.scope or wait.origin != "leader":  # who asks need not hold a lease
                     return None
-                need: Need = "all" if clause.need == "all" else _votes(clause, rules)
+                need: Need = "all"
+                if clause.need != "all":  # so many votes of all voters
+                    need = int(needed(clause, voters, quorum, np.array(voters)))
                 clause = Clause(need, "replicas", "inside", lease)
             clauses.append(clause)
         waits.append(Wait(wait.origin, tuple(clauses), wait.times))
-    if rules.voters_hold_leases and operation.quorum:
-        held = Clause(rules.quorum, "replicas", "inside", lease)
+    if voting and operation.quorum:
+        held = Clause(quorum, "replicas", "inside", lease)
         waits.append(Wait("leader", (held,), operation.quorum))
         operation = dataclasses.replace(operation, quorum=0.0)
     return dataclasses.replace(operation, waits=tuple(waits))
 
 
-def _votes(clause: Clause, rules: Rules) -> int:
-    """Return how many voters a clause about all voters needs."""
-    return int(needed(clause, rules.voters, rules.quorum, np.array(rules.voters)))
-
-
+@lru_cache(maxsize=4)  # demands are compared by identity; sweeps and checks ask again and again
 def _instance(
-    problem: Problem,
-    operations: list[Operation],
-    place: str,
-    lease: str,
-    copies: Sequence[tuple[int, bool]],
+    given: Instance,
+    demand: Demand,
+    operations: tuple[Operation, ...],
+    copies: tuple[tuple[int, bool], ...],
+    names: tuple[str, str],
+    groups: tuple[GroupRule, ...],
 ) -> Instance:
-    """Return the instance of the copies, with a second client for the strong reads of each."""
-    given, demand = problem.instance, problem.demand
+    """Return the instance of the copies, with a second client for the strong reads of each.
+
+    `names` are those of the levels of places and of leases; `groups` the rules for voters, where
+    these hold the leases.
+    """
+    place, lease = names
     clients, site = len(given.clients), np.array([site for site, _ in copies])
     rtt = demand.client_rtt[0][:, site]
     reads = rtt.copy()
@@ -265,9 +290,8 @@ def _instance(
     }
     domains[place] = tuple(f"{s}" for s, _ in copies)
     domains[lease] = labels([_LEASED] * len(given.sites))
-    if problem.rules.voters_hold_leases:
-        for number, group in enumerate(problem.rules.of("voters")):
-            domains[f"{lease} {number}"] = labels([f"in {d}" for d in group.labels])
+    for number, group in enumerate(groups):
+        domains[f"{lease} {number}"] = labels([f"in {d}" for d in group.labels])
     return Instance(
         sites=tuple(f"{s} {'leased' if held else 'plain'}" for s, held in copies),
         clients=tuple(f"{c}{kind}" for kind in ("", " reads") for c in range(clients)),

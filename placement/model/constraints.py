@@ -423,9 +423,8 @@ def group_rule(instance: Instance, rule: Diversity, bound: BoolArray, why: str =
     """
     level, why = rule.level, why or rule.words()
     labels = instance.labels(level)
-    numbers: dict[str, int] = {}
-    codes = []
-    for site, label in enumerate(labels):
+    named = []
+    for site, label in enumerate(labels) if None in labels else ():
         if label is None:
             if bound[site]:
                 raise InputError(
@@ -434,8 +433,10 @@ def group_rule(instance: Instance, rule: Diversity, bound: BoolArray, why: str =
                     expected=f"a {level} for every site that may be chosen (or forbid the site)",
                 )
             label = f"\0{site}"  # an unbound site without a label is a separate domain
-        codes.append(numbers.setdefault(label, len(numbers)))
-    array = np.array(codes, dtype=np.intp)
+        named.append(label)
+    given = named or [label for label in labels if label is not None]
+    numbers = {label: number for number, label in enumerate(dict.fromkeys(given))}
+    array = np.array([numbers[label] for label in given], dtype=np.intp)
     array.flags.writeable = False
     domain = -1
     if rule.domain is not None:

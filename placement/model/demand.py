@@ -27,6 +27,9 @@ from placement.model.wait_terms import WaitTerm, wait_terms, wait_times
 
 __all__ = ["Demand", "aggregate", "decay_weights"]
 
+_MOST_KEPT = 8
+"""Demands that an instance keeps beside those of its own operations."""
+
 
 @dataclass(frozen=True, eq=False)
 class Demand:
@@ -162,17 +165,20 @@ def aggregate(
 
     Notes
     -----
-    O(T·C·O) for T intervals, C clients, O operations, once per instance and decay: all problems on
-    an instance share what comes out.
+    O(T·C·O) for T intervals, C clients, O operations, once per instance, decay and operations: all
+    problems on an instance share what comes out, of the last few protocols.
     """
-    if operations is not None and operations != instance.operations:
-        return _aggregate(instance, decay_weights(len(instance.intervals), decay), operations)
-    known = instance.aggregated.get(decay) if isinstance(decay, (int, float)) else None
+    own = operations is None or operations == instance.operations
+    kept, key = instance.aggregated, None if own else operations
+    known = kept.get((decay, key)) if isinstance(decay, (int, float)) else None
     if known is not None:
         return known
     weights = decay_weights(len(instance.intervals), decay)
-    demand = _aggregate(instance, weights, instance.operations)
-    instance.aggregated[float(decay)] = demand
+    demand = _aggregate(instance, weights, instance.operations if key is None else key)
+    others = [one for one in kept if one[1] is not None]
+    if len(others) >= _MOST_KEPT:
+        del kept[others[0]]  # the oldest one
+    kept[float(decay), key] = demand
     return demand
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from placement.checks import (
     FloatArray,
     IntArray,
+    are_plain_names,
     elements,
     frozen,
     instance_of,
@@ -203,8 +204,11 @@ class Instance:
     # --- looking things up -----------------------------------------------------------------
 
     @cached_property
-    def aggregated(self) -> dict[float, Demand]:
-        """The demands that :func:`placement.model.demand.aggregate` has computed, by decay."""
+    def aggregated(self) -> dict[tuple[float, tuple[Operation, ...] | None], Demand]:
+        """The demands that :func:`placement.model.demand.aggregate` has computed.
+
+        By decay and operations; None: those of the instance.
+        """
         return {}
 
     @cached_property
@@ -442,7 +446,8 @@ def _domains(
         else:
             found = elements(given, field, "one label per site")
         labels = tuple(None if label is None or label == "" else str(label) for label in found)
-        for label in filter(None, dict.fromkeys(labels)):
+        distinct = tuple(filter(None, dict.fromkeys(labels)))
+        for label in () if are_plain_names(distinct) else distinct:
             text(label, field)
         if len(labels) != len(sites):
             raise InputError(

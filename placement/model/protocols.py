@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from placement.checks import text
@@ -253,10 +253,17 @@ def operations_under(
         |V| and m of the question.
     """
     if isinstance(protocol, Protocol):
-        return protocol.rewritten(given, voters=voters, quorum=quorum)
+        return _rewritten(protocol, given, voters, quorum)
     if not any(operation.waits for operation in given):
         return given
     return tuple(_votes_as_coefficients(one, voters, quorum) for one in given)
+
+
+@lru_cache(maxsize=64)  # every problem of a sweep asks for the operations of few protocols
+def _rewritten(
+    protocol: Protocol, given: tuple[Operation, ...], voters: int, quorum: int
+) -> tuple[Operation, ...]:
+    return protocol.rewritten(given, voters=voters, quorum=quorum)
 
 
 def asks_for_quorum(operations: Sequence[Operation]) -> bool:

@@ -32,7 +32,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from placement.checks import BoolArray
+from placement.checks import BoolArray, IntArray
 from placement.model.constraints import GroupRule, Role, Rules
 
 __all__ = ["MOST_FAMILIES", "FamilyCount", "SiteFamily", "family_counts", "site_families"]
@@ -210,21 +210,38 @@ def site_families(rules: Rules, role: Role) -> tuple[SiteFamily, ...]:
     -----
     O(domains · sites).
     """
-    sites = len(rules.may_hold)
     able: BoolArray = rules.may_vote if role == "voters" else rules.may_hold
+    numbers = tuple(_numbers(group) for group in rules.of(role))
+    return _families(able.tobytes(), numbers)
+
+
+_Numbers = tuple[bytes, int, int | None, int | None, int, int]
+"""A rule in numbers: labels of the sites, domains, cap, least domains, domain, least there."""
+
+
+def _numbers(group: GroupRule) -> _Numbers:
+    labels = group.labels.astype(np.intp).tobytes()
+    domains = len(group.names)
+    return labels, domains, group.cap, group.min_domains, group.domain, group.least
+
+
+@lru_cache(maxsize=32)  # most problems on an instance have the same rules
+def _families(able: bytes, numbers: tuple[_Numbers, ...]) -> tuple[SiteFamily, ...]:
+    sites = len(able)
     bounds: dict[_Block, tuple[int, int]] = {}
     spreads: dict[frozenset[_Block], int] = {}
-    for group in rules.of(role):
-        domains = _domains(group, able)
-        for number, block in enumerate(domains):
-            least = group.least if number == group.domain else 0
-            most = len(block) if group.cap is None else min(group.cap, len(block))
-            if least or most < len(block):
+    for labels, count, cap, min_domains, domain, named in numbers:
+        domains = _domains(np.frombuffer(labels, dtype=np.intp), count, able)
+        for number, members in enumerate(domains):
+            least = named if number == domain else 0
+            most = len(members) if cap is None else min(cap, len(members))
+            if least or most < len(members):
+                block = frozenset(members)
                 low, high = bounds.get(block, (0, len(block)))
                 bounds[block] = max(low, least), min(high, most)
-        if group.min_domains is not None and group.min_domains > 1:
-            spread = frozenset(block for block in domains if block)
-            spreads[spread] = max(spreads.get(spread, 0), group.min_domains)
+        if min_domains is not None and min_domains > 1:
+            spread = frozenset(frozenset(members) for members in domains if members)
+            spreads[spread] = max(spreads.get(spread, 0), min_domains)
     families, left = [], dict(bounds)
     for spread, distinct in spreads.items():
         inner = {
@@ -242,14 +259,13 @@ def site_families(rules: Rules, role: Role) -> tuple[SiteFamily, ...]:
     return tuple(families)
 
 
-def _domains(group: GroupRule, able: BoolArray) -> list[_Block]:
+def _domains(labels: IntArray, count: int, able: bytes) -> list[list[int]]:
     """Return the sites of each domain that a rule counts."""
-    domains: list[list[int]] = [[] for _ in group.names]
-    labels = group.labels.tolist()
-    for site in np.nonzero(able)[0].tolist():
-        if labels[site] >= 0:
-            domains[labels[site]].append(site)
-    return [frozenset(domain) for domain in domains]
+    domains: list[list[int]] = [[] for _ in range(count)]
+    for site, label in enumerate(labels.tolist()):
+        if able[site] and label >= 0:
+            domains[label].append(site)
+    return domains
 
 
 def _nested(
@@ -262,8 +278,8 @@ def _nested(
         if block in chosen:
             chosen[block] = limit
             continue
-        shares = {one for site in block for one in of_site[site]}  # the others are disjoint
-        if all(block <= one or one <= block for one in shares):
+        # blocks without a site of it are disjoint
+        if all(block <= one or one <= block for site in block for one in of_site[site]):
             chosen[block] = limit
             for site in block:
                 of_site[site].append(block)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import placement
 from placement import Instance, Operation, Problem
 from placement.evaluation.score import (
     TIE,
@@ -250,3 +251,33 @@ def test_ties() -> None:
     assert cutoff(0.0) == 0.0
     assert cutoff(4.0) == 4.0 * (1 + TIE)
     assert closest_first(np.array([2.0, 1.0, 1.0, 0.0])).tolist() == [3, 1, 2, 0]
+
+
+def test_problems_on_an_instance_share_the_demand_of_a_protocol() -> None:
+    """A protocol, a decay or a number of votes that changes the operations has its own."""
+    instance = placement.load("world27", mix="ycsb-a")
+
+    def demand(protocol: str, **asked: object) -> Demand:
+        given: dict[str, object] = {"replicas": 5, "voters": 5, **asked}
+        return Problem(instance, protocol=protocol, **given).demand  # type: ignore[arg-type]
+
+    first = demand("leases")
+    assert demand("leases") is first
+    assert demand("leases", replicas=7, voters=7) is first
+    for other in (
+        demand("leases:interference=0.2"),
+        demand("leases", decay=2.0),
+        demand("follower-reads:fresh=0.5"),
+    ):
+        assert other is not first
+    plain = Problem(instance, replicas=5, voters=5).demand
+    assert plain is not first
+    assert not plain.has_waits
+    assert first.has_waits
+    for share in range(20):  # few are kept
+        demand(f"leases:interference=0.{share + 10}")
+    assert len(instance.aggregated) <= 10
+    assert Problem(instance, replicas=3, voters=3).demand is plain
+    again = demand("leases")
+    assert again is not first
+    assert score(again, 2, [0, 2], [0, 2], 2) == score(first, 2, [0, 2], [0, 2], 2)

@@ -13,6 +13,7 @@ from formulations.exact.branch_and_bound import SearchLimits, search
 from formulations.exact.kernel import compiled_available, open_kernel
 from formulations.exact.reduced_problem import ReducedProblem
 from placement import Problem, check_certificate
+from placement.checks import FloatArray
 from placement.errors import CertificateError
 from placement.evaluation.objective import score_of
 from placement.evaluation.score import quorum_latency
@@ -26,6 +27,7 @@ from placement.evaluation.waits.wait_cases import (
     no_cases,
 )
 from placement.evaluation.waits.wait_latency import wait_latency
+from placement.model.site_families import FamilyCount, SiteFamily, family_counts
 from placement.proof.enumeration_check import FORMAT as ENUMERATION
 from placement.status import Status
 from tests.effort import seeds
@@ -219,8 +221,38 @@ def test_kernel_and_tables_have_room_for_as_many_blocks() -> None:
     assert _kernel.MOST_BLOCKS == MOST_BLOCKS
 
 
+def fitting(
+    core: ReducedProblem, held: set[int], free: list[int], least: int, most: int
+) -> list[int] | None:
+    """Return the sites beside which the rules leave room; None: for those held there is none."""
+    sizes = least + len(held), most + len(held)
+    counts = family_counts(core.families["replicas"], *sizes, held)
+    if counts is None:
+        return None
+    return [site for site in free if all(count.fits(site) for count in counts)]
+
+
+def cheapest_of_family(
+    family: SiteFamily, held: set[int], by_rho: list[int], rho: FloatArray, least: int, most: int
+) -> float:
+    """Return the least sum of more sites that obey a family; infinite: there are none."""
+    count = FamilyCount(family, least + len(held), most + len(held))
+    assert count.take_all(held)
+    total, size = 0.0, 0
+    for site in by_rho:
+        wanted = rho[site] < 0 or count.missing > 0
+        take = count.take if rho[site] < 0 else count.take_needed
+        if wanted and size < most and take(site):
+            total += rho[site]
+            size += 1
+    return total if count.missing <= 0 else np.inf
+
+
 def assert_cheapest_cases(problem: Problem, seed: int) -> None:
-    """Compare bounds of the kernel with those of all cases, each after other multipliers."""
+    """Compare bounds of the kernel with those of all cases, each after other multipliers.
+
+    Where rules hold for replicas, each case costs at least what these ask for.
+    """
     core, rules = ReducedProblem.of(problem), problem.rules
     kernel, rng, active = (
         open_kernel(core, "compiled"),
@@ -245,18 +277,22 @@ def assert_cheapest_cases(problem: Problem, seed: int) -> None:
             for s in free:
                 nearer = order[:, s] < order[np.arange(len(active)), first]
                 rho[s] = np.minimum(0.0, costs[:, s] - u)[nearer].sum()
-            by_rho = sorted(free, key=rho.__getitem__)
             least = max(rules.replicas_min, rules.voters) - len(held)
             sizes = max(least, 0), rules.replicas_max - len(held)
+            able = fitting(core, held, free, *sizes)
+            by_rho = sorted(able or (), key=rho.__getitem__)
+            floor = -np.inf if able is not None else np.inf
+            for family in core.families["replicas"] if able is not None else ():
+                floor = max(floor, cheapest_of_family(family, held, by_rho, rho, *sizes))
             inner = np.inf
             for case, price in enumerate(cases.price.tolist()):
                 cheapest = greedy.cheapest(case, held, by_rho, rho.tolist(), *sizes)
-                inner = inner if cheapest is None else min(inner, price + cheapest)
+                inner = inner if cheapest is None else min(inner, price + max(cheapest, floor))
             expected = core.direct[leader] + u.sum() + inner
             found = kernel.bound_root(leader, u.copy(), 1, 0, True, 10.0)
             assert found == pytest.approx(expected, rel=1e-9)
-        floor = SingleWaits.of(problem.demand, rules, np.array([leader])).floors()[0]
-        assert floor <= cases.price.min(initial=np.inf) * (1 + 1e-12)
+        wait = SingleWaits.of(problem.demand, rules, np.array([leader])).floors()[0]
+        assert wait <= cases.price.min(initial=np.inf) * (1 + 1e-12)
 
 
 @needs_kernel

@@ -13,6 +13,7 @@ static void scratch_free(scratch *m)
     free(m->order);
     free(m->key);
     free(m->family_counts);
+    free(m->set_counts);
     free(m->cost);
     free(m->rank);
     free(m->level_cost);
@@ -38,12 +39,13 @@ static int scratch_prepare(scratch *m, const problem *p)
     int replicas = longest_count(&p->replica_families), voters = longest_count(&p->voter_families);
     m->count_length = replicas > voters ? replicas : voters;
     m->family_counts = malloc((2 * MOST_FAMILIES + 2) * (size_t)m->count_length * sizeof(int));
+    m->set_counts = malloc(MOST_FAMILIES * (size_t)m->count_length * sizeof(int));
     m->cost = malloc(2 * P * 8 + 8);
     m->rank = malloc(3 * P * sizeof(int) + 8);
     m->level_cost = malloc((MAX_ENUMERATED + 1) * P * 8 + 8);
     m->level_rank = malloc((MAX_ENUMERATED + 1) * P * sizeof(int) + 8);
     return m->sites && m->by_site && m->beta_by_site && m->u && m->direction && m->gradient &&
-           m->pick && m->order && m->key && m->family_counts && m->cost && m->rank && m->level_cost &&
+           m->pick && m->order && m->key && m->family_counts && m->set_counts && m->cost && m->rank && m->level_cost &&
            m->level_rank;
 }
 
@@ -79,6 +81,9 @@ void context_free(context *x)
     free(x->inner.rho);
     free(x->inner.blocked);
     free(x->inner.blocks);
+    free(x->inner.room.in);
+    free(x->inner.room.counts);
+    free(x->inner.room.blocked);
     free(x->inner.selected);
     free(x->inner.radii);
     for (int side = IN; side <= OUT; side++)
@@ -173,6 +178,13 @@ int context_prepare(context *x)
             return 0;
     if (!scratch_prepare(&x->scratch, p) || !memory_prepare(x) || !p->rank || !p->step_scale || !x->best.replicas || !x->view.costs ||
         !x->view.near_order || !x->tree.stack || !open_parts_prepare(x) || !x->inner.rho || !x->inner.blocked || !x->inner.blocks || !x->inner.selected || !x->inner.radii)
+        return 0;
+    rule_room *room = &x->inner.room;
+    room->in_count = -1;
+    room->in = malloc(S * sizeof(int));
+    room->counts = malloc(MOST_FAMILIES * (size_t)x->scratch.count_length * sizeof(int));
+    room->blocked = malloc(S);
+    if (!room->in || !room->counts || !room->blocked)
         return 0;
     set_ranks(p);
     set_step_scale(p);

@@ -72,7 +72,14 @@ typedef struct {
     double *radius;            /* ascending for each leader */
     unsigned char *scope;      /* leaders x sites: bits of the blocks that may hold a site, FORBIDDEN: only within the radius */
     int *least;                /* sizes x blocks: sites that a block asks for */
+    int votes;                 /* of a wait of balls: sites within its radius, the leader among them */
 } leader_wait;
+
+/* What a replica set without one of its sites tells of a wait of balls. */
+typedef struct {
+    double least, most;        /* the vote that is waited for, where the site is at the leader, and where it is far away */
+    double far;                /* the farthest site that would be barred at a shorter radius */
+} ball_rest;
 
 /* Waits of the leaders beyond a quorum of votes, see placement/evaluation/waits/wait_cases.py. */
 typedef struct {
@@ -81,9 +88,12 @@ typedef struct {
     int shorter;               /* wait that is never the longer of two, -1: none is known */
     int bars;                  /* 1: a case forbids replicas somewhere: a wait for all of them */
     int nested;                /* 1: no blocks cross, so that the greedy of a case is exact */
-    int balls;                 /* 1: cases are balls around the leader, see waits/ball_cases.c: ... */
-    int voting, votes;         /* ... the wait for so many votes within its radius, ... */
-    int barring;               /* ... and the one that leaves no replica beyond its radius; -1: there is none */
+    int radial;                /* 1: waits are those of balls around the leader, see waits/ball_cases.c: ... */
+    int counting;              /* ... one that asks for votes within its radius, -1: none does */
+    int barring;               /* ... one that bars replicas beyond its radius, at all sites or at some; -1: none does */
+    int single;                /* 1: no other one asks for votes or bars replicas */
+    int balls;                 /* 1: cases are balls, scanned from near to far: all sites are barred beyond one radius, and ... */
+    int voting;                /* ... this other wait asks for votes; -1: none does */
     int **made;                /* by leader, NULL: none yet: by the cases of each wait, 1 + the place in `known`; 0: not made yet */
     wait_case **known;         /* the cases that were made, NULL: no replica set meets it */
     int count_known, capacity;
@@ -175,14 +185,24 @@ typedef struct {
     double base[3];            /* value of the relaxation, D * radius included */
     int size[3];               /* how many free sites it selects */
     const unsigned char *member; /* of its case: bits by site; NULL: there are none */
-    double reach;              /* no replica is farther from the leader; BIG: there is no such limit */
+    double reach;              /* no replica that may be barred is farther from the leader; BIG: there is no such limit */
 } radius_minimum;
+
+/* What the rules for replicas say beside the sites that are in: it changes with these sites, not with reduced costs.
+ * Written by inner_minimum.c. */
+typedef struct {
+    int *in, in_count, least, most; /* sites that are in, -1: none were counted yet; range of |R| */
+    int possible;              /* 1: the sites that are in can be completed */
+    int *counts;               /* MOST_FAMILIES x length of a count: the sites that are in */
+    unsigned char *blocked;    /* by site: 1 when the rules leave no room for it */
+} rule_room;
 
 /* The inner problem. `rho` is written by the functions that compute reduced costs (lagrangean_bound.c, sparse_node.c,
  * closest_assignment.c, warm_start.c), the rest by inner_minimum.c and multi_size/multi_size_bound.c. */
 typedef struct {
     double *rho;               /* reduced cost, by position of the free site */
     unsigned char *blocked;    /* by position: 1 when the rules leave no room for the site beside those that are in */
+    rule_room room;
     int *selected;             /* positions selected by the last inner minimum; behind them 4 x sites of scratch */
     radius_minimum *radii;     /* answers by radius, when all were asked for */
     int radius_count;
@@ -391,6 +411,7 @@ typedef struct {
     double *key;               /* 4 sites + 8: sorted reduced costs, prefix sums, losses of swaps */
     int *family_counts;        /* 2 MOST_FAMILIES + 2 counts of families */
     int count_length;          /* numbers in the longest of them */
+    int *set_counts;           /* MOST_FAMILIES counts of a set that swaps start from */
     int *sites;                /* 3 sites + 8: a replica set, positions by site; behind it a second set */
     double *cost;              /* 2 padded: costs of a set, limits of u */
     int *rank;                 /* 3 padded: ranks of a set */

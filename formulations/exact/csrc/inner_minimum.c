@@ -218,6 +218,31 @@ static int cheapest_voters(context *x, tree_node *f, const keyed *sorted, int n,
     return 1;
 }
 
+/* Count the sites that are in, and look for room for each other site, unless that is known; 0 when the rules leave none. */
+static int find_room(context *x, const tree_node *f, int least, int most)
+{
+    const family_list *list = &x->p.replica_families;
+    rule_room *room = &x->inner.room;
+    size_t length = (size_t)x->scratch.count_length, bytes = (size_t)f->in_count * sizeof(int);
+    if (room->in_count == f->in_count && room->least == least && room->most == most && !memcmp(room->in, f->in_site, bytes))
+        return room->possible;
+    room->in_count = f->in_count;
+    room->least = least;
+    room->most = most;
+    room->possible = 1;
+    memcpy(room->in, f->in_site, bytes);
+    memset(room->blocked, 0, (size_t)x->p.sites);
+    for (int k = 0; k < list->count && room->possible; k++) {
+        const site_family *family = &list->family[k];
+        int *count = room->counts + (size_t)k * length;
+        begin_count(family, count);
+        room->possible = count_all(family, count, f->in_site, f->in_count, least, most);
+        for (int s = 0; s < x->p.sites && list->rules && room->possible; s++)
+            room->blocked[s] |= f->state[s] != IN && !site_fits(family, count, s, least, most);
+    }
+    return room->possible;
+}
+
 /* Greedy over the rules for replicas alone: the largest of the families. Sites beside which a family has no room are
  * flagged in x->inner.blocked. */
 static int cheapest_under_rules(context *x, tree_node *f, keyed *sorted, int *n, int lo, int hi, radius_minimum *a,
@@ -225,17 +250,10 @@ static int cheapest_under_rules(context *x, tree_node *f, keyed *sorted, int *n,
 {
     const family_list *list = &x->p.replica_families;
     int least = lo + f->in_count, most = hi + f->in_count, *chosen = x->scratch.order, left = 0;
-    size_t bytes = (size_t)x->scratch.count_length * sizeof(int);
-    memset(x->inner.blocked, 0, (size_t)f->free_count);
-    for (int k = 0; k < list->count; k++) {
-        const site_family *family = &list->family[k];
-        int *count = x->scratch.family_counts + (size_t)k * (size_t)x->scratch.count_length;
-        begin_count(family, count);
-        if (!count_all(family, count, f->in_site, f->in_count, least, most))
-            return 0;
-        for (int i = 0; i < *n && list->rules; i++)
-            x->inner.blocked[sorted[i].position] |= !site_fits(family, count, f->free_site[sorted[i].position], least, most);
-    }
+    if (!find_room(x, f, least, most))
+        return 0;
+    for (int i = 0; i < f->free_count; i++)
+        x->inner.blocked[i] = x->inner.room.blocked[f->free_site[i]];
     for (int i = 0; i < *n; i++)
         if (!x->inner.blocked[sorted[i].position])
             sorted[left++] = sorted[i];
@@ -244,7 +262,7 @@ static int cheapest_under_rules(context *x, tree_node *f, keyed *sorted, int *n,
         const site_family *family = &list->family[k];
         int *count = x->scratch.family_counts + (size_t)MOST_FAMILIES * (size_t)x->scratch.count_length, size = 0;
         double value = 0.0, top = -BIG, next = BIG;
-        memcpy(count, x->scratch.family_counts + (size_t)k * (size_t)x->scratch.count_length, bytes);
+        memcpy(count, x->inner.room.counts + (size_t)k * (size_t)x->scratch.count_length, (size_t)count_length(family) * sizeof(int));
         for (int i = 0; i < left; i++) {
             int s = f->free_site[sorted[i].position];
             double key = sorted[i].key;
@@ -306,12 +324,10 @@ static void sort_run(keyed *run, int n)
     }
 }
 
-/* All positions by ascending key (ties: earlier position): short runs are sorted, and merged two by two. `room`: n more. */
-static void sort_positions(const double *key, int n, keyed *sorted, keyed *room)
+/* Put `n` keys in order, those of equal keys as they came: short runs are sorted, and merged two by two. `room`: n more. */
+void merge_runs(keyed *sorted, int n, keyed *room)
 {
     keyed *from = sorted, *to = room;
-    for (int i = 0; i < n; i++)
-        from[i] = (keyed){key[i], i};
     int width = SORTED_RUN;
     for (int first = 0; first < n; first += width)
         sort_run(from + first, n - first < width ? n - first : width);
@@ -319,8 +335,12 @@ static void sort_positions(const double *key, int n, keyed *sorted, keyed *room)
         for (int first = 0; first < n; first += 2 * width) {
             int a = first, end_a = first + width < n ? first + width : n, b = end_a;
             int end_b = first + 2 * width < n ? first + 2 * width : n;
-            for (int i = first; i < end_b; i++)
-                to[i] = b >= end_b || (a < end_a && from[a].key <= from[b].key) ? from[a++] : from[b++];
+            for (int i = first; i < end_b; i++) { /* no branch on the keys */
+                int left = a < end_a && (b >= end_b || from[a].key <= from[b].key);
+                to[i] = from[left ? a : b];
+                a += left;
+                b += !left;
+            }
         }
         keyed *kept = from;
         from = to;
@@ -328,6 +348,23 @@ static void sort_positions(const double *key, int n, keyed *sorted, keyed *room)
     }
     if (from != sorted)
         memcpy(sorted, from, (size_t)n * sizeof(keyed));
+}
+
+/* All positions by ascending key (ties: earlier position). Most keys are zero: those of sites that serve no client. `room`: n
+ * more. */
+static void sort_positions(const double *key, int n, keyed *sorted, keyed *room)
+{
+    int below = 0, zero = 0, above = 0;
+    for (int i = 0; i < n; i++) {
+        below += key[i] < 0.0;
+        zero += key[i] == 0.0;
+    }
+    int next_zero = below, next_above = below + zero;
+    for (int i = 0, next = 0; i < n; i++)
+        sorted[key[i] < 0.0 ? next++ : key[i] == 0.0 ? next_zero++ : next_above++] = (keyed){key[i], i};
+    above = n - below - zero;
+    merge_runs(sorted, below, room);
+    merge_runs(sorted + below + zero, above, room);
 }
 
 /* The cheapest case where no other rules hold. */
@@ -365,9 +402,9 @@ static double ruled_minimum(context *x, tree_node *f, int lo, int hi, int all, d
     sort_positions(x->inner.rho, n, sorted, sorted + x->p.sites);
     if (!cheapest_under_rules(x, f, sorted, &n, lo, hi, &common, whole, &whole_count))
         return BIG;
-    /* relaxation 2: enough voters of any distance */
+    /* relaxation 2: enough voters of any distance; where every replica may vote, the rules for replicas say more */
     int *base = x->scratch.family_counts, *work = base + (size_t)MOST_FAMILIES * (size_t)length;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n && !p->plain_voters; i++)
         eligible[f->free_site[sorted[i].position]] = p->may_vote[f->free_site[sorted[i].position]];
     for (int k = 0; k < list->count; k++) {
         const site_family *family = &list->family[k];
@@ -382,6 +419,8 @@ static double ruled_minimum(context *x, tree_node *f, int lo, int hi, int all, d
             }
         if (!fits || !count_all(family, counted, NULL, 0, p->voters, p->voters))
             return BIG;
+        if (p->plain_voters)
+            continue;
         fixed_votes in = votes_within(x, f, family, BIG, counted, work);
         int need = p->voters - in.given - in.rank;
         if (!cheapest_voters(x, f, sorted, n, eligible, family, need > 0 ? need : 0, lo, hi, work, &common, 2, votes,

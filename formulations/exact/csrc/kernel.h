@@ -87,6 +87,7 @@ int smallest(const double *key, int n, int limit, int *out);
 void clear_answer(radius_minimum *a);
 void keep_larger(radius_minimum *a, int k, double value, double top, double next, const int *chosen, int size, int *kept,
                  int *kept_count);
+void merge_runs(keyed *sorted, int n, keyed *room);
 double inner_minimum(context *x, tree_node *f, int all_radii, double slack, int *count);
 
 /* waits/wait_cases.c */
@@ -101,7 +102,12 @@ int cheapest_of_case(const tree_node *f, const keyed *sorted, int n, const wait_
 
 /* waits/ball_cases.c */
 void find_balls(problem *p);
+void rest_of_balls(const context *x, int leader, const int *replicas, int count, int without, ball_rest *rest);
+double wait_with_site(const context *x, int leader, const ball_rest *rest, int site);
 double wait_of_balls(const context *x, int leader, const int *replicas, int count);
+int is_barred(const context *x, int site, double reach);
+int cheapest_of_balls(const context *x, const tree_node *f, const keyed *sorted, int n, double within, double reach, int lo,
+                      int hi, double *value, double *top, double *next, int *chosen);
 double minimum_over_balls(context *x, const tree_node *f, int lo, int hi, int all, double slack, int *count);
 
 /* waits/case_search.c */

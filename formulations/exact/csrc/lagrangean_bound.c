@@ -166,7 +166,7 @@ static void find_choice_bounds(context *x, const tree_node *f, int lo, int hi, d
             if (a->member[f->free_site[i]] & FORBIDDEN) /* too far for the waits of this case */
                 plus[i] = BIG;
         for (int i = 0; i < n && a->reach < BIG; i++)
-            if (distance_of(x, x->view.leader, f->free_site[i]) > a->reach)
+            if (is_barred(x, f->free_site[i], a->reach))
                 plus[i] = BIG;
         if (apart) {
             lower_to(plus, n, with);

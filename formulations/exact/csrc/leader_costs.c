@@ -42,7 +42,7 @@ static void costs_of_site(context *x, int leader, int j)
     }
 }
 
-/* Select a leader, and sort the sites by distance from it: shell sort (ties: site order). */
+/* Select a leader, and sort the sites by distance from it (ties: site order). */
 void select_leader(context *x, int leader)
 {
     const problem *p = &x->p;
@@ -56,22 +56,12 @@ void select_leader(context *x, int leader)
         memcpy(order, x->memory.near_order + (size_t)leader * (size_t)p->sites, (size_t)p->sites * sizeof(int));
         return;
     }
+    keyed *sorted = (keyed *)x->scratch.key;
+    for (int s = 0; s < p->sites; s++)
+        sorted[s] = (keyed){s == leader ? 0.0 : d[s], s};
+    merge_runs(sorted, p->sites, sorted + p->sites);
     for (int i = 0; i < p->sites; i++)
-        order[i] = i;
-    for (int gap = p->sites / 2; gap > 0; gap /= 2)
-        for (int i = gap; i < p->sites; i++) {
-            int s = order[i], at = i;
-            double key = s == leader ? 0.0 : d[s];
-            while (at >= gap) {
-                int o = order[at - gap];
-                double other = o == leader ? 0.0 : d[o];
-                if (other < key || (other == key && o < s))
-                    break;
-                order[at] = o;
-                at -= gap;
-            }
-            order[at] = s;
-        }
+        order[i] = sorted[i].position;
 }
 
 /* Select a leader with the costs of all sites. */

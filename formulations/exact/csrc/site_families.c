@@ -94,11 +94,9 @@ int take_needed_site(const site_family *f, int *count, int site, int least, int 
 /* Count sites that are given; 1 when the family can still be obeyed with at most `most` sites. */
 int count_all(const site_family *f, int *count, const int *sites, int number, int least, int most)
 {
-    int fits = 1;
+    int fits = f->possible; /* of blocks that no site is counted in; count_site sees the others */
     for (int i = 0; i < number; i++)
         fits &= count_site(f, count, sites[i], 1);
-    for (int b = 0; b < f->blocks && fits; b++)
-        fits = count[HELD + b] + count[HELD + f->blocks + b] <= f->most[b];
     return fits && count[SIZE] + still_needed(f, count, least) <= most;
 }
 
@@ -139,6 +137,7 @@ int family_prepare(site_family *f, int sites)
         if (f->innermost[s] < -1 || f->innermost[s] >= f->blocks)
             return 0;
     f->start = calloc((size_t)count_length(f), sizeof(int));
+    f->possible = 1;
     if (!f->start)
         return 0;
     int *need = f->start + HELD + f->blocks, *inner = need + f->blocks;
@@ -147,6 +146,7 @@ int family_prepare(site_family *f, int sites)
         if (p != -1 && (p <= b || p >= f->blocks))
             return 0;
         need[b] = f->least[b] > inner[b] ? f->least[b] : inner[b];
+        f->possible &= need[b] <= f->most[b];
         if (p >= 0)
             inner[p] += need[b];
         else

@@ -10,6 +10,7 @@ typedef struct {
     int *innermost;            /* site -> smallest block that holds it, -1: none. Behind it, in one allocation: */
     int *parent, *least, *most, *spread; /* by block; a parent comes after its blocks, -1: none */
     int *start;                /* the count of no sites */
+    int possible;              /* 1: no block needs more sites than it may hold */
 } site_family;
 
 typedef struct {

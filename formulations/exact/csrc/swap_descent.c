@@ -45,6 +45,31 @@ double score_of(context *x, const int *replicas, int count, double *radius)
     return total + p->quorum_weight * *radius - (x->sizes.active ? size_shift(x, count) : 0.0);
 }
 
+/* Count a set that obeys the rules for replicas, so that swap_obeys is quick. */
+static void count_set(context *x, const int *replicas, int count)
+{
+    const family_list *list = &x->p.replica_families;
+    for (int k = 0; k < list->count && list->rules; k++) {
+        int *counted = x->scratch.set_counts + (size_t)k * (size_t)x->scratch.count_length;
+        begin_count(&list->family[k], counted);
+        count_all(&list->family[k], counted, replicas, count, 0, count);
+    }
+}
+
+/* 1 when the set that was counted, of `count` sites, obeys the rules with `in` in the place of `out`. */
+static int swap_obeys(context *x, int out, int in, int count)
+{
+    const family_list *list = &x->p.replica_families;
+    int obeys = 1;
+    for (int k = list->rules ? list->count - 1 : -1; k >= 0 && obeys; k--) {
+        int *counted = x->scratch.set_counts + (size_t)k * (size_t)x->scratch.count_length;
+        count_site(&list->family[k], counted, out, -1);
+        obeys = site_fits(&list->family[k], counted, in, 0, count);
+        count_site(&list->family[k], counted, out, 1);
+    }
+    return obeys;
+}
+
 /* Best-improvement swaps from `replicas` (changed in place) under the current leader.
  *
  * delta(in s, out r) = gain[s] + loss[r] + extra[s][r]: one pass over (site, client) prices the whole
@@ -57,7 +82,9 @@ double swap_descent(context *x, int *replicas, int count, int limit)
     int *first = x->scratch.rank, *second = first + padded, *owner = second + padded;
     double *w1 = x->scratch.cost, *w2 = w1 + padded;
     double *loss = x->scratch.key, *extra = loss + sites;
-    double cheapest_radius = 0.0;
+    double *floor = extra + sites; /* least radius of a set without one of the replicas */
+    ball_rest rest[MOST_VOTERS][MOST_WAITS];
+    int wait_first = leader >= 0 && p->cases.radial && count <= MOST_VOTERS; /* quicker to find than whether rules are obeyed */
     if (score >= BIG)
         return BIG;
     const double *price =
@@ -87,6 +114,14 @@ double swap_descent(context *x, int *replicas, int count, int limit)
             loss[i] = price ? -price[replicas[i]] : 0.0;
         for (int c = 0; c < p->clients; c++)
             loss[owner[c]] += w2[c] - w1[c];
+        for (int i = 0; i < count; i++) {
+            floor[i] = 0.0;
+            if (!wait_first)
+                continue;
+            rest_of_balls(x, leader, replicas, count, i, rest[i]);
+            floor[i] = wait_with_site(x, leader, rest[i], leader); /* no site is nearer */
+        }
+        count_set(x, replicas, count);
         double best = -1e-12 * score, best_score = score;
         int best_in = -1, best_out = -1;
         for (int s = 0; s < sites; s++) {
@@ -113,24 +148,28 @@ double swap_descent(context *x, int *replicas, int count, int limit)
                 double delta = gain + loss[i] + extra[i];
                 if (out == leader || p->must_hold[out])
                     continue;
-                if (delta + p->quorum_weight * (cheapest_radius - radius) >= best)
+                if (delta + p->quorum_weight * (floor[i] - radius) >= best)
                     continue;
                 if (p->quorum_weight > 0.0 || !p->plain_voters || p->replica_families.rules || leader < 0) {
                     double q = radius;
                     int ok, same = p->plain_voters && p->scenarios == 1 && !p->cases.count && leader >= 0 &&
                                    distance_of(x, leader, out) > radius && distance_of(x, leader, s) >= radius; /* neither is waited for */
                     replicas[i] = s;
-                    ok = sites_obey(&p->replica_families, replicas, count, x->scratch.family_counts);
-                    if (ok && same)
+                    ok = wait_first || swap_obeys(x, out, s, count);
+                    if (wait_first)
+                        q = wait_with_site(x, leader, rest[i], s);
+                    else if (ok && same)
                         ok = count >= p->voters;
                     else if (ok && leader >= 0)
                         ok = quorum_radius(x, leader, replicas, count, &q);
                     else if (ok)
                         ok = any_leader(x, replicas, count) >= 0;
+                    delta += p->quorum_weight * (q - radius);
+                    if (ok && delta < best && wait_first)
+                        ok = swap_obeys(x, out, s, count);
                     replicas[i] = out;
                     if (!ok)
                         continue;
-                    delta += p->quorum_weight * (q - radius);
                 }
                 if (delta < best) {
                     best = delta;

@@ -7,6 +7,7 @@ and ``formulations/exact/csrc/waits/wait_cases.c`` combines two when it first as
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -123,6 +124,22 @@ class SingleWait:
             rounds, start, ascending[new], scope, np.array(near, dtype=bool), rows,
             np.array(of_voters, dtype=bool),
         )  # fmt: skip
+
+    def of_sites(self, leaders: IntArray) -> SingleWait:
+        """Return the same cases with a row for every site; the sites that do not lead have none.
+
+        Parameters
+        ----------
+        leaders
+            Sites of the present rows, ascending.
+        """
+        sites = self.scope.shape[1]
+        radii = np.zeros(sites, dtype=np.intp)
+        radii[leaders] = np.diff(self.start)
+        scope = np.zeros((sites, sites), dtype=np.uint8)
+        scope[leaders] = self.scope
+        start = np.concatenate([np.zeros(1, dtype=np.intp), np.cumsum(radii)])
+        return dataclasses.replace(self, start=start, scope=scope)
 
     def shortest(self, rules: Rules, distance: FloatArray) -> FloatArray:
         """Return the least radius of each leader whose blocks have enough sites, or infinity."""

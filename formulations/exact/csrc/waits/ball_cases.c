@@ -5,58 +5,160 @@
 
 #include "kernel.h"
 
-/* 1 when a bit of a wait's scope is the same for all sites that may hold a replica, under every leader: set or not. */
-static int is_uniform(const problem *p, const leader_wait *wait, unsigned bit, int set)
+/* Bits of a wait's scope that some site has, and those that all have, of the sites that may hold a replica, under any leader. */
+static void bits_of_scope(const problem *p, const leader_wait *wait, unsigned *some, unsigned *all)
 {
     size_t S = (size_t)p->sites;
-    int uniform = 1;
+    unsigned char any = 0, every = 0xff;
     for (size_t leader = 0; leader < S; leader++)
-        for (size_t s = 0; s < S && p->may_hold[leader]; s++)
-            uniform &= !p->may_hold[s] || !(wait->scope[leader * S + s] & bit) == !set;
-    return uniform;
+        for (size_t s = 0; s < S && p->may_lead[leader]; s++) {
+            unsigned char out = p->may_hold[s] ? 0 : 0xff, bits = wait->scope[leader * S + s];
+            any |= (unsigned char)(bits & ~out);
+            every &= (unsigned char)(bits | out);
+        }
+    *some = any;
+    *all = every;
 }
 
-/* Note which wait is for votes within its radius, and which for all replicas, if the cases are made of balls. */
+/* Note whether waits are those of balls, for votes, and for all replicas or those of some sites, and which is which. */
 void find_balls(problem *p)
 {
     wait_cases *cases = &p->cases;
-    cases->balls = cases->count > 0 && p->plain_voters && p->sites <= MOST_BALL_SITES && p->voters <= MOST_VOTERS;
-    cases->voting = cases->barring = -1;
-    for (int w = 0; w < cases->count && cases->balls; w++) {
-        const leader_wait *wait = &cases->wait[w];
-        int bars = is_uniform(p, wait, FORBIDDEN, 1), votes = wait->blocks ? wait->least[0] : 0;
-        int *place = bars ? &cases->barring : &cases->voting;
-        cases->balls = *place < 0 && wait->sizes == 1 && wait->blocks <= 1 && (bars || is_uniform(p, wait, FORBIDDEN, 0));
-        cases->balls &= wait->blocks == 0 || (wait->near == 1 && is_uniform(p, wait, 1, 1) && votes <= p->voters);
+    cases->radial = cases->count > 0 && p->plain_voters && p->voters <= MOST_VOTERS;
+    cases->single = cases->balls = 1;
+    cases->counting = cases->voting = cases->barring = -1;
+    for (int w = 0; w < cases->count && cases->radial; w++) {
+        leader_wait *wait = &cases->wait[w];
+        unsigned some, all;
+        bits_of_scope(p, wait, &some, &all);
+        int bars = some & FORBIDDEN, *place = bars ? &cases->barring : &cases->voting;
+        wait->votes = wait->blocks ? wait->least[0] : 0;
+        cases->radial = wait->sizes == 1 && wait->blocks <= 1 && wait->votes <= p->voters;
+        cases->radial &= wait->blocks == 0 || (wait->near == 1 && all & 1);
+        cases->single &= (!bars || cases->barring < 0) && (wait->votes == 0 || cases->counting < 0);
+        cases->balls &= *place < 0 && !((some ^ all) & FORBIDDEN);
         *place = w;
-        if (!bars)
-            cases->votes = votes;
+        if (wait->votes > 0)
+            cases->counting = w;
     }
+    cases->single &= cases->radial;
+    cases->balls &= cases->radial && p->sites <= MOST_BALL_SITES;
 }
 
-/* Wait of a leader over a complete replica set. */
-double wait_of_balls(const context *x, int leader, const int *replicas, int count)
+/* Find what all replicas but the one at place `without` tell of each wait of balls. */
+void rest_of_balls(const context *x, int leader, const int *replicas, int count, int without, ball_rest *rest)
 {
     const wait_cases *cases = &x->p.cases;
-    double near[MOST_VOTERS], length[MOST_WAITS] = {0.0}, wait = 0.0, far = 0.0;
-    int votes = cases->voting < 0 ? 0 : cases->votes, found = 0;
+    size_t row = (size_t)leader * (size_t)x->p.sites;
+    const double *distance = x->p.site_rtt + row;
+    double near[MOST_VOTERS];
+    int votes = 0, found = 0;
+    for (int w = 0; w < cases->count; w++) {
+        votes = cases->wait[w].votes > votes ? cases->wait[w].votes : votes;
+        rest[w].far = 0.0;
+    }
     for (int i = 0; i < count; i++) {
-        double d = distance_of(x, leader, replicas[i]);
+        if (i == without)
+            continue;
+        double d = replicas[i] == leader ? 0.0 : distance[replicas[i]];
         int at = found < votes ? found++ : votes;
-        far = d > far ? d : far;
+        for (int w = 0; w < cases->count; w++)
+            if (d > rest[w].far && cases->wait[w].scope[row + (size_t)replicas[i]] & FORBIDDEN)
+                rest[w].far = d;
         for (; at > 0 && near[at - 1] > d; at--)
             if (at < votes)
                 near[at] = near[at - 1];
         if (at < votes)
             near[at] = d;
     }
-    if (votes > 0)
-        length[cases->voting] = near[votes - 1];
-    if (cases->barring >= 0)
-        length[cases->barring] = far;
+    for (int w = 0; w < cases->count; w++) {
+        int asked = cases->wait[w].votes;
+        rest[w].least = asked < 2 ? 0.0 : found < asked - 1 ? BIG : near[asked - 2];
+        rest[w].most = asked < 1 ? 0.0 : found < asked ? BIG : near[asked - 1];
+    }
+}
+
+/* Wait of a leader over the replicas of `rest` and one more. */
+double wait_with_site(const context *x, int leader, const ball_rest *rest, int site)
+{
+    const wait_cases *cases = &x->p.cases;
+    size_t at = (size_t)leader * (size_t)x->p.sites + (size_t)site;
+    double d = distance_of(x, leader, site), length[MOST_WAITS] = {0.0}, wait = 0.0;
+    for (int w = 0; w < cases->count; w++) {
+        double vote = d < rest[w].most ? d : rest[w].most; /* the vote that is waited for is one of three */
+        vote = vote > rest[w].least ? vote : rest[w].least;
+        length[w] = d > rest[w].far && cases->wait[w].scope[at] & FORBIDDEN ? d : rest[w].far;
+        if (cases->wait[w].votes > 0 && vote > length[w])
+            length[w] = vote;
+    }
+    if (cases->shorter >= 0 && length[1 - cases->shorter] < length[cases->shorter])
+        length[1 - cases->shorter] = length[cases->shorter]; /* it has the clauses of the shorter one too */
     for (int w = 0; w < cases->count; w++)
         wait += cases->wait[w].rounds * length[w];
     return wait;
+}
+
+/* Wait of a leader over a complete replica set, where waits are those of balls. */
+double wait_of_balls(const context *x, int leader, const int *replicas, int count)
+{
+    ball_rest rest[MOST_WAITS];
+    rest_of_balls(x, leader, replicas, count, 0, rest);
+    return wait_with_site(x, leader, rest, replicas[0]);
+}
+
+/* 1 when a wait of the present leader leaves no replica at a site, which is farther than its radius. */
+int is_barred(const context *x, int site, double reach)
+{
+    const unsigned char *scope = x->p.cases.wait[x->p.cases.barring].scope;
+    size_t at = (size_t)x->view.leader * (size_t)x->p.sites + (size_t)site;
+    return distance_of(x, x->view.leader, site) > reach && scope[at] & FORBIDDEN;
+}
+
+/* Greedy for "so many votes within one radius, and no replica barred beyond another, with `lo`..`hi` more sites", as that of
+ * a case. The positions are in `chosen`; returns how many, or -1 when that is impossible. */
+int cheapest_of_balls(const context *x, const tree_node *f, const keyed *sorted, int n, double within, double reach, int lo,
+                      int hi, double *value, double *top, double *next, int *chosen)
+{
+    const wait_cases *cases = &x->p.cases;
+    size_t row = (size_t)x->view.leader * (size_t)x->p.sites;
+    const double *distance = x->p.site_rtt + row;
+    const unsigned char *scope = cases->barring < 0 ? NULL : cases->wait[cases->barring].scope + row;
+    int open = cases->counting < 0 ? 0 : cases->wait[cases->counting].votes, size = 0;
+    for (int i = 0; i < f->in_count; i++) {
+        double d = distance_of(x, x->view.leader, f->in_site[i]);
+        if (scope && d > reach && scope[f->in_site[i]] & FORBIDDEN)
+            return -1;
+        open -= d <= within;
+    }
+    open = open > 0 ? open : 0;
+    if (open > hi)
+        return -1;
+    int least = lo > open ? lo - open : 0, most = hi - open;
+    *value = 0.0;
+    *top = -BIG;
+    *next = BIG;
+    for (int i = 0; i < n; i++) {
+        int site = f->free_site[sorted[i].position];
+        double key = sorted[i].key, d = distance[site];
+        int able = !scope || d <= reach || !(scope[site] & FORBIDDEN), take = able && open > 0 && d <= within;
+        open -= take;
+        if (able && !take && most > 0 && (key < 0.0 || least > 0)) {
+            most--;
+            least--;
+            take = 1;
+        }
+        if (take) {
+            chosen[size++] = sorted[i].position;
+            *value += key;
+            *top = key;
+        } else {
+            if (key < *next)
+                *next = key;
+            if (able && open == 0)
+                break; /* no later site is taken either */
+        }
+    }
+    return open > 0 || least > 0 ? -1 : size;
 }
 
 /* A site that is in or free, by distance from the leader. */
@@ -221,7 +323,7 @@ double minimum_over_balls(context *x, const tree_node *f, int lo, int hi, int al
     outer_ball outer[MOST_BALL_SITES];
     double least = 0.0, nearest = 0.0;
     ball_search s = {.x = x, .site = site, .lo = lo, .hi = hi, .all = all, .limit = all ? slack : BIG, .best = BIG};
-    s.votes = voting < 0 ? 0 : cases->votes;
+    s.votes = voting < 0 ? 0 : cases->wait[voting].votes;
     s.rounds = voting < 0 ? 0.0 : cases->wait[voting].rounds;
     s.list = x->scratch.pick;
     s.inside = x->scratch.order;

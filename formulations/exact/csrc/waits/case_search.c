@@ -23,6 +23,47 @@ typedef struct {
     size_t at[MOST_WAITS];     /* of the cheapest */
 } case_search;
 
+/* Find the cheapest sites that meet the case of some radii, with its price; 0 when there are none. */
+static int solve_case(case_search *s, const size_t *at, radius_minimum *answer, double *price, int *size)
+{
+    context *x = s->x;
+    const wait_case *one = case_of(x, x->view.leader, at);
+    if (!one)
+        return 0;
+    int *chosen = x->scratch.order;
+    for (int k = 0; k < one->families; k++) {
+        double value, top, next;
+        int taken = cheapest_of_case(s->f, s->sorted, s->n, one, k, s->lo, s->hi, &value, &top, &next, chosen);
+        if (taken < 0)
+            return 0;
+        keep_larger(answer, 0, value, top, next, chosen, taken, s->best->trial, size);
+    }
+    answer->member = one->member;
+    *price = one->price;
+    return 1;
+}
+
+/* The same where the case is one of balls. */
+static int solve_balls(case_search *s, const int *radius, radius_minimum *answer, double *price, int *size)
+{
+    context *x = s->x;
+    const wait_cases *cases = &x->p.cases;
+    double length[MOST_WAITS], value, top, next;
+    int *chosen = x->scratch.order;
+    *price = 0.0;
+    for (int w = 0; w < cases->count; w++) {
+        length[w] = s->radius[w][radius[w]];
+        *price += s->rounds[w] * length[w];
+    }
+    answer->reach = cases->barring < 0 ? BIG : length[cases->barring];
+    int taken = cheapest_of_balls(x, s->f, s->sorted, s->n, cases->counting < 0 ? BIG : length[cases->counting], answer->reach,
+                                  s->lo, s->hi, &value, &top, &next, chosen);
+    if (taken < 0)
+        return 0;
+    keep_larger(answer, 0, value, top, next, chosen, taken, s->best->trial, size);
+    return 1;
+}
+
 /* Least sum of the sites that meet the case of some radii; BIG: there is none. */
 static double look_at_case(case_search *s, const int *radius)
 {
@@ -30,33 +71,25 @@ static double look_at_case(case_search *s, const int *radius)
     size_t at[MOST_WAITS];
     for (int w = 0; w < MOST_WAITS; w++)
         at[w] = (size_t)radius[w] * (size_t)sizes_of(&x->p.cases, w) + (size_t)s->size[w];
-    const wait_case *one = case_of(x, x->view.leader, at);
-    if (!one)
-        return BIG;
     radius_minimum answer = *s->common;
-    int size = 0, *chosen = x->scratch.order, *kept = s->best->trial;
-    for (int k = 0; k < one->families; k++) {
-        double value, top, next;
-        int taken = cheapest_of_case(s->f, s->sorted, s->n, one, k, s->lo, s->hi, &value, &top, &next, chosen);
-        if (taken < 0)
-            return BIG;
-        keep_larger(&answer, 0, value, top, next, chosen, taken, kept, &size);
-    }
-    double least = answer.base[0], sum = least > s->floor ? least : s->floor, total = one->price + sum;
+    double price;
+    int size = 0;
+    if (!(x->p.cases.single ? solve_balls(s, radius, &answer, &price, &size) : solve_case(s, at, &answer, &price, &size)))
+        return BIG;
+    double least = answer.base[0], sum = least > s->floor ? least : s->floor, total = price + sum;
     if (s->all && total < s->limit) {
         radius_minimum *a = &x->inner.radii[x->inner.radius_count++];
         *a = answer;
-        a->member = one->member;
         a->value = total;
         for (int r = 0; r < 3; r++)
             if (a->base[r] > -BIG)
-                a->base[r] += one->price;
+                a->base[r] += price;
     }
     if (total < s->best->value) {
         s->best->value = total;
         s->best->own = least >= s->floor;
         s->best->count = size;
-        memcpy(s->best->chosen, kept, (size_t)size * sizeof(int));
+        memcpy(s->best->chosen, s->best->trial, (size_t)size * sizeof(int));
         memcpy(s->at, at, sizeof at);
         if (!s->all)
             s->limit = total;

@@ -336,7 +336,7 @@ int wait_of_cases(const context *x, int leader, const int *replicas, int count, 
     const wait_cases *cases = &x->p.cases;
     double length[MOST_WAITS] = {0.0};
     *wait = 0.0;
-    if (cases->balls) {
+    if (cases->radial) {
         *wait = wait_of_balls(x, leader, replicas, count);
         return 1;
     }
