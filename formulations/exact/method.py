@@ -47,7 +47,14 @@ def refuses(problem: Problem) -> str | None:
         if reason is not None:
             return reason
     other = problem.objective.proof_method(problem, partial(count_sets, problem), None)
-    return None if other is None else other.refusal or None
+    if other is None or not other.refusal:
+        return None
+    if problem.objective.kind == "contingency":
+        from formulations.contingency import loss_sets
+
+        if loss_sets.refuses(problem) is None:  # a search answers, and nothing is enumerated
+            return None
+    return other.refusal
 
 
 class Session(BatchSession):

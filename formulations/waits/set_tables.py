@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -176,6 +177,36 @@ class WaitTables:
     def kernel_run(self, prefix: tuple[int, ...], first: int, seconds: float) -> bool:
         """Search all sets that begin with some positions; return whether that was completed."""
         done: bool = _kernel().run(self.kernel, np.array(prefix, dtype=np.int32), first, seconds)
+        return done
+
+    def kernel_each(
+        self, prefix: tuple[int, ...], value: float, seconds: float, found: Callable[[IntArray], float]
+    ) -> bool:
+        """List all sets within a value that begin with some positions.
+
+        Parameters
+        ----------
+        prefix
+            Positions.
+        value
+            Largest value of a set that is listed.
+        seconds
+            Time limit.
+        found
+            Called with sets of site indices, shape (sets, |R|), rows ascending; it returns the
+            value from then on, if that is smaller.
+
+        Returns
+        -------
+        bool
+            Whether all were listed.
+        """
+
+        def rows(listed: bytes) -> float:
+            return found(np.frombuffer(listed, dtype=np.int32).reshape(-1, self.size).astype(np.intp))
+
+        first = np.array(prefix, dtype=np.int32)
+        done: bool = _kernel().each(self.kernel, first, value, seconds, rows)
         return done
 
     def kernel_improve(self, chosen: tuple[int, ...]) -> None:
