@@ -1,11 +1,11 @@
 """Losses of operations with waits by the search over sets: part of the method ``exact``.
 
 A value under losses is at least a share of the normal score: all of it for the goals "worst" and
-"bounded", and 1 − Σ_F p_F of it for "weighted" (:class:`.UnderLosses`). The compiled search over
-sets (:mod:`formulations.waits.set_search`) lists every replica set, under every leader, whose
-normal score is within a ceiling. Only these are evaluated under losses, with every choice of their
-voters. The ceiling rises from the normal optimum, until it reaches the best value over the share:
-no set beyond it is better. At a limit the last ceiling is the proven bound.
+"bounded", less for "weighted" (:class:`.UnderLosses`). The compiled search over sets
+(:mod:`formulations.waits.set_search`) lists every replica set, under every leader, whose normal
+score is within a ceiling. Only these are evaluated under losses, with every choice of their voters.
+The ceiling rises from the normal optimum, until it reaches the best value over the share: no set
+beyond it is better. At a limit the last ceiling is the proven bound.
 
 Enumeration (:mod:`formulations.contingency.loss_waits`) answers what the search over sets does not
 support: witnesses, chosen lease holders, RTTs that vary, and packages without a compiled kernel.

@@ -1,7 +1,8 @@
 """Losses with waits, witnesses or a vote layout by enumeration: part of the method ``exhaustive``.
 
 Every configuration has its normal score from the one evaluator, many at a time. The goals "worst"
-and "bounded" are at least the normal score, and "weighted" is at least (1 − Σ_F p_F) times as much.
+and "bounded" are at least the normal score. "weighted" is at least a share of it: 1 − Σ_F p_F over the
+losses that a configuration can notice, which are the likeliest ones, as many as it has sites.
 So the losses of a configuration are evaluated in ascending order of this floor, and not at all once
 it exceeds the best value so far.
 """
@@ -72,9 +73,7 @@ class UnderLosses:
 
     def __init__(self, problem: Problem, goal: Contingency) -> None:
         self.problem, self.goal = problem, goal
-        self.share = 1.0
-        if goal.goal == "weighted":
-            self.share = max(0.0, 1 - sum(goal.probabilities(problem)))
+        self.share = _normal_share(problem, goal)
         self.value = math.inf
         self.evaluated = 0
 
@@ -102,7 +101,7 @@ class UnderLosses:
         normal = scores_of(self.problem, found)
         best: Found | None = None
         order = np.argsort(normal, kind="stable")
-        order = order[normal[order] > above]
+        order = order[(normal[order] > above) & np.isfinite(normal[order])]
         for first in range(0, len(order), _AT_ONCE):
             rows = order[first : first + _AT_ONCE]
             rows = rows[self.share * normal[rows] <= self.value * (1 + TIE)]
@@ -124,3 +123,13 @@ class UnderLosses:
         if is_better(one, other) or is_better(other, one):
             return is_better(one, other)
         return in_order(self.problem, one[2]) < in_order(self.problem, other[2])
+
+
+def _normal_share(problem: Problem, goal: Contingency) -> float:
+    """Return the least share of the normal score in the value of a configuration."""
+    if goal.goal != "weighted":
+        return 1.0
+    likeliest = sorted(goal.probabilities(problem), reverse=True)
+    if goal.together == 1 and not goal.clients_move:  # a site is in one loss at most
+        likeliest = likeliest[: problem.rules.replicas_max + problem.rules.witnesses]
+    return max(0.0, 1 - sum(likeliest))

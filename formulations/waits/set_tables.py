@@ -144,14 +144,16 @@ class WaitTables:
             np.array(table.rules, dtype=np.int32).reshape(-1),
         )  # fmt: skip
         must = rules.must_hold[order] | (rules.must_vote[order] if everyone_votes else False)
-        leads = np.nonzero(rules.may_lead[order])[0].tolist()
+        # a site that must hold a replica and may not vote: there is no set, under no leader
+        possible = not (rules.must_hold & ~able).any()
+        leads = np.nonzero(rules.may_lead[order])[0].tolist() if possible else []
         direct = demand.direct[0][active] @ by_site.T
         return cls(
             kernel,
             order,
             tuple(np.nonzero(must)[0].tolist()),
-            (-1,) if demand.leaderless else tuple(leads),
-            (demand.constant,) if demand.leaderless
+            (-1,) * possible if demand.leaderless else tuple(leads),
+            (demand.constant,) * possible if demand.leaderless
             else tuple(float(direct[ell]) + demand.constant for ell in leads),
             size,
             demand.leaderless,

@@ -291,7 +291,8 @@ class Contingency:
             return values_one_by_one(self, problem, configurations)
         normal = scores_of(problem, configurations)
         weights = self.probabilities(problem)
-        worst, mean = normal.copy(), (1 - sum(weights)) * normal
+        share = 1 - sum(weights)
+        worst, mean = normal.copy(), share * normal if share else np.zeros_like(normal)
         for loss, p in zip(self.losses(problem), weights, strict=True):
             after = scores_after_many(
                 problem,
