@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 __all__ = ["enumerated_with_waits"]
 
 _MOST = 3_000_000
-"""Choices of replicas, voters and leader that are evaluated: about half a minute."""
+"""Choices of replicas, voters, leader, witnesses and lease holders that are evaluated: about half a
+minute."""
 
 
 def enumerated_with_waits(problem: Problem, sets: int) -> ProofMethod:
@@ -30,6 +31,10 @@ def enumerated_with_waits(problem: Problem, sets: int) -> ProofMethod:
     rules = problem.rules
     count = sets * math.comb(rules.replicas_max, rules.data_voters)
     count *= 1 if problem.demand.leaderless else rules.data_voters
+    if rules.witnesses and rules.may_witness is not None:
+        count *= math.comb(int(rules.may_witness.sum()), rules.witnesses)
+    if rules.lease_holders and not rules.voters_hold_leases:
+        count *= math.comb(rules.replicas_max - 1, rules.lease_holders - 1)
     if count <= _MOST:
         return ProofMethod("exhaustive", reason)
     way_out = "use 'local-search', or 'exhaustive', which may take hours"

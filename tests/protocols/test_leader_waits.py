@@ -12,7 +12,7 @@ import placement
 from formulations.exact.branch_and_bound import SearchLimits, search
 from formulations.exact.kernel import compiled_available, open_kernel
 from formulations.exact.reduced_problem import ReducedProblem
-from placement import Problem, check_certificate
+from placement import Diversity, Problem, check_certificate
 from placement.errors import CertificateError
 from placement.evaluation.objective import score_of
 from placement.evaluation.score import quorum_latency
