@@ -39,7 +39,7 @@ _FIRST_STEP = 0.02
 """How far the first ceiling is above the normal optimum; each next step is twice as large."""
 
 _STEPS = 8
-"""Steps without any plan, after which all sets are listed: the last ceiling is 5 times the optimum."""
+"""Steps without any plan, after which all sets are listed: the last is 6 times the optimum."""
 
 _ROUNDING = 1e-9
 """The kernel adds up in another order than the evaluator: the ceiling is larger by this part."""

@@ -1,8 +1,8 @@
 """Losses with waits, witnesses or a vote layout by enumeration: part of the method ``exhaustive``.
 
 Every configuration has its normal score from the one evaluator, many at a time. The goals "worst"
-and "bounded" are at least the normal score. "weighted" is at least a share of it: 1 − Σ_F p_F over the
-losses that a configuration can notice, which are the likeliest ones, as many as it has sites.
+and "bounded" are at least the normal score. "weighted" is at least a share of it: 1 − Σ_F p_F over
+the likeliest losses, as many as a configuration has sites, since it notices no more of them.
 So the losses of a configuration are evaluated in ascending order of this floor, and not at all once
 it exceeds the best value so far.
 """
@@ -81,7 +81,9 @@ class UnderLosses:
         """Return the best configuration of some replica sets that is no worse than the value."""
         return self.best_among(configurations(self.problem, sets))
 
-    def best_among(self, found: Sequence[Configuration], *, above: float = -math.inf) -> Found | None:
+    def best_among(
+        self, found: Sequence[Configuration], *, above: float = -math.inf
+    ) -> Found | None:
         """Return the best of some configurations that is no worse than the value.
 
         Parameters

@@ -182,7 +182,11 @@ class WaitTables:
         return done
 
     def kernel_each(
-        self, prefix: tuple[int, ...], value: float, seconds: float, found: Callable[[IntArray], float]
+        self,
+        prefix: tuple[int, ...],
+        value: float,
+        seconds: float,
+        found: Callable[[IntArray], float],
     ) -> bool:
         """List all sets within a value that begin with some positions.
 
@@ -205,7 +209,8 @@ class WaitTables:
         """
 
         def rows(listed: bytes) -> float:
-            return found(np.frombuffer(listed, dtype=np.int32).reshape(-1, self.size).astype(np.intp))
+            sets = np.frombuffer(listed, dtype=np.int32).reshape(-1, self.size)
+            return found(sets.astype(np.intp))
 
         first = np.array(prefix, dtype=np.int32)
         done: bool = _kernel().each(self.kernel, first, value, seconds, rows)

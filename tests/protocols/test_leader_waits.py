@@ -303,9 +303,7 @@ def test_the_certificate_holds_where_the_wait_of_a_leader_has_no_case() -> None:
     )
     asked = placement.with_waits(one, {"strong_read": ["leader: 2 of voters outside region"]})
     rule = Diversity("region", "replicas", min_domains=2)
-    problem = Problem(
-        asked, replicas=3, voters=3, quorum=3, diversity=[rule], forbidden=["s0"]
-    )
+    problem = Problem(asked, replicas=3, voters=3, quorum=3, diversity=[rule], forbidden=["s0"])
     plan = placement.solve(problem)
     assert plan.status is Status.OPTIMAL
     assert plan.certified

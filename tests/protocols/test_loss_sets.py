@@ -167,7 +167,10 @@ def test_a_limit_or_an_interrupt_leaves_a_valid_bound() -> None:
 def test_large_questions_are_proven_by_the_few_sets_that_may_be_best() -> None:
     """Enumeration would evaluate 8.5 million configurations, and was refused."""
     problem = Problem(
-        placement.load("azure", mix="ycsb-a"), replicas=5, protocol="leases", objective=Contingency()
+        placement.load("azure", mix="ycsb-a"),
+        replicas=5,
+        protocol="leases",
+        objective=Contingency(),
     )
     plan = placement.solve(problem)
     assert plan.status is Status.OPTIMAL
