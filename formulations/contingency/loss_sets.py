@@ -5,7 +5,8 @@ A value under losses is at least a share of the normal score: all of it for the 
 (:mod:`formulations.waits.set_search`) lists every replica set, under every leader, whose normal
 score is within a ceiling. Only these are evaluated under losses, with every choice of their voters.
 The ceiling rises from the normal optimum, until it reaches the best value over the share: no set
-beyond it is better. At a limit the last ceiling is the proven bound.
+beyond it is better. At a limit the last ceiling is the proven bound. Where every replica votes, a
+plan has the certificate of the search over sets (:mod:`placement.proof.sets.set_check`).
 
 Enumeration (:mod:`formulations.contingency.loss_waits`) answers what the search over sets does not
 support: witnesses, chosen lease holders, RTTs that vary, and packages without a compiled kernel.
@@ -15,12 +16,14 @@ from __future__ import annotations
 
 import math
 import time
+from functools import partial
 
 from formulations.contingency.loss_waits import UnderLosses
 from formulations.enumeration.enumerate_sets import Found
 from formulations.enumeration.waits import configurations
 from formulations.exact import method
 from formulations.exact.enumeration_claim import certified_or_named
+from formulations.waits.set_certificate import may_certify, write_certificate
 from formulations.waits.set_search import compiled_available
 from formulations.waits.set_tables import WaitTables, why_not
 from placement.checks import IntArray
@@ -65,9 +68,10 @@ def solve(problem: Problem, options: Options) -> Plan:
         termination = search.go_on()
     except KeyboardInterrupt:
         termination = Termination.INTERRUPTED
-    return certified_or_named(
-        search.plan(termination), _PROVED, wanted=bool(options.settings["certificate"])
-    )
+    plan, wanted = search.plan(termination), bool(options.settings["certificate"])
+    if wanted and plan.status is Status.OPTIMAL and may_certify(problem, *search.counts):
+        return plan.replace(certificate=partial(write_certificate, plan))
+    return certified_or_named(plan, _PROVED, wanted=wanted)
 
 
 class _Search:
@@ -83,6 +87,12 @@ class _Search:
         self.ceiling = self.done = -math.inf
         self.reasons: tuple[str, ...] = ()
         self.tables: list[WaitTables] = []
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Return the nodes and leaves of all lists of sets."""
+        each = [tables.kernel_counts() for tables in self.tables]
+        return sum(nodes for nodes, _ in each), sum(leaves for _, leaves in each)
 
     @property
     def seconds_left(self) -> float:
@@ -173,7 +183,10 @@ class _Search:
     def plan(self, termination: Termination) -> Plan:
         """Return the present state of the search as a plan."""
         finished = termination is Termination.FINISHED
-        stats: dict[str, float | int | str] = {"under losses": self.under.evaluated}
+        nodes, leaves = self.counts
+        stats: dict[str, float | int | str] = {
+            "nodes": nodes, "leaves": leaves, "under losses": self.under.evaluated
+        }  # fmt: skip
         if self.best is None and finished:
             goal = self.problem.objective.describe()
             reasons = self.reasons or (f"no plan has {goal}: all sets were evaluated",)

@@ -1,9 +1,8 @@
 """Losses with waits, witnesses or a vote layout by enumeration: part of the method ``exhaustive``.
 
 Every configuration has its normal score from the one evaluator, many at a time. The goals "worst"
-and "bounded" are at least the normal score. "weighted" is at least a share of it: 1 − Σ_F p_F over
-the likeliest losses, as many as a configuration has sites, since it notices no more of them.
-So the losses of a configuration are evaluated in ascending order of this floor, and not at all once
+and "bounded" are at least the normal score, and "weighted" is at least a share of it
+(:meth:`.Contingency.normal_share`). So the losses of a configuration are evaluated in ascending order of this floor, and not at all once
 it exceeds the best value so far.
 """
 
@@ -73,7 +72,7 @@ class UnderLosses:
 
     def __init__(self, problem: Problem, goal: Contingency) -> None:
         self.problem, self.goal = problem, goal
-        self.share = _normal_share(problem, goal)
+        self.share = goal.normal_share(problem)
         self.value = math.inf
         self.evaluated = 0
 
@@ -125,13 +124,3 @@ class UnderLosses:
         if is_better(one, other) or is_better(other, one):
             return is_better(one, other)
         return in_order(self.problem, one[2]) < in_order(self.problem, other[2])
-
-
-def _normal_share(problem: Problem, goal: Contingency) -> float:
-    """Return the least share of the normal score in the value of a configuration."""
-    if goal.goal != "weighted":
-        return 1.0
-    likeliest = sorted(goal.probabilities(problem), reverse=True)
-    if goal.together == 1 and not goal.clients_move:  # a site is in one loss at most
-        likeliest = likeliest[: problem.rules.replicas_max + problem.rules.witnesses]
-    return max(0.0, 1 - sum(likeliest))

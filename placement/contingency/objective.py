@@ -234,6 +234,19 @@ class Contingency:
             )
         return result
 
+    def normal_share(self, problem: Problem) -> float:
+        """Return the least share of the normal score in the value of any configuration.
+
+        1 for the goals "worst" and "bounded". For "weighted", 1 − Σ_F p_F over the likeliest
+        losses, as many as a configuration has sites, since it notices no more of them.
+        """
+        if self.goal != "weighted":
+            return 1.0
+        likeliest = sorted(self.probabilities(problem), reverse=True)
+        if self.together == 1 and not self.clients_move:  # a site is in one loss at most
+            likeliest = likeliest[: problem.rules.replicas_max + problem.rules.witnesses]
+        return max(0.0, 1 - sum(likeliest))
+
     def scores_after(
         self, problem: Problem, configuration: Configuration
     ) -> tuple[tuple[Loss, float], ...]:
