@@ -2,8 +2,8 @@
 
 Every configuration has its normal score from the one evaluator, many at a time. The goals "worst"
 and "bounded" are at least the normal score, and "weighted" is at least a share of it
-(:meth:`.Contingency.normal_share`). So the losses of a configuration are evaluated in ascending order of this floor, and not at all once
-it exceeds the best value so far.
+(:meth:`.Contingency.normal_share`). So the losses of a configuration are evaluated in ascending
+order of this floor, and not at all once it exceeds the best value so far.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def _prices(start: Beginning, wanted: float) -> str | None:
     search.
     """
     home = start.home
-    if not len(home) or not np.isfinite(home).all():
+    if not (len(home) and np.isfinite(home).all() and np.isfinite(wanted)):
         return None
     steps = 12 if start.free >= 4 else 4 if start.free == 3 else 1
     prices, length = home.copy(), 1.0

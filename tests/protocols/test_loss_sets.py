@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 
 import numpy as np
@@ -13,10 +14,13 @@ from formulations.contingency import loss_sets
 from formulations.waits.set_search import compiled_available
 from formulations.waits.set_tables import WaitTables
 from placement import Configuration, Contingency, Problem
+from placement.errors import CertificateError
 from placement.evaluation.objective import score_of
 from placement.feasibility.feasible_plans import violations
 from placement.method_options import Progress
 from placement.model.instance import Instance
+from placement.proof.sets.set_check import FORMAT
+from placement.proof.sets.set_walk import walk_refusal
 from placement.status import Status, Termination
 from tests.effort import seeds
 from tests.protocols.test_sets import questions
@@ -178,6 +182,81 @@ def test_large_questions_are_proven_by_the_few_sets_that_may_be_best() -> None:
     assert any("no certificate" in note for note in plan.notes)
     found = placement.solve(problem, "local-search")
     assert found.objective >= plan.objective * (1 - 1e-12)
+
+
+def certified(problem: Problem) -> tuple[placement.Plan, dict]:  # type: ignore[type-arg]
+    """Return a proven plan with its certificate as a document."""
+    plan = placement.solve(problem)
+    assert plan.certificate is not None
+    return plan, json.loads(json.dumps(dict(plan.certificate)))
+
+
+LARGE = {"replicas": 5, "protocol": "leases"}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"replicas": 5, "protocol": "epaxos", "objective": Contingency()},
+        {**LARGE, "objective": Contingency("continent")},
+        {**LARGE, "objective": Contingency(goal="bounded", limit=128.0)},
+        {**LARGE, "objective": Contingency(goal="weighted", probability=0.02)},
+        {**LARGE, "objective": Contingency(clients_move=True, leader_may_move=True)},
+    ],
+    ids=["epaxos", "continent", "bounded", "weighted", "moving"],
+)
+def test_the_certificate_of_a_large_question_holds_and_proves_no_more(asked: dict) -> None:  # type: ignore[type-arg]
+    problem = Problem(placement.load("world27", mix="ycsb-a"), **asked)
+    plan, document = certified(problem)
+    assert document["format"] == FORMAT
+    result = placement.check_certificate(plan)
+    assert result.bound == pytest.approx(plan.objective, rel=1e-9)
+    if problem.objective.goal == "worst":  # type: ignore[attr-defined]
+        assert result.normal_bound == pytest.approx(plan.score, rel=1e-9)
+    # a larger bound, a beginning left open that was ruled out, and one ruled out that is not
+    open_steps = document["proofs"][0]["steps"]
+    for change in (
+        {"bound": document["bound"] * 1.01},
+        {"proofs": [{**one, "steps": one["steps"][:-1]} for one in document["proofs"]]},
+        {"proofs": [{**document["proofs"][0], "steps": open_steps.replace("o", "i", 1)},
+                    *document["proofs"][1:]]},
+        {"proofs": document["proofs"][1:]},
+    ):  # fmt: skip
+        with pytest.raises(CertificateError):
+            placement.check_certificate(plan.replace(certificate={**document, **change}))
+
+
+def test_a_certificate_of_the_normal_optimum_does_not_prove_the_worst_case() -> None:
+    """The bound of the normal case is too small, and the sets that it leaves too few."""
+    world27 = placement.load("world27", mix="ycsb-a")
+    normal, document = certified(Problem(world27, replicas=5, protocol="epaxos"))
+    plan = placement.solve(normal.problem.replace(objective=Contingency()))
+    assert plan.configuration is not None
+    other = {
+        **document, "bound": plan.bound, "score": plan.objective,
+        "leader": plan.configuration.leader,
+        "voters": list(plan.configuration.voters), "replicas": list(plan.configuration.replicas),
+    }  # fmt: skip
+    with pytest.raises(CertificateError):
+        placement.check_certificate(plan.replace(certificate=other))
+
+
+def test_certificates_of_sets_do_not_prove_questions_with_witnesses() -> None:
+    """As many voters as replicas, but one votes without a replica: other sets are asked about."""
+    asked = {"replicas": 3, "voters": 3, "protocol": "leases"}
+    _, document = certified(Problem(world(2, sites=6), **asked))  # type: ignore[arg-type]
+    problem = Problem(world(2, sites=6), **asked, witnesses=1)  # type: ignore[arg-type]
+    assert walk_refusal(problem) is not None
+    plan = placement.solve(problem)
+    assert plan.configuration is not None
+    forged = {
+        **document, "format": FORMAT, "order": list(range(6)),
+        "leader": plan.configuration.leader, "voters": list(plan.configuration.voters),
+        "replicas": list(plan.configuration.replicas), "bound": plan.bound,
+        "score": plan.objective,
+    }  # fmt: skip
+    with pytest.raises(CertificateError, match="witnesses"):
+        placement.check_certificate(plan.replace(certificate=forged))
 
 
 def test_a_limit_on_losses_that_nothing_keeps_has_no_plan() -> None:

@@ -32,6 +32,8 @@ def walk_refusal(problem: Problem) -> str | None:
         return "more than the latency is asked for"
     if rules.lease_holders:
         return "lease holders are chosen"
+    if rules.witnesses:
+        return "there are witnesses"
     if problem.objective.kind not in ("mean", "contingency"):
         return "the objective is no mean latency, normally or after losses"
     return None
