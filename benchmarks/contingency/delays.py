@@ -115,7 +115,9 @@ def _reads(
         nearest = problem.closest_survivor(gone, (gone,))
         coordinator[moved] = nearest
         hop[moved] = problem.rtt[gone, nearest] * _factors(rng, (len(moved),))
-    delay = problem.rtt[np.ix_(coordinator, alive)] * _factors(rng, (_PER_PERIOD, len(alive)))
+    delay = problem.rtt[coordinator[:, np.newaxis], alive] * _factors(
+        rng, (_PER_PERIOD, len(alive))
+    )
     latency: FloatArray = hop + np.sort(delay, axis=1)[:, found.read - 1]
     return latency
 

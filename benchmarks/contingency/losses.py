@@ -15,11 +15,10 @@ import argparse
 import itertools
 import statistics
 import time
-from pathlib import Path
 
 import placement
 from benchmarks.harness.machine import describe
-from benchmarks.harness.result_files import RESULTS, save_csv, save_json
+from benchmarks.harness.result_files import add_results, save_csv, save_json
 from benchmarks.harness.study import Study
 from placement.contingency.objective import Contingency
 from placement.workloads.mixes import MIXES
@@ -60,7 +59,7 @@ def measure(problem: placement.Problem, time_limit: float) -> tuple[object, ...]
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--time-limit", type=float, default=30.0, help="seconds per question")
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    add_results(parser)
 
 
 def _run_study(asked: argparse.Namespace) -> int:

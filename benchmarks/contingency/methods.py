@@ -16,12 +16,11 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import placement
 from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.machine import describe
-from benchmarks.harness.result_files import RESULTS, read_rows, save_csv, save_json
+from benchmarks.harness.result_files import RESULTS, add_results, read_rows, save_csv, save_json
 from benchmarks.harness.study import Study
 from placement.contingency.objective import Contingency
 
@@ -80,7 +79,7 @@ def measure(sites: int, replicas: int, time_limit: float) -> Iterator[tuple[obje
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--time-limit", type=float, default=60.0, help="seconds per method")
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    add_results(parser)
 
 
 def _run_study(asked: argparse.Namespace) -> int:

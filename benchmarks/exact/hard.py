@@ -33,7 +33,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -42,7 +41,7 @@ from benchmarks.exact.hard_table import HEADS, PUBLISHED, report
 from benchmarks.exact.p_median_files import p_median, read_pmed, read_tsplib
 from benchmarks.exact.speed_table import note_runs
 from benchmarks.harness.data_folders import add_folder, folder
-from benchmarks.harness.result_files import RESULTS, read_rows, save_csv
+from benchmarks.harness.result_files import add_results, read_rows, save_csv
 from benchmarks.harness.study import Study
 from formulations.exact.branch_and_bound import SearchLimits, search
 from formulations.exact.method import METHOD
@@ -218,7 +217,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--limit", type=float, default=60.0, metavar="S", help="seconds per question (default 60)"
     )
     parser.add_argument("--resume", action="store_true", help="keep the rows that the file has")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the two files")
+    add_results(parser)
 
 
 def _run_study(asked: argparse.Namespace) -> int:

@@ -17,11 +17,10 @@ import argparse
 import math
 import statistics
 import sys
-from pathlib import Path
 
 import placement
 from benchmarks.harness.machine import describe, sentence
-from benchmarks.harness.result_files import RESULTS, save_csv
+from benchmarks.harness.result_files import add_results, save_csv
 from benchmarks.harness.study import Study
 from benchmarks.harness.timing import proven_cpu_ms
 from formulations.exact.kernel import compiled_available
@@ -37,7 +36,7 @@ def _settings(kernel: str) -> dict[str, object]:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sets", nargs="+", default=["world27"])
     parser.add_argument("--repeat", type=int, default=2)
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    add_results(parser)
 
 
 def _run_study(asked: argparse.Namespace) -> int:

@@ -17,11 +17,10 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
-from pathlib import Path
 
 import placement
 from benchmarks.harness.machine import describe, sentence
-from benchmarks.harness.result_files import RESULTS, save_csv
+from benchmarks.harness.result_files import add_results, save_csv
 from benchmarks.harness.study import Study
 from benchmarks.harness.timing import proven_cpu_ms
 from formulations.exact.kernel import compiled_available
@@ -39,7 +38,7 @@ HEADS = ("set", "mix", "replicas", "question", "ms", "ratio", "nodes", "bounds")
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sets", nargs="+", default=["world27", "aws", "azure"])
     parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    add_results(parser)
 
 
 def _run_study(asked: argparse.Namespace) -> int:

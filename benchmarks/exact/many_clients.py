@@ -24,13 +24,12 @@ import multiprocessing
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 
 import numpy as np
 
 from benchmarks.harness.machine import describe, sentence
 from benchmarks.harness.memory import most_memory, watch_memory
-from benchmarks.harness.result_files import RESULTS, save_csv
+from benchmarks.harness.result_files import add_results, save_csv
 from benchmarks.harness.study import Study
 from formulations.exact.kernel import compiled_available
 from placement import Instance, Problem, datasets, solve
@@ -81,8 +80,8 @@ def crowd(clients: int, sites: int = SITES, *, mix: str = "social", seed: int = 
     np.fill_diagonal(between, 0.0)
     rate = 50 * (rng.pareto(2.0, clients) + 0.5)
     return Instance(
-        sites=[f"s{i}" for i in range(sites)],
-        clients=[f"c{i}" for i in range(clients)],
+        sites=tuple(f"s{i}" for i in range(sites)),
+        clients=tuple(f"c{i}" for i in range(clients)),
         client_rtt=rtts(homes, sited),
         site_rtt=between,
         counts=np.floor(rate[:, np.newaxis] * mix_shares(mix)),
@@ -117,7 +116,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--clients", nargs="+", type=int, default=list(CLIENTS))
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--certificate", action="store_true", help="keep the certificate")
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    add_results(parser)
 
 
 def _run_study(asked: argparse.Namespace) -> int:

@@ -26,14 +26,13 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 import placement
 from benchmarks.harness.doc_pages import markdown_table
-from benchmarks.harness.machine import ROOT, describe, sentence
-from benchmarks.harness.result_files import Row, read_rows, save_csv
+from benchmarks.harness.machine import describe, sentence
+from benchmarks.harness.result_files import RESULTS, Row, add_results, read_rows, save_csv
 from benchmarks.harness.study import Study
 from placement import Diversity, Instance, Plan, Problem
 from placement.checks import FloatArray
@@ -43,7 +42,6 @@ from placement.workloads import MIXES
 
 __all__ = ["STUDY", "VARIANTS", "Variant", "table"]
 
-RESULTS = ROOT / "benchmarks" / "results" / "exact_rules.csv"
 
 SETS = ("world27", "azure", "aws", "gcp")
 COUNTS = ((5, 3), (7, 5))
@@ -192,7 +190,7 @@ def table(found: Sequence[Row]) -> str:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    add_results(parser)
 
 
 def _run_study(asked: argparse.Namespace) -> int:
@@ -202,7 +200,9 @@ def _run_study(asked: argparse.Namespace) -> int:
             Problem(placement.load("world27"), replicas=3, voters=3, objective=objective)
         )
     found = [row for name in asked.sets for row in _rows(name, asked.repeat)]
-    save_csv(asked.results, HEADS, ([row[head] for head in HEADS] for row in found))
+    save_csv(
+        asked.results / "exact_rules.csv", HEADS, ([row[head] for head in HEADS] for row in found)
+    )
     print(table(found))
     return int(any(row["status"] not in ("optimal", "infeasible") for row in found))
 
@@ -213,5 +213,5 @@ STUDY = Study(
     _run_study,
     results=("exact_rules.csv",),
     page="docs/methods.md",
-    report=lambda: {"exact_rules.csv": table(read_rows(RESULTS))},
+    report=lambda: {"exact_rules.csv": table(read_rows(RESULTS / "exact_rules.csv"))},
 )

@@ -17,11 +17,10 @@ import argparse
 import statistics
 import sys
 import time
-from pathlib import Path
 
 import placement
 from benchmarks.harness.machine import describe, sentence
-from benchmarks.harness.result_files import RESULTS, save_csv
+from benchmarks.harness.result_files import add_results, save_csv
 from benchmarks.harness.study import Study
 from formulations.waits.set_search import compiled_available
 
@@ -55,7 +54,7 @@ def cpu_ms(problem: placement.Problem, repeat: int) -> tuple[placement.Plan, flo
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sets", nargs="+", default=["world27", "aws", "azure"])
     parser.add_argument("--repeat", type=int, default=2)
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    add_results(parser)
 
 
 def _run_study(asked: argparse.Namespace) -> int:

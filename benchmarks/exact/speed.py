@@ -151,8 +151,8 @@ def _scattered(sites: int, clients: int, mix: str, seed: int) -> Instance:
     rtt, between, draws = _strewn(sites, clients, seed)
     rng = copy.deepcopy(draws)  # every mix on the same network
     return Instance(
-        sites=[f"s{i}" for i in range(sites)],
-        clients=[f"c{i}" for i in range(clients)],
+        sites=tuple(f"s{i}" for i in range(sites)),
+        clients=tuple(f"c{i}" for i in range(clients)),
         client_rtt=rtt,
         site_rtt=between,
         counts=demand(mix_shares(mix), clients, rng),

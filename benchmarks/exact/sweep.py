@@ -32,13 +32,14 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import placement
 from benchmarks.harness.data_folders import add_folder
 from benchmarks.harness.doc_pages import markdown_table
-from benchmarks.harness.machine import ROOT, describe, sentence
-from benchmarks.harness.result_files import Row, read_rows, save_csv
+from benchmarks.harness.machine import describe, sentence
+from benchmarks.harness.result_files import RESULTS, Row, add_results, read_rows, save_csv
 from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import NETWORKS, world
 from placement import Instance, Problem
@@ -46,7 +47,6 @@ from placement.workloads import MIXES
 
 __all__ = ["HEADS", "STUDY", "measure", "table"]
 
-RESULTS = ROOT / "benchmarks" / "results" / "exact_sweep.csv"
 
 SETS = ("modelled", "aws-2025", "world27", "aws", "azure")
 SITES = 32
@@ -115,7 +115,7 @@ def measure(instance: Instance, voters: int, repeat: int) -> tuple[dict[int, flo
         for round_ in range(repeat):
             for turn in range(len(sizes)):  # everyone comes after everyone else
                 size = sizes[(turn + round_) % len(sizes)]
-                single[size] = min(single[size], _cpu(lambda size=size: alone(size)))
+                single[size] = min(single[size], _cpu(partial(alone, size)))
                 if len(scores) == len(sizes):
                     together = min(together, _cpu(sweep))
     finally:
@@ -187,7 +187,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--voters", nargs="+", type=int, default=[3, 5])
     add_folder(parser, "latency")
     parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    add_results(parser)
 
 
 def _run_study(asked: argparse.Namespace) -> int:
@@ -197,13 +197,13 @@ def _run_study(asked: argparse.Namespace) -> int:
     both: list[Row] = []
     for name in asked.sets:  # finished measurements are kept, whatever happens to the rest
         found += (new := list(rows(name, asked.voters, asked.repeat)))
-        both = _written(asked.results, new, name)
+        both = _written(asked.results / "exact_sweep.csv", new, name)
     print(table(both))
     return int(any(float(row["sweep / slowest"]) > MOST for row in found))
 
 
 def _report() -> dict[str, str]:
-    return {"exact_sweep.csv": table(read_rows(RESULTS))}
+    return {"exact_sweep.csv": table(read_rows(RESULTS / "exact_sweep.csv"))}
 
 
 STUDY = Study(

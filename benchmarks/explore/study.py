@@ -22,18 +22,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from benchmarks.explore.browser import CHROMIUM, DRIVER, Browser
 from benchmarks.harness.doc_pages import markdown_table
-from benchmarks.harness.machine import ROOT, describe, sentence
-from benchmarks.harness.result_files import Row, read_rows, save_csv
+from benchmarks.harness.machine import describe, sentence
+from benchmarks.harness.result_files import RESULTS, Row, add_results, read_rows, save_csv
 from benchmarks.harness.study import Study
 from placement.errors import MissingDependencyError
 
 __all__ = ["CHANGES", "STUDY", "table"]
 
-RESULTS = ROOT / "benchmarks" / "results" / "explore.csv"
 HEADS = ("change", "status", "ms", "search_ms", "machine")
 
 _SET = """
@@ -112,7 +110,7 @@ def table(found: Sequence[Row]) -> str:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--changes", type=int, default=120)
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    add_results(parser)
 
 
 def _run_study(asked: argparse.Namespace) -> int:
@@ -134,8 +132,8 @@ def _run_study(asked: argparse.Namespace) -> int:
     finally:
         server.terminate()
         server.wait(30)
-    save_csv(asked.results, HEADS, rows)
-    found = read_rows(asked.results)
+    save_csv(asked.results / "explore.csv", HEADS, rows)
+    found = read_rows(asked.results / "explore.csv")
     print(table(found))
     return int(any(not row["status"].startswith(("optimal", "infeasible")) for row in found))
 
@@ -146,5 +144,5 @@ STUDY = Study(
     _run_study,
     results=("explore.csv",),
     page="docs/compare-and-sweep.md",
-    report=lambda: {"explore.csv": table(read_rows(RESULTS))},
+    report=lambda: {"explore.csv": table(read_rows(RESULTS / "explore.csv"))},
 )

@@ -127,9 +127,12 @@ def _losses_with_limits() -> Iterator[tuple[str, dict[str, Any]]]:
         ("world27", "oltp", 7, 5),
         ("azure", "social", 7, 5),
     ):
-        sizes = {"replicas": replicas, "voters": voters, "percentile": (99.0, 0.2)}
-        loss = {"level": "site", "goal": "worst"}
-        yield "loss-percentile", {"source": source, "mix": mix, "loss": loss} | sizes
+        sizes = {"replicas": replicas, "voters": voters}
+        rest: dict[str, Any] = {
+            "loss": {"level": "site", "goal": "worst"},
+            "percentile": (99.0, 0.2),
+        }
+        yield "loss-percentile", {"source": source, "mix": mix} | sizes | rest
 
 
 def _protocols() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -157,8 +160,8 @@ def _protocols() -> Iterator[tuple[str, dict[str, Any]]]:
         ("gcp", "ledger"),
         ("azure", "cache"),
     ):
-        settings = {"source": source, "mix": mix, "replicas": 4, "voters": 5, "witnesses": 1}
-        yield "witness", settings
+        sizes = {"replicas": 4, "voters": 5, "witnesses": 1}
+        yield "witness", {"source": source, "mix": mix} | sizes
 
 
 def _drawn(sites: int, clients: int, mix: str, replicas: int, voters: int) -> dict[str, Any]:

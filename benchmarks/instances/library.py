@@ -225,7 +225,7 @@ def check(entry: Entry, prove_below: float) -> list[str]:
         return ["the data built here are not those of the digest"]
     if known is None:
         return []
-    flaws = []
+    flaws: list[str] = []
     if known.leader is not None and known.value is not None:
         plan = Configuration.of(known.leader, known.voters, known.replicas, known.lease_holders)
         flaws += violations(problem, plan)

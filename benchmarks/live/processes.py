@@ -30,7 +30,7 @@ class Processes:
     """
 
     def __init__(self) -> None:
-        self._running: list[subprocess.Popen[bytes]] = []
+        self._running: list[subprocess.Popen[bytes] | subprocess.Popen[str]] = []
         atexit.register(self.stop_all)
 
     def __enter__(self) -> Self:
@@ -76,11 +76,11 @@ class Processes:
         self._running.append(process)
         return process
 
-    def adopt(self, process: subprocess.Popen[bytes]) -> None:
+    def adopt(self, process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
         """Stop a process too that was started otherwise, as the leader of its session."""
         self._running.append(process)
 
-    def stop(self, process: subprocess.Popen[bytes]) -> None:
+    def stop(self, process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
         """Kill a process and its group, and wait for its end."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -19,11 +19,10 @@ import itertools
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import placement
 from benchmarks.harness.machine import describe
-from benchmarks.harness.result_files import RESULTS, save_csv, save_json
+from benchmarks.harness.result_files import add_results, save_csv, save_json
 from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import world
 
@@ -52,7 +51,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--patience", type=int, nargs="+", default=[3, 8])
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--time-limit", type=float, default=120.0, help="seconds for the optimum")
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    add_results(parser)
 
 
 def _run_study(asked: argparse.Namespace) -> int:

@@ -17,14 +17,13 @@ import dataclasses
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 import placement
 from benchmarks.harness import machine
 from benchmarks.harness.data_folders import add_folder
-from benchmarks.harness.result_files import RESULTS, save_json, save_rows
+from benchmarks.harness.result_files import add_results, save_json, save_rows
 from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import SITES, world
 from placement import Problem
@@ -144,7 +143,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=int, default=3, help="instances per network and mix")
     parser.add_argument("--runs", type=int, default=3, help="runs of which the least time counts")
     parser.add_argument("--sites", type=int, default=SITES, help="sites of a generated instance")
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    add_results(parser)
 
 
 def _run_study(asked: argparse.Namespace) -> int:

@@ -127,8 +127,8 @@ def measured(
     grid = rule_paths(scores, price)
     paid = {}
     for key, path in grid.items():
-        cost = path_cost(first[:, 1:], price, path[:, : WEEK - 1]).total
-        paid[key] = float((cost / best_sequences(first[:, 1:], price).cost.total).mean())
+        paying = path_cost(first[:, 1:], price, path[:, : WEEK - 1]).total
+        paid[key] = float((paying / best_sequences(first[:, 1:], price).cost.total).mean())
     chosen = min(paid, key=lambda key: (paid[key], key))
     paths["hysteresis, chosen on week 1"] = grid[chosen][:, WEEK - 1 :]
     rows: dict[str, Mapping[str, object]] = {}
@@ -160,7 +160,7 @@ def horizons(scores: FloatArray, price: FloatArray) -> list[dict[str, object]]:
     """Mean gap of the rule on the second week for every decay and horizon."""
     second = scores[:, WEEK:]
     optimum = best_sequences(second, price).cost.total
-    rows = []
+    rows: list[dict[str, object]] = []
     for (tau, horizon), path in rule_paths(scores, price).items():
         cost = path_cost(second, price, path[:, WEEK - 1 :])
         rows.append(

@@ -18,7 +18,6 @@ Writes benchmarks/results/leader_shares.json and the picture; the report is in d
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from benchmarks.harness import machine
 from benchmarks.harness.data_folders import add_folder
 from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.machine import ROOT
-from benchmarks.harness.result_files import RESULTS, Row, read_json, save_json
+from benchmarks.harness.result_files import RESULTS, Row, add_results, read_json, save_json
 from benchmarks.harness.study import Study
 from benchmarks.overtime.replay_experiments import drawn_fleet
 from benchmarks.overtime.replay_worlds import NETWORKS, network
@@ -164,7 +163,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_folder(parser, "latency")
     parser.add_argument("--databases", type=int, default=200, help="per network (default 200)")
     parser.add_argument("--seed", type=int, default=1, help="of the fleets (default 1)")
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    add_results(parser)
 
 
 def _run_study(asked: argparse.Namespace) -> int:

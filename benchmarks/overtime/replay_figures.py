@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.overtime.replay_experiments import DAY
 from benchmarks.overtime.replay_worlds import network
 from placement import Instance, Problem
-from placement.checks import FloatArray
+from placement.checks import BoolArray, FloatArray
 from placement.feasibility.kept_diversity import kept_diversity
 from placement.overtime.replay import NOBODY, Deployments, Replay, Trace, replay
 from placement.overtime.replay.generated_fleets import ClientGround, client_ground, trace_of
@@ -47,11 +47,11 @@ class Drawn:
     numbers: dict[str, object]
 
 
-def _reduction(result: Replay, tier: int) -> tuple[FloatArray, FloatArray]:
-    """Per database and interval, percent below what there is; and who prefers a leader.
+def _reduction(result: Replay, tier: int) -> tuple[FloatArray, BoolArray]:
+    """Return the reduction in percent per database and interval, and who prefers a leader.
 
-    What there is: the preferred leader with the voters as they are, else leaders spread evenly
-    over them: always tier 1.
+    The reduction is against tier 1: the preferred leader with the voters of today, or leaders
+    spread evenly over the voters where no leader is preferred.
     """
     wished = result.outcome(1, "preferred").score
     spread = result.outcome(1, "average").score

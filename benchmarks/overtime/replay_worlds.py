@@ -98,10 +98,11 @@ def tenants(ground: ClientGround, mix: str) -> Iterator[Tenant]:
     shapes: list[tuple[str, FloatArray, Curve]] = [
         (CLASSES[0], everywhere(clients), Consumer(ratio=ratio)) for ratio in (2.5, 3.5, 5.0)
     ]
-    for curve, words in ((Consumer(), "evening"), (Office(), "office")):
+    curves: tuple[tuple[Curve, str], ...] = ((Consumer(), "evening"), (Office(), "office"))
+    for daily, words in curves:
         for count, word in ((2, "two"), (3, "three")):
             shapes += [
-                (f"{word} poles, {words}", poles(clients, cities), curve)
+                (f"{word} poles, {words}", poles(clients, cities), daily)
                 for cities in combinations(POLES, count)
             ]
     for index, (kind, weights, curve) in enumerate(shapes):

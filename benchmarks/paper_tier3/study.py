@@ -41,12 +41,7 @@ import numpy as np
 from benchmarks.harness import machine
 from benchmarks.harness.data_folders import add_folder
 from benchmarks.harness.machine import ROOT
-from benchmarks.harness.result_files import (
-    RESULTS,
-    read_json,
-    save_json,
-    save_rows,
-)
+from benchmarks.harness.result_files import RESULTS, add_results, read_json, save_json, save_rows
 from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import BUNDLED, SIGMA, instance_on, number_of, worlds
 from benchmarks.paper_tier3.each_replica import gains
@@ -390,7 +385,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="concentration of the demand: deviation of its logarithm (default: %(default)s)",
     )
     parser.add_argument("--only", type=int, nargs="+", choices=sorted(FIGURES), default=[*FIGURES])
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    add_results(parser)
     parser.add_argument("--figures", type=Path, default=ROOT / "docs/figures")
 
 

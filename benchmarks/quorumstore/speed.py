@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from math import comb
 from pathlib import Path
 
@@ -89,9 +90,9 @@ def store(rtt: FloatArray, rules: StoreRules) -> QuorumProblem:
 
 def models_of(largest: int, failures: int = 1) -> list[tuple[str, StoreRules]]:
     """BA, and N-1C with every redirection."""
-    lost = {"max_replicas": largest, "failures": failures}
-    return [("BA", StoreRules(False, **lost))] + [
-        (f"N-1C {redirect.value}", StoreRules(True, redirect=redirect, **lost))
+    base = StoreRules(False, max_replicas=largest, failures=failures)
+    return [("BA", base)] + [
+        (f"N-1C {redirect.value}", replace(base, contingency=True, redirect=redirect))
         for redirect in Redirect
     ]
 

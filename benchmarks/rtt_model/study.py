@@ -16,19 +16,13 @@ Writes results/rtt_model.json in the folder of the benchmarks. Seeds are 0 to dr
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 import numpy as np
 
 from benchmarks.harness.data_folders import add_folder, folder
 from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.machine import describe
-from benchmarks.harness.result_files import (
-    RESULTS,
-    read_json,
-    read_rows,
-    save_json,
-)
+from benchmarks.harness.result_files import RESULTS, add_results, read_json, read_rows, save_json
 from benchmarks.harness.study import Study
 from placement.checks import FloatArray
 from placement.datasets import distance_rtt as geo
@@ -109,7 +103,7 @@ def table(draws: int) -> list[dict[str, object]]:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_folder(parser, "latency")
     parser.add_argument("--draws", type=int, default=30)
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    add_results(parser)
 
 
 def _run_study(asked: argparse.Namespace) -> int:

@@ -23,6 +23,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
@@ -71,9 +72,7 @@ def speed(runs: int) -> Iterator[Row]:
     for spread in (0.1, 0.3):
         reaches = [reach_of_family(rtt, spread, "lognormal") for rtt in rtts]
         bins = bins_for(instance, reaches, 1.0)
-        timing = repeat(
-            lambda s=spread, b=bins: Distributions.parametric(instance, variation=s, bins=b), 3
-        )
+        timing = repeat(partial(Distributions.parametric, instance, variation=spread, bins=bins), 3)
         yield _timed(f"distributions, {27 * 87:,} pairs", spread, bins, timing.cpu, 3, None)
         given = Distributions.parametric(instance, variation=spread, bins=bins)
         free = Problem(instance, replicas=5, voters=3, objective=Percentile(99, given))
@@ -86,7 +85,7 @@ def speed(runs: int) -> Iterator[Row]:
             ("tier 2, 5 of 9 vote", two, "tier2", runs, None),
             ("tier 3, local search, 5 of 27, 3 vote", free, "local-search", 1, None),
         ):
-            timing = repeat(lambda p=problem, m=method: _answer(p, m), times)
+            timing = repeat(partial(_answer, problem, method), times)
             yield _timed(what, spread, bins, timing.cpu, times, target)
 
 
@@ -181,7 +180,7 @@ def leaders(seeds: int) -> Iterator[Row]:
                 by_mean = int(np.argmin(means))
                 # ties of the percentile go to the lower mean
                 by_tail = [
-                    min(everyone, key=lambda ell, k=k: (values[ell][k], means[ell]))
+                    min((values[ell][k], means[ell], ell) for ell in everyone)[-1]
                     for k in range(len(PERCENTS))
                 ]
                 yield {

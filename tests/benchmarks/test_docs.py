@@ -87,7 +87,7 @@ def test_all_contingency_methods_found_the_optimum() -> None:
 
 
 def test_ratios_of_sweeps_are_those_of_their_times() -> None:
-    for row in read_rows(exact_sweep.RESULTS):
+    for row in read_rows(RESULTS / "exact_sweep.csv"):
         ratio = float(row["sweep ms"]) / float(row["slowest single ms"])
         # the quotient has two digits after the point, the times three
         rounding = 0.005 + 0.0006 * (1 + ratio) / float(row["slowest single ms"])

@@ -186,6 +186,17 @@ def test_a_run_is_resumed(tmp_path: Path) -> None:
     assert set(read_json(tmp_path / "exact_hard.json")) == {"modelled-120"}
 
 
+@pytest.mark.parametrize("study", ["exact.hard", "exact.rules", "exact.sweep"])
+def test_results_go_to_a_folder(
+    study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file in place of the folder is refused before anything is measured."""
+    (tmp_path / "rows.csv").write_text("", encoding="utf-8")
+    with pytest.raises(SystemExit):
+        main(["run", study, "--results", str(tmp_path / "rows.csv")])
+    assert "rows.csv is a file: expected a folder" in capsys.readouterr().err
+
+
 def test_an_unknown_group_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "exact.hard", "--groups", "modelled"]) == 1
     assert "modelled-120" in capsys.readouterr().err

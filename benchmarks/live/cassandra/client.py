@@ -19,14 +19,15 @@ import socket
 import sys
 import threading
 import time
+from typing import Any
 
 from cassandra import ConsistencyLevel
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
 from cassandra.policies import FallthroughRetryPolicy, WhiteListRoundRobinPolicy
 from cassandra.query import SimpleStatement
 
 
-def timed(session, cql, level, turn):
+def timed(session: Session, cql: str, level: int, turn: int) -> float:
     """Return how long a statement takes, ms."""
     statement = SimpleStatement(cql % {"turn": turn}, consistency_level=level)
     start = time.perf_counter()
@@ -34,20 +35,24 @@ def timed(session, cql, level, turn):
     return (time.perf_counter() - start) * 1000
 
 
-def keep_writing(session, statement, writes, seconds):
+def keep_writing(
+    session: Session, statement: SimpleStatement, writes: int, seconds: float
+) -> dict[str, Any]:
     """Return the end and the latency of each write, and how many failed.
 
     As many as `writes` are always in flight. An overloaded server lets writes time out.
     """
-    found, failed, stop, idle = [], [], time.time() + seconds, threading.Semaphore(0)
+    found: list[list[float]] = []
+    failed: list[list[float]] = []
+    stop, idle = time.time() + seconds, threading.Semaphore(0)
 
-    def write():
+    def write() -> None:
         begun = time.perf_counter()
         session.execute_async(statement).add_callbacks(
             lambda _rows: ended(found, begun), lambda _error: ended(failed, begun)
         )
 
-    def ended(kind, begun):
+    def ended(kind: list[list[float]], begun: float) -> None:
         kind.append([time.time(), (time.perf_counter() - begun) * 1000])
         if time.time() < stop:
             write()
@@ -61,7 +66,7 @@ def keep_writing(session, statement, writes, seconds):
     return {"written": found, "failed": len(failed)}
 
 
-def answer(question):
+def answer(question: dict[str, Any]) -> dict[str, Any]:
     """Carry out a statement at a level, or count the replicas of keys by datacentre."""
     address, port = question["contact"]
     profile = ExecutionProfile(
@@ -79,7 +84,7 @@ def answer(question):
         session = cluster.connect()
         if "replicas" in question:
             cluster.refresh_schema_metadata()
-            found = []
+            found: list[dict[str, int]] = []
             for key in range(20):
                 hosts = cluster.metadata.get_replicas(question["replicas"], key.to_bytes(4, "big"))
                 places = [host.datacenter for host in hosts]

@@ -32,6 +32,7 @@ from benchmarks.live.cassandra.cluster import (
     CassandraNode,
     cassandra_programs,
 )
+from benchmarks.live.emulated_wan import EmulatedWan
 from benchmarks.live.latency_tables import latency_row, software_share, summary_table
 from benchmarks.live.layouts import Layout, azure_part, drawn
 from benchmarks.live.live_world import client_node, network, predicted
@@ -209,6 +210,7 @@ def load(quick: bool) -> Iterator[Row]:
     with CassandraBench(instance, layout, dynamic=False) as bench:
         bench.measure("write-quorum", layout.voters, 5)
         for writes in (1, 16) if quick else (1, 4, 16, 64, 256, 1024):
+            assert isinstance(bench.wan, EmulatedWan)
             bench.wan.statistics()
             found, failed = bench.load(writes, 5 if quick else 12)
             late = bench.wan.statistics()["mean"]

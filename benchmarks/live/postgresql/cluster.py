@@ -181,8 +181,18 @@ class PostgresCluster:
         script = folder / "script.sql"
         script.write_text(_SCRIPTS[operation].format(key=key), encoding="ascii")
         command: list[str | Path] = [
-            *(self.bin / "pgbench", "-h", self.wan.address(server), "-p", "5432", "-U", USER),
-            *("-n", *words, "-f", script, "-l", "--log-prefix", folder / "log", "postgres"),
+            self.bin / "pgbench",
+            *("-h", self.wan.address(server), "-p", "5432", "-U", USER),
+            *(
+                "-n",
+                *words,
+                "-f",
+                str(script),
+                "-l",
+                "--log-prefix",
+                str(folder / "log"),
+                "postgres",
+            ),
         ]
         return self._owner.start(
             command, folder / "output", inside=self.wan.inside(client_node(client))

@@ -114,8 +114,9 @@ def _configuration(
 
 def _version() -> str:
     """Return the version of the server."""
-    command = [server_programs() / "postgres", "--version"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    command = [str(server_programs() / "postgres"), "--version"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True)
+    return shown.stdout.strip()
 
 
 def _report(document: Mapping[str, Any]) -> Mapping[str, str]:

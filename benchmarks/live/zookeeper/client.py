@@ -21,9 +21,10 @@ import time
 from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException, NodeExistsError
 from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.interfaces import IAsyncResult
 
 
-def connected(address, port, seconds):
+def connected(address: str, port: str, seconds: float) -> KazooClient:
     """Return a client of one server that has a session; the limit for one answer is that too."""
     client = KazooClient(
         hosts=f"{address}:{port}",
@@ -34,7 +35,7 @@ def connected(address, port, seconds):
     return client
 
 
-def carry_out(client, operation, path):
+def carry_out(client: KazooClient, operation: str, path: str) -> None:
     """Carry out one operation."""
     if operation == "write":
         client.set(path, b"x" * 64)
@@ -46,15 +47,16 @@ def carry_out(client, operation, path):
         raise ValueError(operation)
 
 
-def keep_writing(client, path, writes, seconds):
+def keep_writing(client: KazooClient, path: str, writes: int, seconds: float) -> list[list[float]]:
     """Return the end and the latency of each write; as many as `writes` are always in flight."""
-    found, stop, idle = [], time.time() + seconds, threading.Semaphore(0)
+    found: list[list[float]] = []
+    stop, idle = time.time() + seconds, threading.Semaphore(0)
 
-    def write():
+    def write() -> None:
         begun = time.perf_counter()
         client.set_async(path, b"x" * 64).rawlink(lambda result: written(result, begun))
 
-    def written(result, begun):
+    def written(result: IAsyncResult, begun: float) -> None:
         result.get()
         found.append([time.time(), (time.perf_counter() - begun) * 1000])
         if time.time() < stop:
@@ -69,16 +71,16 @@ def keep_writing(client, path, writes, seconds):
     return found
 
 
-def answer_lines(address, port, path, seconds):
+def answer_lines(address: str, port: str, path: str, seconds: float) -> None:
     """Answer the lines of the standard input."""
     client = connected(address, port, seconds)
     with contextlib.suppress(NodeExistsError):
         client.create(path, b"")
     print(flush=True)
     for line in sys.stdin:
-        operation, count, *seconds = line.split()
+        operation, count, *duration = line.split()
         if operation == "load":
-            print(json.dumps(keep_writing(client, path, int(count), float(*seconds))), flush=True)
+            print(json.dumps(keep_writing(client, path, int(count), float(*duration))), flush=True)
             continue
         values = []
         for _ in range(int(count) + 2):
@@ -89,7 +91,7 @@ def answer_lines(address, port, path, seconds):
     client.stop()
 
 
-def first_success(address, port, path, seconds):
+def first_success(address: str, port: str, path: str, seconds: float) -> float:
     """Return when a write first succeeded."""
     end = time.time() + seconds
     while time.time() < end:
@@ -106,7 +108,7 @@ def first_success(address, port, path, seconds):
     raise SystemExit("no write succeeded")
 
 
-def main(address, port, key, seconds, *until_written):
+def main(address: str, port: str, key: str, seconds: str, *until_written: str) -> None:
     """Do what the command line says."""
     path = f"/key{key}"
     if until_written:

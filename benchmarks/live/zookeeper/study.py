@@ -27,6 +27,7 @@ import numpy as np
 
 from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.result_files import Row
+from benchmarks.live.emulated_wan import EmulatedWan
 from benchmarks.live.latency_tables import (
     configurations_table,
     latency_row,
@@ -157,7 +158,8 @@ class ZooKeeperBench(ServerBench):
         process = subprocess.Popen(
             [
                 *self.wan.inside(client_node(client)),
-                *(self._python, program, address, str(_PORT), str(key), str(seconds), *words),
+                *(str(self._python), str(program), address, str(_PORT), str(key), str(seconds)),
+                *words,
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -243,6 +245,7 @@ def load(quick: bool) -> Iterator[Row]:
         assert ensemble.leader(layout.voters) == leader
         bench.measure(layout.replicas, 2)
         for writes in (1, 16) if quick else (1, 4, 16, 64, 256, 1024):
+            assert isinstance(bench.wan, EmulatedWan)
             bench.wan.statistics()
             found = bench.load(layout.replicas, writes, 5 if quick else 12)
             late = bench.wan.statistics()["mean"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,7 @@ _REFERENCE_STEADY = {
 def page(document: Mapping[str, Any]) -> str:
     """Return the page, of the parts that have been run."""
     parts = document["parts"]
-    writers = {
+    writers: dict[str, Callable[[Any], str]] = {
         "table": _table,
         "independent": _independent,
         "scale": _scale,

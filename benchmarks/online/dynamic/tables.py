@@ -26,7 +26,7 @@ from placement.online.dynamic import (
     hot_set_world,
     six_sites,
 )
-from placement.online.dynamic.hot_set_demand import zipf
+from placement.online.dynamic.hot_set_demand import Generators, zipf
 from placement.online.dynamic.merge_summaries import merge, top
 from placement.online.dynamic.read_votes import Weight, most_voted
 from placement.online.dynamic.request_traffic import CAUSES
@@ -213,7 +213,7 @@ def turnover(seed: int) -> Iterator[dict[str, Any]]:
             lists.append(found[most_voted(counts, k)])
         yield {
             "votes": votes,
-            "turnover": 1 - len(np.intersect1d(*lists)) / k,
+            "turnover": 1 - len(np.intersect1d(lists[0], lists[1])) / k,
             "expected_last": float(chances[k // 2 - 1] * votes / 2),
         }
 
@@ -230,6 +230,7 @@ def gap_factors(seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
     for seed in seeds:
         world = world_of(six_sites(), objects, 0.5, seed)
         rng = spawn_streams(seed, CAUSES)["restarts"]
+        assert isinstance(world.generators, Generators)
         generators, problems = world.generators, []
         for turn in range(rounds):
             if turn:
