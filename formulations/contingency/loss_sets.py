@@ -33,6 +33,7 @@ from placement.evaluation.score import cutoff
 from placement.methods import Options, Progress, load_method, run
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
+from placement.proof.sets.set_walk import walk_refusal
 from placement.status import Status, Termination, relative_gap
 
 __all__ = ["refuses", "solve"]
@@ -69,9 +70,11 @@ def solve(problem: Problem, options: Options) -> Plan:
     except KeyboardInterrupt:
         termination = Termination.INTERRUPTED
     plan, wanted = search.plan(termination), bool(options.settings["certificate"])
-    if wanted and plan.status is Status.OPTIMAL and may_certify(problem, *search.counts):
+    if not (wanted and plan.status is Status.OPTIMAL and walk_refusal(problem) is None):
+        return certified_or_named(plan, _PROVED, wanted=wanted)
+    if may_certify(problem, *search.counts):
         return plan.replace(certificate=partial(write_certificate, plan))
-    return certified_or_named(plan, _PROVED, wanted=wanted)
+    return certified_or_named(plan, _PROVED, ": it would be too large")
 
 
 class _Search:
