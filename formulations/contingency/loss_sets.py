@@ -64,7 +64,7 @@ def solve(problem: Problem, options: Options) -> Plan:
     """Answer a question about losses with a proof; at a limit, the best so far with its bound."""
     if options.settings["kernel"] == "numpy" or refuses(problem) is not None:
         return method.solve(problem, options)
-    search = _Search(problem, options)
+    search = _ListedSets(problem, options)
     try:
         termination = search.go_on()
     except KeyboardInterrupt:
@@ -77,7 +77,7 @@ def solve(problem: Problem, options: Options) -> Plan:
     return certified_or_named(plan, _PROVED, ": it would be too large")
 
 
-class _Search:
+class _ListedSets:
     """The best configuration and bound of one question."""
 
     def __init__(self, problem: Problem, options: Options) -> None:

@@ -47,14 +47,7 @@ def refuses(problem: Problem) -> str | None:
         if reason is not None:
             return reason
     other = problem.objective.proof_method(problem, partial(count_sets, problem), None)
-    if other is None or not other.refusal:
-        return None
-    if problem.objective.kind == "contingency":
-        from formulations.contingency import loss_sets
-
-        if loss_sets.refuses(problem) is None:  # a search answers, and nothing is enumerated
-            return None
-    return other.refusal
+    return None if other is None else other.refusal or None
 
 
 class Session(BatchSession):

@@ -20,6 +20,9 @@ minute."""
 def enumerated_with_waits(problem: Problem, sets: int) -> ProofMethod:
     """Return ``exhaustive``, with a refusal where there is too much to evaluate.
 
+    Without witnesses, chosen lease holders, a budget and RTTs that vary, a search over sets
+    evaluates few of them, and nothing is refused.
+
     Parameters
     ----------
     problem
@@ -29,6 +32,9 @@ def enumerated_with_waits(problem: Problem, sets: int) -> ProofMethod:
     """
     reason = "it minimises over losses with waits, witnesses or a vote layout"
     rules = problem.rules
+    aside = rules.witnesses or rules.lease_holders or rules.budget is not None
+    if not aside and problem.demand.scenarios == 1:
+        return ProofMethod("exhaustive", reason)
     count = sets * math.comb(rules.replicas_max, rules.data_voters)
     count *= 1 if problem.demand.leaderless else rules.data_voters
     if rules.witnesses and rules.may_witness is not None:
