@@ -23,6 +23,7 @@ from formulations.enumeration.exhaustive import count_sets
 from formulations.solvers.cpsat import new_solver
 from placement.errors import LimitError, SolverError
 from placement.evaluation.objective import MEAN_LATENCY
+from placement.evaluation.waits.wait_checks import every_replica_votes, least_replicas
 from placement.feasibility.feasible_plans import find_feasible
 from placement.model.configuration import Configuration
 from placement.model.constraints import GroupRule
@@ -212,9 +213,11 @@ def constraints_of(problem: Problem) -> tuple[Constraint, ...]:
         found.append(_listed(Kind.REPLICAS, problem.replicas))
     else:
         pins = {*problem.pinned, *problem.pinned_voters, problem.leader} - {None}
-        if rules.replicas_min > max(rules.data_voters, len(pins)):  # else implied by those
+        # else implied by those, or by waits for which every replica votes
+        all_vote = every_replica_votes(problem)
+        if rules.replicas_min > max(rules.data_voters, len(pins)) and not all_vote:
             found.append(Constraint(Kind.LEAST, Kind.LEAST.value.format(rules.replicas_min)))
-        if rules.replicas_max < len(instance.sites):
+        if rules.replicas_max < len(instance.sites) and not all_vote:
             found.append(Constraint(Kind.MOST, Kind.MOST.value.format(rules.replicas_max)))
     if _named(problem.voters):
         found.append(_listed(Kind.VOTERS, problem.voters))
@@ -250,9 +253,11 @@ def keeping(problem: Problem, kept: Iterable[Constraint]) -> Problem:
         return {constraint.words for constraint in kept if constraint.kind is kind}
 
     counts = (
-        rules.replicas_min if Kind.LEAST in kinds else 1,
+        rules.replicas_min if Kind.LEAST in kinds else least_replicas(problem),
         rules.replicas_max if Kind.MOST in kinds else len(problem.instance.sites),
     )
+    if every_replica_votes(problem):
+        counts = rules.voters, rules.voters
     return problem.replace(
         replicas=problem.replicas if Kind.REPLICAS in kinds else counts,
         voters=problem.voters if Kind.VOTERS in kinds else rules.voters,

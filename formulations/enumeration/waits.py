@@ -116,7 +116,9 @@ def _sets_of(rules: Rules) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
-def configurations(problem: Problem, sets: IntArray) -> list[Configuration]:
+def configurations(
+    problem: Problem, sets: IntArray, leader: int | None = None
+) -> list[Configuration]:
     """Return every configuration on some replica sets that obeys the rules.
 
     Parameters
@@ -125,6 +127,8 @@ def configurations(problem: Problem, sets: IntArray) -> list[Configuration]:
         The question.
     sets
         Replica sets of one size, shape (sets, size), rows ascending.
+    leader
+        Site index of the only leader; None: every site that may lead.
     """
     rules = problem.rules
     sets = sets[rules.obeyed("replicas", sets)]
@@ -137,8 +141,10 @@ def configurations(problem: Problem, sets: IntArray) -> list[Configuration]:
             leaders = [site for site in holding[row].tolist() if rules.may_lead[site]]
             if problem.demand.leaderless:  # any does: it has no part
                 leaders = leaders[:1]
-            for leader in leaders:
-                one = Configuration(leader, voters, tuple(sets[row].tolist()))
+            elif leader is not None:
+                leaders = [leader] if leader in leaders else []
+            for site in leaders:
+                one = Configuration(site, voters, tuple(sets[row].tolist()))
                 found.extend(
                     dataclasses.replace(one, lease_holders=chosen) if chosen else one
                     for chosen in holder_choices(problem, one)

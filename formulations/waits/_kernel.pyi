@@ -1,5 +1,6 @@
 """Types of the compiled kernel (csrc/module.c); see set_tables.py."""
 
+from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
@@ -33,3 +34,11 @@ def improve(sets: _Sets, chosen: _Array, /) -> None: ...
 def limit(sets: _Sets, value: float, /) -> None: ...
 def best(sets: _Sets, /) -> tuple[float, int, bytes, bytes, int, int]: ...
 def pairs(sets: _Sets, /) -> list[tuple[int, int, float]]: ...
+def each(
+    sets: _Sets,
+    prefix: _Array,
+    value: float,
+    seconds: float,
+    found: Callable[[bytes], float],
+    /,
+) -> bool: ...

@@ -17,7 +17,7 @@ from placement.plan import Plan
 from placement.problem import Problem
 from placement.proof.sets.prefix_bounds import Beginning, PrefixBounds
 from placement.proof.sets.set_check import DIGITS, FORMAT, PRICE_STEPS, prices_of
-from placement.proof.sets.set_walk import SetWalk, walk_refusal
+from placement.proof.sets.set_walk import SetWalk, least_normal, walk_refusal
 
 __all__ = ["MOST_NODES", "may_certify", "write_certificate"]
 
@@ -39,7 +39,7 @@ def write_certificate(plan: Plan) -> dict[str, object]:
     Parameters
     ----------
     plan
-        Proven by the search over sets, with a configuration.
+        Proven by the search over sets, with a configuration; its objective may be about losses.
     """
     problem, best = plan.problem, plan.configuration
     rules, demand = problem.rules, problem.demand
@@ -48,7 +48,7 @@ def write_certificate(plan: Plan) -> dict[str, object]:
     mass = demand.counts[0].sum(axis=1)
     order = able[closest_first(mass @ demand.client_rtt[0][:, able])].tolist()
     leaders = [None] if demand.leaderless else np.nonzero(rules.may_lead)[0].tolist()
-    least = plan.bound - abs(plan.bound) * TIE
+    least = least_normal(problem, plan.bound - abs(plan.bound) * TIE)
     tables = WaitTables.of(problem, rules.voters)
     return {
         "format": FORMAT,
@@ -93,7 +93,7 @@ def _prices(start: Beginning, wanted: float) -> str | None:
     search.
     """
     home = start.home
-    if not len(home) or not np.isfinite(home).all():
+    if not (len(home) and np.isfinite(home).all() and np.isfinite(wanted)):
         return None
     steps = 12 if start.free >= 4 else 4 if start.free == 3 else 1
     prices, length = home.copy(), 1.0

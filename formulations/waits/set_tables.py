@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -143,14 +144,16 @@ class WaitTables:
             np.array(table.rules, dtype=np.int32).reshape(-1),
         )  # fmt: skip
         must = rules.must_hold[order] | (rules.must_vote[order] if everyone_votes else False)
-        leads = np.nonzero(rules.may_lead[order])[0].tolist()
+        # a site that must hold a replica and may not vote: there is no set, under no leader
+        possible = not (rules.must_hold & ~able).any()
+        leads = np.nonzero(rules.may_lead[order])[0].tolist() if possible else []
         direct = demand.direct[0][active] @ by_site.T
         return cls(
             kernel,
             order,
             tuple(np.nonzero(must)[0].tolist()),
-            (-1,) if demand.leaderless else tuple(leads),
-            (demand.constant,) if demand.leaderless
+            (-1,) * possible if demand.leaderless else tuple(leads),
+            (demand.constant,) * possible if demand.leaderless
             else tuple(float(direct[ell]) + demand.constant for ell in leads),
             size,
             demand.leaderless,
@@ -176,6 +179,41 @@ class WaitTables:
     def kernel_run(self, prefix: tuple[int, ...], first: int, seconds: float) -> bool:
         """Search all sets that begin with some positions; return whether that was completed."""
         done: bool = _kernel().run(self.kernel, np.array(prefix, dtype=np.int32), first, seconds)
+        return done
+
+    def kernel_each(
+        self,
+        prefix: tuple[int, ...],
+        value: float,
+        seconds: float,
+        found: Callable[[IntArray], float],
+    ) -> bool:
+        """List all sets within a value that begin with some positions.
+
+        Parameters
+        ----------
+        prefix
+            Positions.
+        value
+            Largest value of a set that is listed.
+        seconds
+            Time limit.
+        found
+            Called with sets of site indices, shape (sets, |R|), rows ascending; it returns the
+            value from then on, if that is smaller.
+
+        Returns
+        -------
+        bool
+            Whether all were listed.
+        """
+
+        def rows(listed: bytes) -> float:
+            sets = np.frombuffer(listed, dtype=np.int32).reshape(-1, self.size)
+            return found(sets.astype(np.intp))
+
+        first = np.array(prefix, dtype=np.int32)
+        done: bool = _kernel().each(self.kernel, first, value, seconds, rows)
         return done
 
     def kernel_improve(self, chosen: tuple[int, ...]) -> None:

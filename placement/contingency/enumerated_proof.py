@@ -13,11 +13,15 @@ if TYPE_CHECKING:
 __all__ = ["enumerated_with_waits"]
 
 _MOST = 3_000_000
-"""Choices of replicas, voters and leader that are evaluated: about half a minute."""
+"""Choices of replicas, voters, leader, witnesses and lease holders that are evaluated: about half a
+minute."""
 
 
 def enumerated_with_waits(problem: Problem, sets: int) -> ProofMethod:
     """Return ``exhaustive``, with a refusal where there is too much to evaluate.
+
+    Without witnesses, chosen lease holders, a budget and RTTs that vary, a search over sets
+    evaluates few of them, and nothing is refused.
 
     Parameters
     ----------
@@ -28,8 +32,15 @@ def enumerated_with_waits(problem: Problem, sets: int) -> ProofMethod:
     """
     reason = "it minimises over losses with waits, witnesses or a vote layout"
     rules = problem.rules
+    aside = rules.witnesses or rules.lease_holders or rules.budget is not None
+    if not aside and problem.demand.scenarios == 1:
+        return ProofMethod("exhaustive", reason)
     count = sets * math.comb(rules.replicas_max, rules.data_voters)
     count *= 1 if problem.demand.leaderless else rules.data_voters
+    if rules.witnesses and rules.may_witness is not None:
+        count *= math.comb(int(rules.may_witness.sum()), rules.witnesses)
+    if rules.lease_holders and not rules.voters_hold_leases:
+        count *= math.comb(rules.replicas_max - 1, rules.lease_holders - 1)
     if count <= _MOST:
         return ProofMethod("exhaustive", reason)
     way_out = "use 'local-search', or 'exhaustive', which may take hours"

@@ -234,6 +234,19 @@ class Contingency:
             )
         return result
 
+    def normal_share(self, problem: Problem) -> float:
+        """Return the least share of the normal score in the value of any configuration.
+
+        1 for the goals "worst" and "bounded". For "weighted", 1 − Σ_F p_F over the likeliest
+        losses, as many as a configuration has sites, since it notices no more of them.
+        """
+        if self.goal != "weighted":
+            return 1.0
+        likeliest = sorted(self.probabilities(problem), reverse=True)
+        if self.together == 1 and not self.clients_move:  # a site is in one loss at most
+            likeliest = likeliest[: problem.rules.replicas_max + problem.rules.witnesses]
+        return max(0.0, 1 - sum(likeliest))
+
     def scores_after(
         self, problem: Problem, configuration: Configuration
     ) -> tuple[tuple[Loss, float], ...]:
@@ -291,7 +304,8 @@ class Contingency:
             return values_one_by_one(self, problem, configurations)
         normal = scores_of(problem, configurations)
         weights = self.probabilities(problem)
-        worst, mean = normal.copy(), (1 - sum(weights)) * normal
+        share = 1 - sum(weights)
+        worst, mean = normal.copy(), share * normal if share else np.zeros_like(normal)
         for loss, p in zip(self.losses(problem), weights, strict=True):
             after = scores_after_many(
                 problem,

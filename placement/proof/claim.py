@@ -34,6 +34,7 @@ __all__ = [
     "Scale",
     "finest_bit",
     "integers",
+    "wait_columns",
 ]
 
 Integers = Any  # object arrays of Python integers, which NumPy's types cannot name
@@ -50,6 +51,11 @@ def integers(values: npt.ArrayLike, bits: int) -> Integers:
     ratios = (float(x).as_integer_ratio() for x in array.ravel())
     whole = [(top << bits) // bottom for top, bottom in ratios]
     return np.array(whole, dtype=object).reshape(array.shape)
+
+
+def wait_columns(radii: FloatArray) -> FloatArray:
+    """Return the waits of each case of a leader, shape (cases, waits); there may be no case."""
+    return radii if radii.ndim == 2 else radii[:, np.newaxis]
 
 
 def finest_bit(*arrays: FloatArray) -> int:

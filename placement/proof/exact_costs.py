@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 
 from placement.checks import FloatArray
-from placement.proof.claim import Claim, Integers, integers
+from placement.proof.claim import Claim, Integers, integers, wait_columns
 from placement.proof.detours import Detours
 from placement.proof.multipliers import Betas, CostTransfers
 
@@ -63,7 +63,7 @@ class ExactCosts:
                 self.waits = exact.quorum[:, np.newaxis] * exact.site_rtt[:, leaders]
                 self.radius_costs = claim.floor_costs(self.waits, leaders)
             else:
-                columns = claim.exact_rtt(radii.reshape(len(radii), -1))  # one per distinct wait
+                columns = claim.exact_rtt(wait_columns(radii))
                 self.radius_costs = (exact.quorum * columns).sum(axis=1).tolist()
         self.price: Integers = integers(claim.price(leaders), claim.bits)
         self._longer: tuple[Integers, Detours] | None = None

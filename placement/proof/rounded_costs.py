@@ -34,7 +34,7 @@ import numpy.typing as npt
 
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.proof.cheap_pairs import CheapPairs, PairList, SortedBetas, limits_above
-from placement.proof.claim import Claim, Scale
+from placement.proof.claim import Claim, Scale, wait_columns
 from placement.proof.compiled_pairs import CompiledPairs, compiled_sums
 from placement.proof.detours import Detours
 from placement.proof.multipliers import Betas, CostTransfers
@@ -317,7 +317,7 @@ class RoundedCosts(TableCosts):
                 self.waits = _whole(grid.quorum[:, np.newaxis] * claim.scenario_rtt[:, leaders])
                 self.radius_costs = claim.floor_costs(self.waits, leaders)
             else:
-                columns = radii.reshape(len(radii), -1)  # one per distinct wait
+                columns = wait_columns(radii)
                 self.radius_costs = _whole(grid.quorum * columns).sum(axis=1).tolist()
         self.price = np.floor(grid.scaled(claim.price(leaders))).astype(np.int64)
 

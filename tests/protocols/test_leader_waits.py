@@ -12,7 +12,7 @@ import placement
 from formulations.exact.branch_and_bound import SearchLimits, search
 from formulations.exact.kernel import compiled_available, open_kernel
 from formulations.exact.reduced_problem import ReducedProblem
-from placement import Problem, check_certificate
+from placement import Diversity, Problem, check_certificate
 from placement.checks import FloatArray
 from placement.errors import CertificateError
 from placement.evaluation.objective import score_of
@@ -330,3 +330,19 @@ def test_sites_too_far_for_a_wait_for_all_replicas_are_ruled_out_together() -> N
         for proof in plan.certificate["proofs"]
         for event in proof["events"]
     )
+
+
+def test_the_certificate_holds_where_the_wait_of_a_leader_has_no_case() -> None:
+    """One site is left outside the region of s1, and its wait asks for two of them."""
+    one = world(3, sites=5, clients=2).replace(
+        domains={"region": ("east", "west", "east", "west", "west")}
+    )
+    asked = placement.with_waits(one, {"strong_read": ["leader: 2 of voters outside region"]})
+    rule = Diversity("region", "replicas", min_domains=2)
+    problem = Problem(asked, replicas=3, voters=3, quorum=3, diversity=[rule], forbidden=["s0"])
+    plan = placement.solve(problem)
+    assert plan.status is Status.OPTIMAL
+    assert plan.certified
+    assert placement.check_certificate(plan).bound <= plan.objective * (1 + 1e-12)
+    best = placement.solve(problem, "exhaustive")
+    assert plan.objective == pytest.approx(best.objective, rel=1e-12)

@@ -232,6 +232,31 @@ def test_what_the_search_does_not_take_is_refused_with_the_way_out() -> None:
     assert any("exhaustive" in note for note in plan.notes)
 
 
+@pytest.mark.parametrize("protocol", ["caesar:multi=2", "hermes:multi=2", "pqr", "leases"])
+def test_a_pinned_site_without_a_vote_leaves_no_plan_where_every_replica_votes(
+    protocol: str,
+) -> None:
+    problem = Problem(world(1), replicas=3, protocol=protocol, pinned=["s1"], non_voters=["s1"])
+    for method in ("exhaustive", "sets", "exact"):
+        plan = placement.solve(problem, method)
+        assert plan.status is Status.INFEASIBLE
+        # the reasons name the rules that conflict; the number of replicas is no choice here
+        assert "without a vote s1" in plan.reasons[0]
+        assert "pinned s1" in plan.reasons[0]
+        assert ("at most 3 replicas" in plan.reasons[0]) == (protocol == "leases")
+
+
+def test_reasons_without_a_plan_keep_the_replicas_that_waits_ask_for() -> None:
+    """A question with fewer replicas than a wait asks for is no question."""
+    wait = "leader: 3 of replicas + quorum of voters"
+    one = placement.with_waits(world(1), {"single_group": [wait]})
+    rules = Diversity("region", "voters", cap=1), Diversity("region", "replicas", cap=1)
+    asked = {"replicas": 4, "voters": 3, "pinned_voters": ["s0"], "forbidden": ["s1", "s4"]}
+    plan = placement.solve(Problem(one, **asked, diversity=rules))  # type: ignore[arg-type]
+    assert plan.status is Status.INFEASIBLE
+    assert plan.reasons
+
+
 def test_without_the_kernel_enumeration_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("formulations.waits.set_search.compiled_available", lambda: False)
     problem = Problem(world(3), replicas=3, voters=3, protocol="epaxos:multi=2")

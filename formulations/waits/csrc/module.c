@@ -17,7 +17,7 @@ static void release(sets *x)
                     x->relays, x->weights, x->labels, x->may_vote, x->must_vote, x->must_hold, x->term,
                     x->rule, x->near_cost, x->distance, x->nearest, x->member, x->wait, x->cost,
                     x->fixed, x->price, x->slope, x->held, x->stay, x->low, x->high, x->one,
-                    x->pairing, x->client_gain, x->reach, x->reached, x->base, x->change, x->later, x->trial, x->out};
+                    x->pairing, x->client_gain, x->reach, x->reached, x->base, x->change, x->later, x->trial, x->out, x->list};
     for (int s = 0; x->pairing && s <= x->sites; s++)
         free(x->pairing[s].pair);
     for (size_t i = 0; i < sizeof held / sizeof *held; i++)
@@ -240,7 +240,11 @@ static PyObject *bound(PyObject *self, PyObject *args)
 typedef struct {
     double end, signals;
     int interrupted;
+    sets *x;         /* whose list is handed over, to `found`; NULL: nothing is listed */
+    PyObject *found;
 } watch;
+
+enum { LISTED_AT_ONCE = 8192 };
 
 static double now(void)
 {
@@ -249,16 +253,47 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Hand over the list, and take the value within which sets are listed from now on; 0 with the exception set. */
+static int hand_over(sets *x, PyObject *found)
+{
+    if (x->no_memory) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    Py_ssize_t bytes = (Py_ssize_t)(x->listed * (size_t)x->size * sizeof *x->list);
+    x->listed = 0;
+    PyObject *answer = PyObject_CallFunction(found, "y#", (const char *)x->list, bytes);
+    double value = answer ? PyFloat_AsDouble(answer) : -1;
+    Py_XDECREF(answer);
+    if (PyErr_Occurred())
+        return 0;
+    x->value = value < x->value ? value : x->value;
+    return 1;
+}
+
 static int stop(void *context)
 {
     watch *w = context;
     double time = now();
+    if (w->x && (w->x->no_memory || w->x->listed >= LISTED_AT_ONCE) && !hand_over(w->x, w->found))
+        return w->interrupted = 1;
     if (time > w->signals) {
         w->signals = time + SECONDS_BETWEEN_SIGNALS;
         if (PyErr_CheckSignals())
             return w->interrupted = 1;
     }
     return time > w->end;
+}
+
+/* Search all sets that begin with the state; 0 when `stop` said so. */
+static int search(sets *x, int depth, int from, watch *w)
+{
+    from = from < 0 ? 0 : from;
+    for (int d = 0; d <= x->size; d++)
+        x->base[2 * d + 1] = -INFINITY;
+    if (x->size - depth >= 2)
+        prefix_bound(x, depth, from);
+    return !allowed(x, depth, 0) || search_below(x, depth, from, stop, w);
 }
 
 PyDoc_STRVAR(run_doc, "run(sets, prefix, first, seconds) -> whether the search below it was completed");
@@ -274,12 +309,40 @@ static PyObject *run(PyObject *self, PyObject *args)
     sets *x = PyCapsule_GetPointer(capsule, CAPSULE);
     if (!x || (depth = begin(x, prefix)) < 0)
         return NULL;
-    watch w = {now() + seconds, 0, 0};
-    for (int d = 0; d <= x->size; d++)
-        x->base[2 * d + 1] = -INFINITY;
-    if (x->size - depth >= 2)
-        prefix_bound(x, depth, from < 0 ? 0 : from);
-    int done = !allowed(x, depth, 0) || search_below(x, depth, from < 0 ? 0 : from, stop, &w);
+    watch w = {now() + seconds, 0, 0, NULL, NULL};
+    int done = search(x, depth, from, &w);
+    if (w.interrupted)
+        return NULL;
+    return PyBool_FromLong(done);
+}
+
+PyDoc_STRVAR(each_doc, "each(sets, prefix, value, seconds, found) -> whether all sets were listed that begin like that and\n"
+                       "are within a value: found(sets as bytes) returns the value from then on");
+
+static PyObject *each(PyObject *self, PyObject *args)
+{
+    PyObject *capsule, *prefix, *found;
+    int depth;
+    double value, seconds;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OOddO", &capsule, &prefix, &value, &seconds, &found))
+        return NULL;
+    sets *x = PyCapsule_GetPointer(capsule, CAPSULE);
+    if (!x || (depth = begin(x, prefix)) < 0)
+        return NULL;
+    watch w = {now() + seconds, 0, 0, x, found};
+    const int had = x->found;
+    const double before = x->value;
+    x->found = x->listing = 1;
+    x->value = value;
+    x->listed = 0;
+    x->no_memory = 0;
+    int done = search(x, depth, 0, &w);
+    if (done && (x->listed || x->no_memory))
+        w.interrupted = !hand_over(x, found);
+    x->listing = 0;
+    x->found = had;
+    x->value = before;
     if (w.interrupted)
         return NULL;
     return PyBool_FromLong(done);
@@ -363,6 +426,7 @@ static PyMethodDef methods[] = {
     {"bound", bound, METH_VARARGS, bound_doc},    {"run", run, METH_VARARGS, run_doc},
     {"improve", improve, METH_VARARGS, improve_doc}, {"best", best, METH_O, best_doc},
     {"limit", limit, METH_VARARGS, limit_doc},    {"pairs", pairs, METH_O, pairs_doc},
+    {"each", each, METH_VARARGS, each_doc},
     {NULL, NULL, 0, NULL},
 };
 

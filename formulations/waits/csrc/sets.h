@@ -5,6 +5,7 @@
 #ifndef WAITS_SETS_H
 #define WAITS_SETS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum { LEADER, NEAR, CLIENT };      /* who waits */
@@ -90,6 +91,10 @@ typedef struct {
     int best_leader, found;
     int32_t best_set[MOST_MEMBERS], best_voters[MOST_MEMBERS];
     long long nodes, leaves;
+    /* sets that are listed instead: all within the value, site indices in ascending order */
+    int listing, no_memory;
+    int32_t *list;
+    size_t listed, room;
 } sets;
 
 /* Least value of a wait of an origin when `free` more sites from position `from` on are chosen. */

@@ -1,5 +1,6 @@
 /* Depth first over increasing sequences of sites; leaves; the incumbent; swap descent. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "sets.h"
 
@@ -55,6 +56,22 @@ static int before(const sets *x, int leader, const int32_t *set)
     return 0;
 }
 
+static void keep(sets *x, const int32_t *set)
+{
+    const size_t size = (size_t)x->size;
+    if (x->listed == x->room) {
+        size_t room = x->room ? 2 * x->room : 1024;
+        int32_t *list = realloc(x->list, room * size * sizeof *list);
+        if (!list) {
+            x->no_memory = 1;
+            return;
+        }
+        x->list = list;
+        x->room = room;
+    }
+    memcpy(x->list + x->listed++ * size, set, size * sizeof *set);
+}
+
 static void offer(sets *x, double value, const int *voters)
 {
     if (!(value <= cutoff(x)) || isinf(value))
@@ -67,6 +84,10 @@ static void offer(sets *x, double value, const int *voters)
         for (; j > 0 && set[j - 1] > s; j--)
             set[j] = set[j - 1];
         set[j] = s;
+    }
+    if (x->listing) {
+        keep(x, set);
+        return;
     }
     leader = x->leader >= 0 ? x->original[x->leader] : set[0];
     if (!x->found || value < x->value * (1 - 1e-12) || before(x, leader, set)) {

@@ -15,7 +15,15 @@ from placement.model.waits import Clause, Wait
 if TYPE_CHECKING:
     from placement.problem import Problem
 
-__all__ = ["check_waits", "needs_roles", "refuse_roles", "refuse_waits", "wait_notes"]
+__all__ = [
+    "check_waits",
+    "every_replica_votes",
+    "least_replicas",
+    "needs_roles",
+    "refuse_roles",
+    "refuse_waits",
+    "wait_notes",
+]
 
 
 def needs_roles(problem: Problem) -> bool:
@@ -26,6 +34,22 @@ def needs_roles(problem: Problem) -> bool:
     """
     layout = problem.vote_layout is not None
     return problem.demand.has_waits or problem.rules.witnesses > 0 or layout
+
+
+def every_replica_votes(problem: Problem) -> bool:
+    """Return whether the nearest replica or a client waits, so that V = R."""
+    return any(not _asks_all(term) for term in problem.demand.waits)
+
+
+def least_replicas(problem: Problem) -> int:
+    """Return the fewest replicas with which the waits and lease holders of a question are met."""
+    needs = [
+        clause.need
+        for term in problem.demand.waits
+        for clause in term.clauses
+        if clause.role == "replicas" and isinstance(clause.need, int)
+    ]
+    return max(1, problem.rules.lease_holders, *needs)
 
 
 def refuse_roles(problem: Problem, what: str, expected: str) -> None:

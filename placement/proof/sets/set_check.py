@@ -6,6 +6,9 @@ the prices that are stored (l). Both rest on waits alone and, by weights that ar
 of waits (:mod:`placement.proof.sets.wait_pairs`). The checker computes each of these bounds itself
 (:mod:`placement.proof.sets.prefix_bounds`), and evaluates every set that is left with the one
 evaluator of this package, in doubles.
+
+Where the objective is about losses, the bounds are on the normal score, of which the value is at
+least a share (:func:`.least_normal`). The sets that are left are evaluated under losses as well.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from placement.checks import FloatArray, IntArray
+from placement.contingency.objective import Contingency
 from placement.errors import CertificateError
 from placement.evaluation.score import TIE, score_many
 from placement.feasibility.feasible_plans import violations
@@ -25,7 +29,7 @@ from placement.model.configuration import Configuration
 from placement.problem import Problem
 from placement.proof.event_tree import Work
 from placement.proof.sets.prefix_bounds import PrefixBounds
-from placement.proof.sets.set_walk import SetWalk, walk_refusal
+from placement.proof.sets.set_walk import SetWalk, least_normal, walk_refusal
 
 __all__ = [
     "DIGITS",
@@ -79,10 +83,14 @@ class SetLeaves:
     ----------
     seen
         Sets so far.
+    normal
+        Least normal score of those that were evaluated under losses and are as good as `least`.
     """
 
     def __init__(self, problem: Problem, leader: int | None, least: float, work: Work) -> None:
         self._problem, self._leader, self._least, self._work = problem, leader, least, work
+        self._least_normal = least_normal(problem, least)
+        self.normal = math.inf
         self._each = _STEPS_OF_A_SET + len(problem.instance.clients) * problem.rules.voters
         self._waiting: list[IntArray] = []
         self._number = 0
@@ -106,18 +114,30 @@ class SetLeaves:
         sets, self._waiting, self._number = np.concatenate(self._waiting), [], 0
         leaders = sets[:, 0] if self._leader is None else np.full(len(sets), self._leader)
         problem = self._problem
-        values = score_many(problem.demand, leaders, sets, sets, problem.rules.quorum)
-        for row in np.nonzero(values < self._least)[0].tolist():
+        scores = score_many(problem.demand, leaders, sets, sets, problem.rules.quorum)
+        rows = np.nonzero(scores < self._least_normal)[0]
+        values, as_good = scores[rows], -math.inf
+        if not problem.minimises_mean and len(rows):
+            self._work.take(len(rows) * self._each * (1 + len(problem.instance.sites)))
+            some = [Configuration(int(leaders[row]), sets[row], sets[row]) for row in rows]
+            values = problem.objective.values(problem, some)
+            as_good = self._least * (1 + 4 * TIE)
+        for row, value in zip(rows.tolist(), values.tolist(), strict=True):
+            if not (value < self._least or value <= as_good):
+                continue
             members = tuple(sets[row].tolist())
             for leader in members if self._leader is None else (self._leader,):
                 found = Configuration(leader, members, members)
-                if not violations(problem, found):
-                    raise CertificateError(f"{found} has the objective {float(values[row])!r}")
+                if violations(problem, found):
+                    continue
+                if value < self._least:
+                    raise CertificateError(f"{found} has the objective {value!r}")
+                self.normal = min(self.normal, float(scores[row]))
 
 
 def check_sets(
     problem: Problem, bound: float, certificate: Mapping[str, Any], work: Work
-) -> tuple[int, int, int]:
+) -> tuple[int, int, int, float | None]:
     """Prove that no configuration is below a bound.
 
     Parameters
@@ -136,7 +156,8 @@ def check_sets(
     Returns
     -------
     tuple
-        Numbers of leaders, of beginnings and sets, and of bounds.
+        Numbers of leaders, of beginnings and sets, and of bounds; for the goal "worst", the least
+        normal score of the configurations that are as good.
 
     Raises
     ------
@@ -160,11 +181,15 @@ def check_sets(
         raise CertificateError("not exactly one proof for every site that may lead")
     least = bound - abs(bound) * TIE
     events = bounds = 0
+    normal = math.inf
     for leader, proof in zip(leaders, proofs, strict=True):
         replay = _SetProof(problem, leader, least, proof, work)
         replay.run(order)
         events, bounds = events + replay.events, bounds + replay.bounds
-    return len(proofs), events, bounds
+        normal = min(normal, replay.normal)
+    goal = problem.objective
+    worst = isinstance(goal, Contingency) and goal.goal == "worst" and math.isfinite(normal)
+    return len(proofs), events, bounds, normal if worst else None
 
 
 class _SetProof:
@@ -175,7 +200,8 @@ class _SetProof:
         work: Work,
     ) -> None:  # fmt: skip
         rules = problem.rules
-        self._problem, self._leader, self._least, self._work = problem, leader, least, work
+        self._problem, self._leader, self._work = problem, leader, work
+        self._least = least_normal(problem, least)
         pairs: Sequence[Sequence[Any]] = proof.get("pairs", ())
         work.take(len(pairs) * len(rules.may_hold))
         self._tables = PrefixBounds(problem.demand, rules.voters, rules.quorum, leader, pairs)
@@ -185,6 +211,11 @@ class _SetProof:
         self.events = self.bounds = 0
         sites, clients = len(rules.may_hold), len(self._tables.clients)
         self._cost = _STEPS_OF_A_BOUND + sites * (sites + clients + 10 * len(pairs))
+
+    @property
+    def normal(self) -> float:
+        """Return the least normal score of the sets that are as good as the bound."""
+        return self._leaves.normal
 
     def run(self, order: Sequence[int]) -> None:
         SetWalk(self._problem, order, self._leader).run(self._open, self._leaves.add)

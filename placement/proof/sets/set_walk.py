@@ -7,13 +7,15 @@ sets, which are evaluated; every longer one is asked about first.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from placement.contingency.objective import Contingency
 from placement.problem import Problem
 
-__all__ = ["SetWalk", "walk_refusal"]
+__all__ = ["SetWalk", "least_normal", "walk_refusal"]
 
 Ask = Callable[[tuple[int, ...], Sequence[int]], bool]
 Sets = Callable[[tuple[int, ...], Sequence[int]], None]
@@ -26,9 +28,32 @@ def walk_refusal(problem: Problem) -> str | None:
         return "RTTs vary by interval"
     if not rules.replicas_min == rules.replicas_max == rules.voters:
         return "not all replicas vote"
-    if rules.budget is not None or rules.cost_weight or not problem.minimises_mean:
-        return "more than the mean latency is asked for"
+    if rules.budget is not None or rules.cost_weight:
+        return "more than the latency is asked for"
+    if rules.lease_holders:
+        return "lease holders are chosen"
+    if rules.witnesses:
+        return "there are witnesses"
+    if problem.objective.kind not in ("mean", "contingency"):
+        return "the objective is no mean latency, normally or after losses"
     return None
+
+
+def least_normal(problem: Problem, least: float) -> float:
+    """Return the normal score from which on no configuration has a value below another number.
+
+    Parameters
+    ----------
+    problem
+        One of those that :func:`walk_refusal` accepts.
+    least
+        Of the objective, ms times operations.
+    """
+    objective = problem.objective
+    if not isinstance(objective, Contingency):
+        return least
+    share = objective.normal_share(problem)
+    return least / share if share else math.inf
 
 
 class SetWalk:
