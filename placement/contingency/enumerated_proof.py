@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 __all__ = ["enumerated_with_waits"]
 
-_MOST = 3_000_000
-"""Choices of replicas, voters, leader, witnesses and lease holders that are evaluated: about half a
-minute."""
+_MOST = 15_000_000
+"""Choices of replicas, voters, leader, witnesses and lease holders that are evaluated: about two
+minutes."""
 
 
 def enumerated_with_waits(problem: Problem, sets: int) -> ProofMethod:
