@@ -15,9 +15,9 @@ from functools import cached_property
 
 import numpy as np
 
-from placement.checks import BoolArray, FloatArray, IntArray
 from placement.model.constraints import GroupRule, Rules
 from placement.problem import Problem
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["AdmissibleSites"]
 

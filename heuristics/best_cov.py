@@ -14,10 +14,11 @@ from __future__ import annotations
 import numpy as np
 
 from heuristics.best_mean import well_connected
-from placement.checks import FloatArray
-from placement.methods import Method, Options
+from placement.methods.options import Options
+from placement.methods.registry import Method
 from placement.plan import Plan
 from placement.problem import Problem
+from placement.support.checks import FloatArray
 
 __all__ = ["METHOD", "coefficient_of_variation", "solve"]
 

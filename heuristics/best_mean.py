@@ -17,12 +17,13 @@ from collections.abc import Callable
 import numpy as np
 
 from heuristics.completion import complete_proposal, mean_rtt
-from placement.checks import FloatArray
 from placement.evaluation.score import closest_first
 from placement.feasibility.feasible_plans import complete_configuration
-from placement.methods import Method, Options
+from placement.methods.options import Options
+from placement.methods.registry import Method
 from placement.plan import Plan
 from placement.problem import Problem
+from placement.support.checks import FloatArray
 
 __all__ = ["METHOD", "solve", "well_connected"]
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from heuristics import kq, qk
 from heuristics.completion import infeasible_plan
-from placement.methods import Method, Options
+from placement.methods.options import Options
+from placement.methods.registry import Method
 from placement.plan import Plan, cheapest
 from placement.problem import Problem
-from placement.status import Termination
+from placement.support.status import Termination
 
 __all__ = ["METHOD", "solve"]
 

@@ -15,7 +15,8 @@ from heuristics.most_writes import no_transactions
 from heuristics.objective_terms import objective_terms
 from heuristics.qk import quorum_then_kmeans
 from placement.evaluation.score import closest_first
-from placement.methods import Method, Options
+from placement.methods.options import Options
+from placement.methods.registry import Method
 from placement.plan import Plan
 from placement.problem import Problem
 

@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.errors import LimitError
 from placement.evaluation.score import closest_first, nearest
 from placement.feasibility.feasible_plans import complete_configuration
 from placement.model.configuration import Configuration
 from placement.plan import Plan, cheapest
 from placement.problem import Problem
-from placement.status import Termination
+from placement.support.checks import FloatArray
+from placement.support.status import Termination
 
 __all__ = [
     "closest_feasible",

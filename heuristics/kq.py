@@ -20,7 +20,8 @@ from heuristics.completion import closest_feasible, infeasible_plan, replica_cou
 from heuristics.objective_terms import ObjectiveTerms, objective_terms, total_operations
 from heuristics.tier2 import best_roles
 from heuristics.weighted_kmeans import kmeans
-from placement.methods import Method, Options
+from placement.methods.options import Options
+from placement.methods.registry import Method
 from placement.model.configuration import Configuration
 from placement.plan import Plan, cheapest
 from placement.problem import Problem

@@ -18,14 +18,15 @@ from __future__ import annotations
 import numpy as np
 
 from heuristics.completion import complete_proposal, site_traffic
-from placement.checks import FloatArray
 from placement.evaluation.score import closest_first
 from placement.feasibility.feasible_plans import complete_configuration, violations
-from placement.methods import Method, Options
+from placement.methods.options import Options
+from placement.methods.registry import Method
 from placement.model.configuration import Configuration
 from placement.model.instance import Instance
 from placement.plan import Plan
 from placement.problem import Problem
+from placement.support.checks import FloatArray
 
 __all__ = ["METHOD", "diversity", "solve", "spread_out"]
 

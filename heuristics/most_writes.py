@@ -11,7 +11,8 @@ from __future__ import annotations
 from heuristics.completion import complete_proposal, site_traffic, sites_by_distance, writing
 from placement.evaluation.score import closest_first
 from placement.feasibility.feasible_plans import complete_configuration
-from placement.methods import Method, Options
+from placement.methods.options import Options
+from placement.methods.registry import Method
 from placement.plan import Plan
 from placement.problem import Problem
 

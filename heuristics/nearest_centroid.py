@@ -16,13 +16,14 @@ from __future__ import annotations
 import numpy as np
 
 from heuristics.completion import complete_proposal
-from placement.checks import FloatArray
 from placement.datasets.distance_rtt import great_circle_km
 from placement.evaluation.score import closest_first
 from placement.feasibility.feasible_plans import complete_configuration
-from placement.methods import Method, Options
+from placement.methods.options import Options
+from placement.methods.registry import Method
 from placement.plan import Plan
 from placement.problem import Problem
+from placement.support.checks import FloatArray
 
 __all__ = ["METHOD", "demand_centroid", "refuses", "solve"]
 

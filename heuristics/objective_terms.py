@@ -21,9 +21,9 @@ from functools import cached_property
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray
 from placement.evaluation.cost_model import cost_model
 from placement.problem import Problem
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["ObjectiveTerms", "objective_terms", "total_operations"]
 

@@ -25,7 +25,8 @@ from heuristics.objective_terms import ObjectiveTerms, objective_terms, total_op
 from heuristics.tier2 import best_roles
 from placement.errors import LimitError
 from placement.feasibility.feasible_plans import complete_configuration
-from placement.methods import Method, Options
+from placement.methods.options import Options
+from placement.methods.registry import Method
 from placement.model.configuration import Configuration
 from placement.plan import Plan, cheapest
 from placement.problem import Problem

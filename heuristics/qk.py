@@ -32,12 +32,13 @@ from placement.errors import LimitError
 from placement.evaluation.score import closest_first
 from placement.evaluation.voter_choice import best_voters_of_each, by_answer_time
 from placement.feasibility.feasible_plans import complete_configuration, violations
-from placement.methods import Method, Options, Progress
+from placement.methods.options import Options, Progress
+from placement.methods.registry import Method
 from placement.model.configuration import Configuration
 from placement.model.constraints import GroupRule, Rules
 from placement.plan import Plan, cheapest
 from placement.problem import Problem
-from placement.status import Termination
+from placement.support.status import Termination
 
 __all__ = [
     "METHOD",

@@ -16,7 +16,8 @@ import numpy as np
 from heuristics.completion import complete_proposal
 from heuristics.objective_terms import objective_terms
 from heuristics.qk import quorum_of, quorum_then_kmeans
-from placement.methods import Method, Options
+from placement.methods.options import Options
+from placement.methods.registry import Method
 from placement.plan import Plan
 from placement.problem import Problem
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from placement.evaluation.voter_choice import by_answer_time
-from placement.methods import Method, Options, up_to_tier
+from placement.methods.options import Options
+from placement.methods.registry import Method, up_to_tier
 from placement.model.configuration import Configuration
 from placement.plan import Plan, cheapest, objective_value
 from placement.problem import Problem

@@ -17,7 +17,8 @@ from __future__ import annotations
 import numpy as np
 
 from placement.evaluation.voter_choice import best_voters_of_each
-from placement.methods import Method, Options, up_to_tier
+from placement.methods.options import Options
+from placement.methods.registry import Method, up_to_tier
 from placement.model.configuration import Configuration
 from placement.plan import Plan, cheapest, objective_value
 from placement.problem import Problem

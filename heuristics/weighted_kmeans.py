@@ -42,7 +42,7 @@ from functools import cached_property
 import numpy as np
 
 from heuristics.admissible_sites import AdmissibleSites
-from placement.checks import BoolArray, FloatArray, IntArray
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["THRESHOLD", "kmeans", "kmeans_of_each"]
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from placement.lazy import lazy_names
+from placement.support.lazy import lazy_names
 
 __version__ = "0.1.0"
 
@@ -50,12 +50,12 @@ if TYPE_CHECKING:
     from placement.errors import UnitsWarning as UnitsWarning
     from placement.errors import UnsupportedError as UnsupportedError
     from placement.evaluation.moves import Moves as Moves
-    from placement.methods import Method as Method
-    from placement.methods import Options as Options
-    from placement.methods import Progress as Progress
-    from placement.methods import Setting as Setting
-    from placement.methods import available as available
-    from placement.methods import solve as solve
+    from placement.methods.options import Options as Options
+    from placement.methods.options import Progress as Progress
+    from placement.methods.options import Setting as Setting
+    from placement.methods.registry import Method as Method
+    from placement.methods.registry import available as available
+    from placement.methods.registry import solve as solve
     from placement.model.changed_instance import scale_demand as scale_demand
     from placement.model.changed_instance import with_waits as with_waits
     from placement.model.changed_instance import without_sites as without_sites
@@ -73,8 +73,8 @@ if TYPE_CHECKING:
     from placement.plan import Plan as Plan
     from placement.problem import Problem as Problem
     from placement.proof.certificate_check import check_certificate as check_certificate
-    from placement.status import Status as Status
-    from placement.status import Termination as Termination
+    from placement.support.status import Status as Status
+    from placement.support.status import Termination as Termination
 
     stability = moves
 
@@ -96,7 +96,8 @@ _HOME = {
         "UnsupportedError",
     ),
     "placement.evaluation.moves": ("Moves",),
-    "placement.methods": ("Method", "Options", "Progress", "Setting", "available", "solve"),
+    "placement.methods.options": ("Options", "Progress", "Setting"),
+    "placement.methods.registry": ("Method", "available", "solve"),
     "placement.model.changed_instance": ("scale_demand", "with_waits", "without_sites"),
     "placement.model.configuration": ("Configuration",),
     "placement.model.constraints": ("Diversity",),
@@ -107,7 +108,7 @@ _HOME = {
     "placement.plan": ("Plan",),
     "placement.problem": ("Problem",),
     "placement.proof.certificate_check": ("check_certificate",),
-    "placement.status": ("Status", "Termination"),
+    "placement.support.status": ("Status", "Termination"),
 }
 
 _MODULES = {

@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from placement.checks import instance_of, text
 from placement.errors import InputError
 from placement.feasibility.holder_choice import with_holders
 from placement.model.configuration import Configuration
@@ -14,6 +13,7 @@ from placement.model.instance import Instance
 from placement.plan import Plan
 from placement.plan import evaluate as evaluate_configuration
 from placement.problem import Problem
+from placement.support.checks import instance_of, text
 
 __all__ = ["evaluate", "load"]
 

@@ -35,7 +35,7 @@ from placement.evaluation.waits.wait_breakdown import OperationParts, WaitLatenc
 from placement.feasibility.feasible_plans import violations
 from placement.model.configuration import Configuration
 from placement.problem import Problem
-from placement.status import Status, Termination, least_bound, relative_gap, status_of
+from placement.support.status import Status, Termination, least_bound, relative_gap, status_of
 
 if TYPE_CHECKING:
     import pandas as pd

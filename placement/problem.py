@@ -9,7 +9,6 @@ from functools import cached_property
 
 import numpy as np
 
-from placement.checks import LARGEST, FloatArray, elements, instance_of, number, text
 from placement.errors import InputError
 from placement.evaluation.cost_model import LinearCost, cost_model
 from placement.evaluation.move_costs import Limit, MoveCosts
@@ -29,6 +28,7 @@ from placement.model.rules import (
     is_count,
     layout_votes,
 )
+from placement.support.checks import LARGEST, FloatArray, elements, instance_of, number, text
 
 __all__ = ["ALL_REPLICAS", "Problem"]
 

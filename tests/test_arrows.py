@@ -21,10 +21,7 @@ MOST_LINES = 500
 RANKS: dict[str, dict[str, int]] = {
     "placement": {
         "placement.errors": 0,
-        "placement.checks": 0,
-        "placement.entry_points": 0,
-        "placement.lazy": 0,
-        "placement.status": 0,
+        "placement.support": 0,
         "placement.io.formats": 0,
         "placement.report.charts.markup": 0,
         "placement.report.notebook": 0,
@@ -35,7 +32,7 @@ RANKS: dict[str, dict[str, int]] = {
         "placement.online": 1,
         "placement.datasets.distance_rtt": 1,
         "placement.evaluation": 2,
-        "placement.method_options": 2,
+        "placement.methods.options": 2,
         "placement.workloads": 2,
         "placement.quorumstore": 2,
         "placement.problem": 3,

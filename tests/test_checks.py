@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from placement import checks
 from placement.errors import InputError, shown
+from placement.support import checks
 
 WRONG_NUMBERS = [
     None, "x", "3", b"3", True, np.True_, [], {}, object(), 1j, np.array([1.0, 2.0]),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from placement.methods import available, load_method
+from placement.methods.registry import available, load_method
 from placement.testing import CHECKS
 from tests.effort import examples
 

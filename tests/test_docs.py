@@ -52,7 +52,7 @@ def test_links_lead_somewhere(page):
 
 def test_every_method_is_documented():
     pages = "".join(p.read_text(encoding="utf-8") for p in ROOT.glob("docs/*.md"))
-    for name in placement.methods.available():
+    for name in placement.methods.registry.available():
         assert f"`{name}`" in pages, name
 
 

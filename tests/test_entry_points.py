@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from placement.entry_points import EntryPoint, Group, entry_points
 from placement.errors import InputError, UnsupportedError
+from placement.support.entry_points import EntryPoint, Group, entry_points
 
 TEXT = """# a comment
 [other.group]

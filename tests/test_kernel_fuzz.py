@@ -22,7 +22,7 @@ from formulations.quorumstore.enumeration.enumeration import Enumeration
 from formulations.quorumstore.enumeration.nearest_sites import SetTables
 from heuristics.online.selection.run_policy import compiled_available as selection_available
 from heuristics.online.selection.run_policy import run
-from placement.status import Status
+from placement.support.status import Status
 from tests.exact.worlds import random_core
 from tests.online.selection.worlds import COMPILED, paths
 from tests.quorumstore.instances import random_problem, random_rules

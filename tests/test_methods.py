@@ -10,10 +10,11 @@ import placement
 from placement.contingency.objective import Contingency
 from placement.errors import InputError, SolverError, UnsupportedError
 from placement.feasibility.feasible_plans import repaired, violations
-from placement.methods import Method, Options, Setting, load_method, run
+from placement.methods.options import Options, Setting
+from placement.methods.registry import Method, load_method, run
 from placement.model.configuration import Configuration
 from placement.plan import Plan
-from placement.status import Status
+from placement.support.status import Status
 from placement.testing import ConformanceError, check_method, random_instance, worlds
 
 
@@ -138,7 +139,7 @@ def test_the_sites_of_a_start_are_matched_by_name(problem):
         call=lambda p, options: Plan.of(p, options.start, method="x"),
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("placement.methods.load_method", lambda name: method)
+        patch.setattr("placement.methods.registry.load_method", lambda name: method)
         plan = placement.solve(problem.replace(instance=turned), start=before)
     assert plan.leader == before.leader
     assert set(plan.voters) == set(before.voters)

@@ -96,7 +96,8 @@ def test_an_import_that_fails_inside_a_module_is_not_hidden(tmp_path, monkeypatc
     folder = tmp_path / "lazy_example"
     folder.mkdir()
     (folder / "__init__.py").write_text(
-        "from placement.lazy import lazy_names\n__getattr__, __dir__ = lazy_names(__name__)\n"
+        "from placement.support.lazy import lazy_names\n"
+        "__getattr__, __dir__ = lazy_names(__name__)\n"
     )
     (folder / "broken.py").write_text("import no_such_module\n")
     monkeypatch.syspath_prepend(tmp_path)

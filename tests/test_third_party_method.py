@@ -9,7 +9,8 @@ METHOD = '''
 """A toy method of a third party: the first feasible configuration."""
 
 from placement.feasibility.feasible_plans import find_feasible
-from placement.methods import Method, Setting
+from placement.methods.options import Setting
+from placement.methods.registry import Method
 from placement.plan import Plan
 
 

@@ -17,7 +17,7 @@ from placement import datasets, quorumstore, workloads
 from placement.analysis import next_best_plans, sensitivity
 from placement.errors import shown
 from placement.feasibility.feasible_plans import find_feasible
-from placement.methods import available, load_method
+from placement.methods.registry import available, load_method
 from placement.tail import Distributions, Percentile
 from placement.testing import random_instance
 

@@ -13,10 +13,10 @@ from benchmarks.harness.data_folders import folder
 from benchmarks.harness.result_files import read_rows
 from formulations.quorumstore.enumeration.enumeration import Enumeration
 from formulations.quorumstore.enumeration.nearest_sites import SetTables
-from placement.checks import FloatArray
 from placement.errors import InputError
 from placement.quorumstore import Goal, QuorumPlan, QuorumProblem, StoreRules
 from placement.quorumstore.problem import CountArray
+from placement.support.checks import FloatArray
 
 __all__ = [
     "APPLICATIONS",

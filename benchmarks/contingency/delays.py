@@ -15,7 +15,6 @@ from benchmarks.contingency.data import (
     store,
 )
 from benchmarks.harness.pictures import COLOURS, Outcome, axes_of, cdf, ms, rows, share_of
-from placement.checks import FloatArray
 from placement.quorumstore import (
     QuorumConfiguration,
     QuorumPlan,
@@ -25,6 +24,7 @@ from placement.quorumstore import (
     evaluate,
 )
 from placement.quorumstore.problem import CountArray
+from placement.support.checks import FloatArray
 
 __all__ = ["e2", "e6"]
 

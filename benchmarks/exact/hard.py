@@ -49,7 +49,8 @@ from formulations.exact.reduced_problem import ReducedProblem
 from formulations.exact.result import SearchReport
 from placement import Problem
 from placement.errors import InputError, SolverError
-from placement.methods import Options, Progress, run
+from placement.methods.options import Options, Progress
+from placement.methods.registry import run
 from placement.workloads import MIXES
 
 __all__ = ["EARLY", "STUDY", "HardQuestion", "questions"]

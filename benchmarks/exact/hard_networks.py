@@ -15,10 +15,10 @@ import numpy as np
 from benchmarks.harness.data_folders import folder
 from benchmarks.harness.tier3_worlds import read_matrix, spread_demand
 from placement import Instance, datasets
-from placement.checks import FloatArray
 from placement.datasets.distance_rtt import RouteModel, modelled_rtt
 from placement.errors import InputError
 from placement.model.operations import STANDARD_OPERATIONS
+from placement.support.checks import FloatArray
 from placement.workloads import mix_shares
 
 __all__ = [

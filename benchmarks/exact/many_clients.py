@@ -33,9 +33,9 @@ from benchmarks.harness.result_files import add_results, save_csv
 from benchmarks.harness.study import Study
 from formulations.exact.kernel import compiled_available
 from placement import Instance, Problem, datasets, solve
-from placement.checks import FloatArray
 from placement.datasets.distance_rtt import great_circle_km
 from placement.model.operations import STANDARD_OPERATIONS
+from placement.support.checks import FloatArray
 from placement.workloads import USER_EXPONENT, mix_shares
 
 SITES = 32

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from formulations.exact.reduced_problem import ReducedProblem
-from placement.checks import FloatArray
 from placement.errors import InputError
 from placement.io.formats.document import read_text
+from placement.support.checks import FloatArray
 
 __all__ = ["Graph", "p_median", "read_pmed", "read_tsplib"]
 

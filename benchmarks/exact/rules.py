@@ -35,9 +35,9 @@ from benchmarks.harness.machine import describe, sentence
 from benchmarks.harness.result_files import RESULTS, Row, add_results, read_rows, save_csv
 from benchmarks.harness.study import Study
 from placement import Diversity, Instance, Plan, Problem
-from placement.checks import FloatArray
 from placement.contingency.objective import Contingency
 from placement.evaluation.objective import MEAN_LATENCY
+from placement.support.checks import FloatArray
 from placement.workloads import MIXES
 
 __all__ = ["STUDY", "VARIANTS", "Variant", "table"]

@@ -49,10 +49,11 @@ from formulations.exact.kernel import compiled_available
 from formulations.exact.method import METHOD
 from formulations.exact.reduced_problem import ReducedProblem
 from placement import Instance, Problem, datasets
-from placement.checks import FloatArray
 from placement.datasets.distance_rtt import modelled_rtt
-from placement.methods import Options, run
+from placement.methods.options import Options
+from placement.methods.registry import run
 from placement.model.operations import STANDARD_OPERATIONS
+from placement.support.checks import FloatArray
 from placement.workloads import MIXES, mix_shares
 
 RadiusMinimum = Callable[[float], tuple[str, float, int]]

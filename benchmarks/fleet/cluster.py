@@ -41,9 +41,9 @@ from formulations.fleet.column_generation import FleetSearch, solve_with_pricer
 from formulations.fleet.price_member import PricedMember, price_member
 from formulations.fleet.pricing import Pricer
 from formulations.fleet.pricing_workers import BATCH, batches_of
-from placement.checks import FloatArray
 from placement.fleet import FleetPlan, SharedRows, synthetic_fleet
 from placement.overtime.replay.generated_fleets import client_ground
+from placement.support.checks import FloatArray
 
 __all__ = ["STUDY", "Pass", "Record", "Simulated", "plan_line", "record", "simulate"]
 

@@ -31,7 +31,7 @@ from formulations.fleet import FleetSearch, solve_fleet
 from heuristics.fleet import greedy_by_size, local_search
 from placement.fleet import FleetPlan, FleetProblem, NoFleetPlan, synthetic_fleet
 from placement.overtime.replay.generated_fleets import client_ground
-from placement.status import relative_gap
+from placement.support.status import relative_gap
 
 __all__ = ["CASES", "STUDY", "Case", "measure"]
 

@@ -34,10 +34,10 @@ from benchmarks.harness.timing import Timing, command, repeat
 from formulations.exact.method import METHOD as EXACT
 from heuristics.overtime.fleet_tiers import Fleet, tier1, tier2
 from placement import STANDARD_OPERATIONS, Diversity, Instance, Options, Plan, Problem
-from placement.checks import FloatArray
 from placement.evaluation.score import score_many
-from placement.methods import run
+from placement.methods.registry import run
 from placement.model.constraints import GroupRule
+from placement.support.checks import FloatArray
 
 __all__ = ["STUDY", "TimedCall", "measure"]
 

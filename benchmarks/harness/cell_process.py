@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from benchmarks.harness.cells import CellLimits, SolveCell
-    from placement.methods import Method, Options
+    from placement.methods.options import Options
+    from placement.methods.registry import Method
     from placement.plan import Plan
     from placement.problem import Problem
 
@@ -138,7 +139,8 @@ def solve_cell(cell: SolveCell) -> dict[str, object]:
     from benchmarks.harness.cells import problem_of
     from benchmarks.peers import find_method
     from placement.errors import InputError, UnsupportedError
-    from placement.methods import Options, run
+    from placement.methods.options import Options
+    from placement.methods.registry import run
 
     method = find_method(cell.method)
     instance = cell.world.build(cell.seed)
@@ -185,7 +187,7 @@ def _again(
     method: Method, problem: Problem, options: Options, plan: Plan, limits: CellLimits
 ) -> tuple[list[float], bool]:
     """Run a quick method again; return the seconds of each and whether the value was the same."""
-    from placement.methods import run
+    from placement.methods.registry import run
 
     seconds: list[float] = []
     same = True

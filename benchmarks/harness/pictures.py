@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.harness.doc_pages import markdown_table
-from placement.checks import BoolArray, FloatArray
 from placement.report.charts.palette import METHODS
+from placement.support.checks import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

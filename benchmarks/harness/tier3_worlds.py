@@ -21,10 +21,10 @@ import numpy as np
 
 from benchmarks.harness.data_folders import folder
 from placement import Instance, datasets
-from placement.checks import FloatArray
 from placement.datasets.distance_rtt import modelled_rtt
 from placement.errors import InputError
 from placement.model.operations import STANDARD_OPERATIONS
+from placement.support.checks import FloatArray
 from placement.workloads import CONCENTRATION, MIXES, mix_shares
 
 __all__ = [

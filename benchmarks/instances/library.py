@@ -21,12 +21,12 @@ from benchmarks.harness.result_files import save_text
 from benchmarks.instances.question import LibraryQuestion, digest
 from placement.errors import CertificateError, LimitError, SolverError
 from placement.feasibility.feasible_plans import violations
-from placement.methods import solve
+from placement.methods.registry import solve
 from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
 from placement.proof.certificate_check import check_certificate
-from placement.status import Status, status_of
+from placement.support.status import Status, status_of
 
 __all__ = ["LIBRARY", "Entry", "LibraryAnswer", "answer", "better", "check", "read", "write"]
 

@@ -18,12 +18,12 @@ import numpy as np
 
 from benchmarks.exact.hard_networks import weights
 from placement import Diversity, Instance, Problem, datasets
-from placement.checks import FloatArray
 from placement.contingency.objective import Contingency
 from placement.evaluation.objective import MEAN_LATENCY, Objective
 from placement.model.distances import great_circle_km
 from placement.model.operations import STANDARD_OPERATIONS, WEAK_READ
 from placement.model.prices import Prices
+from placement.support.checks import FloatArray
 from placement.tail import Distributions, Percentile
 from placement.tail.bin_grid import bins_for, reach_of_family
 from placement.workloads import sample_mix

@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Self
 
 from benchmarks.live.programs import free_port
-from placement.checks import FloatArray
 from placement.errors import UnsupportedError
+from placement.support.checks import FloatArray
 
 __all__ = ["DelayProxy"]
 

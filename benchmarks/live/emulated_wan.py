@@ -21,8 +21,8 @@ from typing import Self
 import numpy as np
 
 from benchmarks.live.programs import c_program
-from placement.checks import FloatArray
 from placement.errors import UnsupportedError
+from placement.support.checks import FloatArray
 
 __all__ = ["EmulatedWan", "Jitter", "RttSample", "rtt_samples"]
 

@@ -13,10 +13,10 @@ import numpy as np
 from benchmarks.live.delay_proxy import DelayProxy
 from benchmarks.live.emulated_wan import EmulatedWan, Jitter, RttSample
 from placement import Instance, Operation, Problem
-from placement.checks import FloatArray
 from placement.evaluation.objective import quorum_size
 from placement.evaluation.score import operation_latency
 from placement.model.configuration import Configuration
+from placement.support.checks import FloatArray
 from placement.tail import Distributions, Percentile
 from placement.tail.histograms import of_samples
 

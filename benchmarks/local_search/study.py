@@ -27,8 +27,9 @@ from benchmarks.harness.result_files import add_results, save_json, save_rows
 from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import SITES, world
 from placement import Problem
-from placement.methods import Options, load_method, run
-from placement.status import Status
+from placement.methods.options import Options
+from placement.methods.registry import load_method, run
+from placement.support.status import Status
 from placement.workloads import MIXES
 
 __all__ = ["STUDY", "MethodGap", "measure", "questions"]

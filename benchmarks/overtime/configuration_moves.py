@@ -28,7 +28,6 @@ from benchmarks.harness.result_files import read_json, save_json
 from benchmarks.harness.study import Study
 from formulations.overtime.configuration_sequence import best_configurations, interval_scores
 from placement import Configuration, Instance, Problem
-from placement.checks import FloatArray
 from placement.overtime.decayed_counts import Decay, decayed_counts
 from placement.overtime.moves import (
     Hysteresis,
@@ -41,6 +40,7 @@ from placement.overtime.moves import (
 from placement.overtime.replay.generated_fleets import client_ground
 from placement.overtime.watch import WatchSettings, advise
 from placement.overtime.watch.recommend import initial_state
+from placement.support.checks import FloatArray
 from placement.workloads import Database, Office, Timeline, everywhere, generate, mix_shares
 
 __all__ = ["STUDY"]

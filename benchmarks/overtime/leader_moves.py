@@ -28,11 +28,11 @@ from benchmarks.harness.study import Study
 from formulations.overtime.leader_sequence import best_sequences, work_function
 from heuristics.overtime.fleet_tiers import Fleet, tier2
 from placement import STANDARD_OPERATIONS, Instance, Problem
-from placement.checks import FloatArray, IntArray
 from placement.evaluation.score import first_best
 from placement.overtime.decayed_counts import Decay
 from placement.overtime.moves import Hysteresis, leader_path, outage_price, path_cost
 from placement.overtime.replay.generated_fleets import client_ground
+from placement.support.checks import FloatArray, IntArray
 from placement.workloads import TENANTS, Clients, Database, Timeline, fleet, generate
 
 __all__ = ["STUDY"]

@@ -30,11 +30,11 @@ from benchmarks.harness.study import Study
 from benchmarks.overtime.replay_experiments import drawn_fleet
 from benchmarks.overtime.replay_worlds import NETWORKS, network
 from placement import Configuration, Problem
-from placement.checks import FloatArray
 from placement.evaluation.objective import MEAN_LATENCY
 from placement.overtime.migration import LeaderMigration, migrate
 from placement.overtime.migration.plot import plot_migration
 from placement.report.plots import save_figure
+from placement.support.checks import FloatArray
 from placement.tail import Distributions, Percentile
 
 __all__ = ["STUDY", "true_reduction"]

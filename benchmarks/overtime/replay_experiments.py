@@ -16,10 +16,10 @@ import placement
 from benchmarks.harness.result_files import Row
 from benchmarks.overtime.replay_worlds import CLASSES, NETWORKS, network, tenants
 from placement import Instance, Problem
-from placement.checks import FloatArray
 from placement.overtime.replay import NOBODY, STRATEGIES, Deployments, Replay, Trace, replay
 from placement.overtime.replay.generated_fleets import client_ground, fleet_trace, trace_of
 from placement.overtime.replay.summaries import gains, summary
+from placement.support.checks import FloatArray
 from placement.workloads import Clients, Timeline, fleet, generate, write_parquet
 
 __all__ = ["deployments", "drawn_fleet", "fleets", "memory", "moving", "speed", "tier3"]

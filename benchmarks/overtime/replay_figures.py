@@ -11,11 +11,11 @@ import numpy as np
 from benchmarks.overtime.replay_experiments import DAY
 from benchmarks.overtime.replay_worlds import network
 from placement import Instance, Problem
-from placement.checks import BoolArray, FloatArray
 from placement.feasibility.kept_diversity import kept_diversity
 from placement.overtime.replay import NOBODY, Deployments, Replay, Trace, replay
 from placement.overtime.replay.generated_fleets import ClientGround, client_ground, trace_of
 from placement.overtime.replay.plots import plot_ratio, plot_reduction_histogram, plot_reductions
+from placement.support.checks import BoolArray, FloatArray
 from placement.workloads import Consumer, Curve, Database, Flat, Timeline, everywhere, generate
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ import numpy as np
 import placement
 from benchmarks.harness.data_folders import folder
 from placement import Instance
-from placement.checks import FloatArray
 from placement.datasets import regions
 from placement.errors import MissingDependencyError
 from placement.overtime.replay.generated_fleets import ClientGround
+from placement.support.checks import FloatArray
 from placement.workloads import Clients, Consumer, Curve, Database, Office, everywhere, mix_shares
 
 __all__ = ["CLASSES", "NETWORKS", "POLES", "Tenant", "network", "poles", "tenants"]

@@ -10,9 +10,9 @@ import numpy as np
 
 import placement
 from placement import Instance
-from placement.checks import FloatArray
 from placement.errors import MissingDependencyError
 from placement.model.operations import STANDARD_OPERATIONS
+from placement.support.checks import FloatArray
 
 __all__ = ["concentrated", "gains"]
 

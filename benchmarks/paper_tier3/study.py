@@ -47,11 +47,12 @@ from benchmarks.harness.tier3_worlds import BUNDLED, SIGMA, instance_on, number_
 from benchmarks.paper_tier3.each_replica import gains
 from benchmarks.paper_tier3.page import page
 from placement import Problem
-from placement.checks import FloatArray
 from placement.feasibility.kept_diversity import kept_diversity
-from placement.methods import Options, load_method, run
+from placement.methods.options import Options
+from placement.methods.registry import load_method, run
 from placement.model.instance import Instance
-from placement.status import Status
+from placement.support.checks import FloatArray
+from placement.support.status import Status
 from placement.text import table as text_table
 from placement.workloads import mix_shares
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from placement.errors import InputError, MissingDependencyError
 
 if TYPE_CHECKING:
-    from placement.methods import Method
+    from placement.methods.registry import Method
 
 __all__ = ["CAPTIONS", "PREFIX", "find_method"]
 
@@ -57,10 +57,10 @@ def find_method(name: str) -> Method:
     MissingDependencyError
         For a peer whose package is not installed.
     UnsupportedError
-        As :func:`placement.methods.load_method`.
+        As :func:`placement.methods.registry.load_method`.
     """
     if not name.startswith(PREFIX):
-        from placement.methods import load_method
+        from placement.methods.registry import load_method
 
         return load_method(name)
     if name not in _HOMES:

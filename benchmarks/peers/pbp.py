@@ -7,11 +7,12 @@ from collections.abc import Iterable
 import pbp_pmedian  # type: ignore[import-not-found]  # an optional extra without types
 
 from benchmarks.peers.pmedian import plan_of, refuses
-from placement.checks import FloatArray
 from placement.errors import SolverError
-from placement.methods import Method, Options
+from placement.methods.options import Options
+from placement.methods.registry import Method
 from placement.plan import Plan
 from placement.problem import Problem
+from placement.support.checks import FloatArray
 
 __all__ = ["METHOD"]
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from placement.checks import FloatArray
-from placement.methods import Options
+from placement.methods.options import Options
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.status import Termination
+from placement.support.checks import FloatArray
+from placement.support.status import Termination
 
 __all__ = ["cost_matrix", "plan_of", "refuses"]
 

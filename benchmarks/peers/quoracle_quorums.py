@@ -12,12 +12,13 @@ import quoracle
 
 from placement.errors import SolverError
 from placement.evaluation.score import nearest
-from placement.methods import Method, Options, Progress
+from placement.methods.options import Options, Progress
+from placement.methods.registry import Method
 from placement.model.configuration import Configuration
 from placement.model.constraints import majority
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.status import SearchEnd, Termination, end_early
+from placement.support.status import SearchEnd, Termination, end_early
 
 __all__ = ["METHOD", "commit_latency", "resilience"]
 

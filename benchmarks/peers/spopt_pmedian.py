@@ -9,11 +9,12 @@ import pulp  # type: ignore[import-untyped]  # an optional extra without types
 from spopt.locate import PMedian  # type: ignore[import-not-found]  # the same
 
 from benchmarks.peers.pmedian import TOLERANCE, plan_of, refuses
-from placement.checks import FloatArray
 from placement.errors import SolverError
-from placement.methods import Method, Options
+from placement.methods.options import Options
+from placement.methods.registry import Method
 from placement.plan import Plan
 from placement.problem import Problem
+from placement.support.checks import FloatArray
 
 __all__ = ["METHOD"]
 

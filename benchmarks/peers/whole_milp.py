@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from placement.methods import Method, Options, load_method, refusal, run
+from placement.methods.options import Options
+from placement.methods.registry import Method, load_method, refusal, run
 from placement.plan import Plan
 from placement.problem import Problem
 

@@ -39,9 +39,9 @@ from formulations.quorumstore.enumeration.enumeration import Enumeration
 from formulations.quorumstore.enumeration.nearest_sites import SetTables
 from formulations.quorumstore.keys.solve_keys import progress_to, solve_keys
 from placement import datasets
-from placement.checks import FloatArray
 from placement.quorumstore import QuorumPlan, QuorumProblem, Redirect, StoreRules
 from placement.quorumstore.problem import CountArray
+from placement.support.checks import FloatArray
 
 Draw = Callable[[np.random.Generator, int], tuple[CountArray, CountArray]]
 

@@ -24,9 +24,9 @@ from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.machine import describe
 from benchmarks.harness.result_files import RESULTS, add_results, read_json, read_rows, save_json
 from benchmarks.harness.study import Study
-from placement.checks import FloatArray
 from placement.datasets import distance_rtt as geo
 from placement.errors import InputError
+from placement.support.checks import FloatArray
 
 __all__ = ["measured", "table"]
 

@@ -38,9 +38,9 @@ from benchmarks.tail.tables import tables
 from benchmarks.tail.worlds import NETWORKS, distributions_around, world
 from placement import Options, Problem
 from placement.evaluation.objective import MEAN_LATENCY, score_of
-from placement.methods import load_method, run
+from placement.methods.registry import load_method, run
 from placement.model.configuration import Configuration
-from placement.status import Status
+from placement.support.status import Status
 from placement.tail import Distributions, Percentile
 from placement.tail.bin_grid import bins_for, reach_of_family
 from placement.tail.distribution_arithmetic import percentile

@@ -19,11 +19,11 @@ import numpy as np
 from benchmarks.harness.data_folders import folder
 from benchmarks.harness.tier3_worlds import demand, modelled_network
 from placement import Instance
-from placement.checks import FloatArray
 from placement.errors import InputError
 from placement.io import read_rtt
 from placement.io.rtt_distributions import PairTable, distributions_of, read_pairs
 from placement.model.operations import STANDARD_OPERATIONS
+from placement.support.checks import FloatArray
 from placement.tail import Distributions
 from placement.tail.bin_grid import bins_for, reach_of_family
 from placement.tail.histograms import of_family

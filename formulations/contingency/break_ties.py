@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 
 from placement.contingency.objective import Contingency
-from placement.methods import Options, Progress
+from placement.methods.options import Options, Progress
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.status import Status, Termination
+from placement.support.status import Status, Termination
 
 __all__ = ["break_ties"]
 

@@ -39,11 +39,12 @@ from placement.contingency.objective import Contingency
 from placement.errors import LimitError, PlacementError, SolverError
 from placement.evaluation.losses import Loss, demand_after
 from placement.feasibility.feasible_plans import violations
-from placement.methods import Options, Progress, available, load_method, refusal, run
+from placement.methods.options import Options, Progress
+from placement.methods.registry import available, load_method, refusal, run
 from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
-from placement.status import (
+from placement.support.status import (
     OPTIMALITY_TOLERANCE,
     Status,
     Termination,

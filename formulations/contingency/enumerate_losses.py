@@ -18,12 +18,12 @@ import math
 
 import numpy as np
 
-from placement.checks import BoolArray, FloatArray, IntArray
 from placement.contingency.objective import Contingency
 from placement.evaluation.score import cutoff
 from placement.feasibility.feasible_plans import violations
 from placement.model.configuration import Configuration
 from placement.problem import Problem
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["best_of_block"]
 

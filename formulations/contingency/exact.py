@@ -31,11 +31,12 @@ from formulations.exact.reduced_problem import ReducedProblem
 from formulations.exact.scenario_kernel import missing
 from placement.contingency.objective import Contingency
 from placement.evaluation.objective import MEAN_LATENCY
-from placement.methods import Options, Progress, run
+from placement.methods.options import Options, Progress
+from placement.methods.registry import run
 from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
-from placement.status import Status, Termination, relative_gap
+from placement.support.status import Status, Termination, relative_gap
 
 __all__ = ["LossSearch", "refuses", "solve"]
 

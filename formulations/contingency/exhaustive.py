@@ -12,14 +12,14 @@ import math
 
 from formulations.contingency.enumerate_losses import best_of_block
 from formulations.enumeration.enumerate_sets import Found, enumerate_sets, is_better
-from placement.checks import IntArray
 from placement.contingency.objective import Contingency
 from placement.evaluation.breakdown import objective_value
 from placement.feasibility.feasible_plans import violations
-from placement.methods import Options
+from placement.methods.options import Options
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
+from placement.support.checks import IntArray
 
 __all__ = ["solve"]
 

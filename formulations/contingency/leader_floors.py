@@ -15,9 +15,10 @@ import numpy as np
 from placement.contingency.objective import Contingency
 from placement.errors import PlacementError
 from placement.evaluation.objective import MEAN_LATENCY
-from placement.methods import Options, load_method, run
+from placement.methods.options import Options
+from placement.methods.registry import load_method, run
 from placement.problem import Problem
-from placement.status import Termination
+from placement.support.status import Termination
 
 __all__ = ["always_hit", "survivor_floor"]
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from formulations.exact.threshold_events import ThresholdEvents
-from placement.checks import FloatArray, IntArray
 from placement.contingency.objective import Goal
 from placement.model.configuration import Configuration
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["FORMAT", "LossCertificate", "LossClaimRecord", "TreeRecords"]
 

@@ -12,11 +12,11 @@ import numpy as np
 from formulations.exact.kernel_types import family_arrays
 from formulations.exact.reduced_problem import ReducedProblem
 from formulations.exact.scenario_kernel import TreeOutcome
-from placement.checks import BoolArray, FloatArray, IntArray
 from placement.contingency.objective import Contingency, Goal
 from placement.evaluation.losses import demand_after, moving_clients
 from placement.model.configuration import Configuration
 from placement.problem import Problem
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = [
     "MOST_HITS",

@@ -35,10 +35,10 @@ from formulations.milp.program_model import PlacementProgram, add_rows, mass_of
 from formulations.milp.recipes import Forwarding, Nearest, Quorum, Rows
 from formulations.milp.variables import Affine, ProgramVariables, assign, declare
 from formulations.solvers.linear_program import LinearProgram, values_of
-from placement.checks import FloatArray
 from placement.contingency.objective import Contingency
 from placement.evaluation.losses import Loss, score_after
 from placement.model.configuration import Configuration
+from placement.support.checks import FloatArray
 
 __all__ = ["LossProgram", "build"]
 

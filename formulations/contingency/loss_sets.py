@@ -26,15 +26,16 @@ from formulations.exact.enumeration_claim import certified_or_named
 from formulations.waits.set_certificate import may_certify, write_certificate
 from formulations.waits.set_search import compiled_available
 from formulations.waits.set_tables import WaitTables, why_not
-from placement.checks import IntArray
 from placement.contingency.objective import Contingency
 from placement.evaluation.objective import MEAN_LATENCY, score_of
 from placement.evaluation.score import cutoff
-from placement.methods import Options, Progress, load_method, run
+from placement.methods.options import Options, Progress
+from placement.methods.registry import load_method, run
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
 from placement.proof.sets.set_walk import walk_refusal
-from placement.status import Status, Termination, relative_gap
+from placement.support.checks import IntArray
+from placement.support.status import Status, Termination, relative_gap
 
 __all__ = ["refuses", "solve"]
 

@@ -20,14 +20,14 @@ from formulations.enumeration.waits import (
     in_order,
     with_order,
 )
-from placement.checks import IntArray
 from placement.contingency.objective import Contingency
 from placement.evaluation.objective import scores_of
 from placement.evaluation.score import TIE
-from placement.methods import Options
+from placement.methods.options import Options
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
+from placement.support.checks import IntArray
 
 __all__ = ["UnderLosses", "solve"]
 

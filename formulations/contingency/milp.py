@@ -32,12 +32,13 @@ from formulations.solvers.statuses import TERMINATIONS, StopReason, Verdict
 from placement.contingency.objective import Contingency
 from placement.errors import LimitError, SolverError, UnsupportedError
 from placement.feasibility.feasible_plans import violations
-from placement.methods import Options, Progress, available, load_method
-from placement.methods import run as run_method
+from placement.methods.options import Options, Progress
+from placement.methods.registry import available, load_method
+from placement.methods.registry import run as run_method
 from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
-from placement.status import OPTIMALITY_TOLERANCE, Status, Termination, relative_gap
+from placement.support.status import OPTIMALITY_TOLERANCE, Status, Termination, relative_gap
 
 __all__ = ["solve"]
 

@@ -13,13 +13,13 @@ from formulations.exact import tuning
 from formulations.exact.reduced_problem import ReducedProblem
 from formulations.exact.scenario_kernel import TreeOutcome
 from formulations.exact.threshold_events import MOST_RECORDED
-from placement.checks import BoolArray
 from placement.contingency.objective import Contingency, Goal
-from placement.methods import Options
+from placement.methods.options import Options
 from placement.model.configuration import Configuration
 from placement.plan import objective_value
 from placement.problem import Problem
-from placement.status import least_bound
+from placement.support.checks import BoolArray
+from placement.support.status import least_bound
 
 __all__ = ["TIE", "StageHost", "ThresholdStage"]
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray
 from placement.evaluation.score import closest_first
 from placement.evaluation.waits.wait_rows import LeaderWait, RoleRow, leader_waits
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
 from placement.problem import Problem
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = [
     "LIMIT",

@@ -28,11 +28,18 @@ from placement.errors import LimitError, PlacementError, SolverError
 from placement.evaluation.voter_choice import best_voters
 from placement.evaluation.waits.wait_rows import no_rows
 from placement.feasibility.feasible_plans import find_feasible, violations
-from placement.methods import Method, Options, Progress, Setting, available, load_method, run
+from placement.methods.options import Options, Progress, Setting
+from placement.methods.registry import Method, available, load_method, run
 from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
-from placement.status import OPTIMALITY_TOLERANCE, Termination, end_early, least_bound, relative_gap
+from placement.support.status import (
+    OPTIMALITY_TOLERANCE,
+    Termination,
+    end_early,
+    least_bound,
+    relative_gap,
+)
 
 __all__ = ["METHOD", "solve"]
 

@@ -14,15 +14,15 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from placement.checks import IntArray
 from placement.errors import LimitError
 from placement.evaluation.breakdown import objective_value
 from placement.evaluation.score import TIE
-from placement.methods import Options, Progress
+from placement.methods.options import Options, Progress
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.status import SearchEnd, Termination, end_early
+from placement.support.checks import IntArray
+from placement.support.status import SearchEnd, Termination, end_early
 
 __all__ = ["Found", "enumerate_sets", "is_better"]
 

@@ -16,15 +16,16 @@ import time
 import numpy as np
 
 from formulations.enumeration.replica_sets import ReplicaSets, SetEvaluator, replica_sets
-from placement.checks import FloatArray, IntArray
 from placement.errors import LimitError, SolverError
 from placement.evaluation.score import TIE, quorum_latency
 from placement.evaluation.voter_choice import best_voters, greedy_waits
-from placement.methods import Method, Options, Progress, Setting
+from placement.methods.options import Options, Progress, Setting
+from placement.methods.registry import Method
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.status import SearchEnd, Termination, end_early
+from placement.support.checks import FloatArray, IntArray
+from placement.support.status import SearchEnd, Termination, end_early
 
 __all__ = ["METHOD", "count_sets", "solve"]
 

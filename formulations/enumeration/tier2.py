@@ -14,7 +14,8 @@ import numpy as np
 from placement.errors import LimitError
 from placement.evaluation.score import cutoff, score_many
 from placement.feasibility.feasible_plans import violations
-from placement.methods import Method, Options, Setting, up_to_tier
+from placement.methods.options import Options, Setting
+from placement.methods.registry import Method, up_to_tier
 from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
 from placement.problem import Problem

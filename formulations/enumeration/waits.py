@@ -17,17 +17,17 @@ import numpy as np
 
 from formulations.enumeration.enumerate_sets import Found, enumerate_sets
 from formulations.enumeration.exhaustive import count_sets
-from placement.checks import IntArray
 from placement.errors import LimitError
 from placement.evaluation.breakdown import objective_values
 from placement.evaluation.score import TIE
 from placement.evaluation.voter_choice import by_answer_time
 from placement.feasibility.holder_choice import holder_choices
-from placement.methods import Options
+from placement.methods.options import Options
 from placement.model.configuration import Configuration
 from placement.model.constraints import Rules
 from placement.plan import Plan
 from placement.problem import Problem
+from placement.support.checks import IntArray
 
 __all__ = ["configurations", "enumerate_configurations", "in_order", "solve", "with_order"]
 

@@ -58,10 +58,10 @@ from formulations.exact.relaxation_tree import LinearKernel
 from formulations.exact.result import Result, SearchLimits, SearchReport, round_up
 from formulations.exact.search_state import SearchState, Stop
 from formulations.exact.warm_start import adapt_multipliers, warm_bounds
-from placement.checks import BoolArray, FloatArray
 from placement.errors import LimitError, SolverError
 from placement.model.configuration import Configuration
-from placement.status import Status, Termination, least_bound, status_of
+from placement.support.checks import BoolArray, FloatArray
+from placement.support.status import Status, Termination, least_bound, status_of
 
 __all__ = ["Result", "SearchLimits", "SearchReport", "search"]
 

@@ -171,8 +171,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.model.configuration import Configuration
+from placement.support.checks import FloatArray
 
 __all__ = [
     "Beta",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from placement.plan import Plan
 from placement.proof.enumeration_check import FORMAT, steps_of_enumeration
-from placement.status import Status
+from placement.support.status import Status
 
 __all__ = ["certified_or_named"]
 

@@ -26,8 +26,8 @@ from formulations.exact.kernel_types import (
     family_arrays,
 )
 from formulations.exact.reduced_problem import ReducedProblem
-from placement.checks import FloatArray, IntArray
 from placement.errors import InputError
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = [
     "MOST_STREAMED_SITES",

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import BoolArray, FloatArray, IntArray
 from placement.evaluation.waits.single_waits import SingleWaits
 from placement.model.site_families import SiteFamily
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = [
     "ClientStream",

@@ -33,7 +33,7 @@ import numpy as np
 
 from formulations.exact import tuning
 from formulations.exact.reduced_problem import ReducedProblem
-from placement.checks import BoolArray, FloatArray, IntArray
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["PMedianRelaxation", "Round"]
 

@@ -27,13 +27,14 @@ from formulations.exact.kernel_types import Counters, Incumbent
 from formulations.exact.multi_size import SizeResult, differ_in_size_only, prove_sizes, take_shared
 from formulations.exact.reduced_problem import ReducedProblem, weighs_more_than_sites
 from formulations.exact.scenario_kernel import missing
-from placement.checks import FloatArray, IntArray
 from placement.feasibility.feasible_plans import find_feasible, repaired
-from placement.methods import BatchSession, Method, Options, Progress, Setting, load_method, run
+from placement.methods.options import Options, Progress, Setting
+from placement.methods.registry import BatchSession, Method, load_method, run
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.status import Termination
+from placement.support.checks import FloatArray, IntArray
+from placement.support.status import Termination
 
 __all__ = ["METHOD", "Session", "solve"]
 

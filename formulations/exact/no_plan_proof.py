@@ -35,8 +35,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import BoolArray
 from placement.model.constraints import Role, Rules, laminar
+from placement.support.checks import BoolArray
 
 __all__ = ["FORMAT", "NoPlan", "counting_applies", "counting_decides", "no_plan"]
 

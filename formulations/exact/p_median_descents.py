@@ -21,8 +21,8 @@ import numpy as np
 from formulations.exact import tuning
 from formulations.exact.kernel import Incumbent, Kernel
 from formulations.exact.reduced_problem import ReducedProblem
-from placement.checks import BoolArray, FloatArray, IntArray
 from placement.model.constraints import GroupRule
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = [
     "descents",

@@ -18,7 +18,6 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import BoolArray, FloatArray, IntArray
 from placement.errors import InputError, UnsupportedError
 from placement.evaluation.score import score
 from placement.evaluation.voter_choice import best_voters
@@ -35,6 +34,7 @@ from placement.model.constraints import GroupRule, Role, Rules, majority
 from placement.model.demand import Demand
 from placement.model.site_families import MOST_FAMILIES, SiteFamily, site_families
 from placement.problem import Problem
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["ReducedProblem", "weighs_more_than_sites"]
 

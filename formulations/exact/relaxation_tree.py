@@ -19,7 +19,7 @@ from formulations.exact.linear_relaxation import PMedianRelaxation
 from formulations.exact.numpy_kernel.kernel import NumpyKernel
 from formulations.exact.numpy_kernel.tree_node import LeaderView, TreeNode
 from formulations.exact.reduced_problem import ReducedProblem
-from placement.checks import BoolArray, FloatArray
+from placement.support.checks import BoolArray, FloatArray
 
 __all__ = ["LinearKernel"]
 

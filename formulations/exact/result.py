@@ -11,9 +11,9 @@ from formulations.exact.certificate_events import Certificate
 from formulations.exact.kernel import Counters
 from formulations.exact.no_plan_proof import NoPlan
 from formulations.exact.reduced_problem import ReducedProblem
-from placement.checks import FloatArray
 from placement.model.configuration import Configuration
-from placement.status import Status, Termination, status_of
+from placement.support.checks import FloatArray
+from placement.support.status import Status, Termination, status_of
 
 __all__ = ["Result", "SearchLimits", "SearchReport", "round_up"]
 

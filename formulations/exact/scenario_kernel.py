@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from placement.methods import Options
+from placement.methods.options import Options
 
 __all__ = ["TreeOutcome", "missing"]
 

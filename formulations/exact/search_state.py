@@ -13,8 +13,8 @@ from formulations.exact.kernel import Counters, Kernel
 from formulations.exact.reduced_problem import ReducedProblem
 from formulations.exact.relaxation_tree import LinearKernel
 from formulations.exact.result import SearchLimits, SearchReport
-from placement.checks import FloatArray
-from placement.status import Termination, least_bound, relative_gap
+from placement.support.checks import FloatArray
+from placement.support.status import Termination, least_bound, relative_gap
 
 __all__ = ["SearchState", "Stop"]
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["MOST_RECORDED", "ThresholdEvents"]
 

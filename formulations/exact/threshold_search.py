@@ -47,11 +47,11 @@ import numpy as np
 from formulations.exact import tuning
 from formulations.exact.kernel_types import family_arrays
 from formulations.exact.scenario_kernel import TreeOutcome
-from placement.checks import BoolArray, FloatArray, IntArray
 from placement.evaluation.score import closest_first
 from placement.model.configuration import Configuration
 from placement.model.constraints import Rules
 from placement.model.site_families import site_families
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = [
     "Leaf",

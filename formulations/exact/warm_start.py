@@ -16,7 +16,7 @@ import numpy as np
 
 from formulations.exact.kernel import Kernel
 from formulations.exact.reduced_problem import ReducedProblem
-from placement.checks import FloatArray
+from placement.support.checks import FloatArray
 
 __all__ = ["WarmBounds", "adapt_multipliers", "warm_bounds"]
 

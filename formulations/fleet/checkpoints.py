@@ -29,12 +29,12 @@ from typing import Any
 import numpy as np
 
 from formulations.fleet.price_member import PricedMember
-from placement.checks import FloatArray
 from placement.errors import InputError
 from placement.fleet.fleet_problem import SITE_LIMITS, FleetProblem
 from placement.io.formats.files import check_folder, write_file
 from placement.io.problem_document import problem_document
 from placement.model.configuration import Configuration
+from placement.support.checks import FloatArray
 
 __all__ = ["Checkpoint", "fleet_digest"]
 

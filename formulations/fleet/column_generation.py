@@ -31,7 +31,6 @@ from formulations.fleet.large_fleet import LargeFleet, sample_of
 from formulations.fleet.price_member import PricedMember
 from formulations.fleet.pricing import Pricer, lagrangean_bound
 from formulations.fleet.rounding import round_master
-from placement.checks import FloatArray, IntArray
 from placement.fleet.fleet_plan import (
     FleetPlan,
     NoFleetPlan,
@@ -42,7 +41,8 @@ from placement.fleet.fleet_plan import (
 )
 from placement.fleet.fleet_problem import FleetMember, FleetProblem
 from placement.fleet.shared_rows import SharedRows
-from placement.status import Termination, end_early, relative_gap
+from placement.support.checks import FloatArray, IntArray
+from placement.support.status import Termination, end_early, relative_gap
 
 __all__ = ["FleetSearch", "Generation", "solve_fleet", "solve_with_pricer"]
 

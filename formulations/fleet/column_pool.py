@@ -19,10 +19,10 @@ from formulations.solvers.highs import Guard, Relaxation, run_highs
 from formulations.solvers.linear_program import LinearProgram
 from formulations.solvers.program_builder import Builder
 from formulations.solvers.statuses import StopReason, Verdict
-from placement.checks import BoolArray, FloatArray, IntArray
 from placement.errors import SolverError
 from placement.fleet.shared_rows import SharedRows
 from placement.model.configuration import Configuration
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["ColumnPool", "MasterResult"]
 

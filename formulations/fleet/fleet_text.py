@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.fleet.fleet_plan import FleetPlan
-from placement.status import Termination
+from placement.support.status import Termination
 from placement.text import number_text, table
 from placement.text.text_tables import facts, section
 

@@ -26,9 +26,9 @@ from formulations.fleet.column_pool import MasterResult
 from formulations.fleet.price_member import PricedMember
 from formulations.fleet.pricing_workers import batches_of
 from formulations.fleet.weighted_sample import weighted_sample
-from placement.checks import FloatArray, IntArray
 from placement.fleet.fleet_problem import FleetProblem
-from placement.status import relative_gap
+from placement.support.checks import FloatArray, IntArray
+from placement.support.status import relative_gap
 
 if TYPE_CHECKING:
     from formulations.fleet.column_generation import Generation

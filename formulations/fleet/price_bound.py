@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from formulations.fleet.pricing import Pricer, lagrangean_bound
-from placement.checks import FloatArray
 from placement.errors import CertificateError
 from placement.fleet.fleet_problem import FleetProblem
 from placement.fleet.shared_rows import SharedRows
+from placement.support.checks import FloatArray
 
 __all__ = ["prove_fleet_bound"]
 

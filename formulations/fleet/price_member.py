@@ -14,7 +14,6 @@ import numpy as np
 
 from formulations.exact.branch_and_bound import search
 from formulations.exact.reduced_problem import ReducedProblem
-from placement.checks import FloatArray
 from placement.errors import SolverError
 from placement.feasibility.feasible_plans import violations
 from placement.feasibility.neighbours import neighbours
@@ -22,7 +21,8 @@ from placement.fleet.fleet_problem import FleetMember
 from placement.fleet.priced_question import PricedQuestion
 from placement.fleet.shared_rows import SharedRows
 from placement.model.configuration import Configuration
-from placement.status import Termination
+from placement.support.checks import FloatArray
+from placement.support.status import Termination
 
 __all__ = ["PricedMember", "price_member"]
 

@@ -24,11 +24,11 @@ from formulations.fleet.pricing_workers import (
     ProcessWorkers,
     batches_of,
 )
-from placement.checks import FloatArray
 from placement.errors import SolverError
 from placement.fleet.priced_question import PricedQuestion
 from placement.fleet.shared_rows import SharedRows
-from placement.status import Termination
+from placement.support.checks import FloatArray
+from placement.support.status import Termination
 
 __all__ = ["Pricer", "certify_priced", "lagrangean_bound"]
 

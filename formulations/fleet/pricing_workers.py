@@ -20,10 +20,10 @@ from multiprocessing.synchronize import Event
 from typing import Any
 
 from formulations.fleet.price_member import PricedMember, price_member
-from placement.checks import FloatArray
 from placement.errors import InputError, MissingDependencyError, SolverError
 from placement.fleet.fleet_problem import FleetProblem
 from placement.fleet.shared_rows import SharedRows
+from placement.support.checks import FloatArray
 
 __all__ = ["BATCH", "BatchWorkers", "DaskWorkers", "PricedBatch", "ProcessWorkers", "batches_of"]
 

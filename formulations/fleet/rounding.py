@@ -13,9 +13,9 @@ from formulations.fleet.column_pool import ColumnPool, MasterResult
 from formulations.fleet.every_configuration import count_configurations, every_configuration
 from formulations.fleet.price_member import price_member
 from formulations.solvers.highs import Guard
-from placement.checks import BoolArray, FloatArray, IntArray
 from placement.fleet.fleet_plan import Placed
-from placement.status import SearchEnd, Termination, end_early
+from placement.support.checks import BoolArray, FloatArray, IntArray
+from placement.support.status import SearchEnd, Termination, end_early
 
 if TYPE_CHECKING:
     from formulations.fleet.column_generation import FleetSearch

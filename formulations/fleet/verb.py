@@ -27,11 +27,11 @@ from placement.errors import CertificateError, InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from placement.checks import FloatArray
     from placement.fleet import FleetPlan, FleetProblem, NoFleetPlan
     from placement.model.configuration import Configuration
     from placement.model.instance import Instance
     from placement.overtime.replay.deployments import Deployments
+    from placement.support.checks import FloatArray
     from placement.workloads import Timeline
 
 __all__ = ["add_parser", "run"]
@@ -262,7 +262,7 @@ def _listener(args: argparse.Namespace) -> Callable[[int, float, float, float], 
     wanted: bool = sys.stderr.isatty() if args.progress is None else args.progress
     if not wanted:
         return None
-    from placement.status import relative_gap
+    from placement.support.status import relative_gap
 
     def listen(number: int, seconds: float, value: float, bound: float) -> None:
         gap = f"gap {100 * relative_gap(value, bound):.3f} %"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.checks import BoolArray, FloatArray, IntArray
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["weighted_sample"]
 

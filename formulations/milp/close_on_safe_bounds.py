@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from formulations.milp.program_model import PlacementProgram
 from formulations.solvers.linear_program import LinearProgram
 from formulations.solvers.safe_bounds import prove_by_branching
-from placement.checks import FloatArray
 from placement.feasibility.feasible_plans import violations
 from placement.model.configuration import Configuration
 from placement.plan import objective_value
 from placement.problem import Problem
-from placement.status import OPTIMALITY_TOLERANCE, Termination
+from placement.support.checks import FloatArray
+from placement.support.status import OPTIMALITY_TOLERANCE, Termination
 
 __all__ = ["ClosedTree", "close_tree"]
 

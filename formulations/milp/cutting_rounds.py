@@ -41,11 +41,11 @@ from formulations.solvers.statuses import TERMINATIONS, StopReason, Verdict
 from placement.errors import LimitError, SolverError
 from placement.evaluation.voter_choice import best_voters
 from placement.feasibility.feasible_plans import violations
-from placement.methods import Options, Progress
+from placement.methods.options import Options, Progress
 from placement.model.configuration import Configuration
 from placement.plan import objective_value
 from placement.problem import Problem
-from placement.status import OPTIMALITY_TOLERANCE, Termination, relative_gap
+from placement.support.status import OPTIMALITY_TOLERANCE, Termination, relative_gap
 
 __all__ = ["AGREEMENT", "CuttingRounds", "choose_recipe", "scale_for", "slack"]
 

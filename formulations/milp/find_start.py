@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from placement.errors import LimitError, SolverError, UnsupportedError
 from placement.feasibility.feasible_plans import find_feasible
-from placement.methods import Options, available, load_method
-from placement.methods import run as run_method
+from placement.methods.options import Options
+from placement.methods.registry import available, load_method
+from placement.methods.registry import run as run_method
 from placement.model.configuration import Configuration
 from placement.problem import Problem
-from placement.status import Termination
+from placement.support.status import Termination
 
 __all__ = ["HEURISTICS", "Start", "find_start"]
 

@@ -18,11 +18,12 @@ from formulations.milp.program_data import program_data
 from formulations.milp.recipes import Recipe
 from placement.errors import LimitError, UnsupportedError
 from placement.evaluation.waits.wait_rows import no_rows
-from placement.methods import Method, Options, Setting, available, load_method
-from placement.methods import run as run_method
+from placement.methods.options import Options, Setting
+from placement.methods.registry import Method, available, load_method
+from placement.methods.registry import run as run_method
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.status import Status, Termination
+from placement.support.status import Status, Termination
 
 __all__ = ["METHOD", "REFEREES", "solve"]
 

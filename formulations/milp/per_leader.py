@@ -26,7 +26,7 @@ import dataclasses
 from formulations.milp.cutting_rounds import CuttingRounds
 from formulations.milp.program_data import ProgramData
 from formulations.milp.reduce_program import leader_bounds
-from placement.status import Termination, least_bound
+from placement.support.status import Termination, least_bound
 
 __all__ = ["search_per_leader"]
 

@@ -14,13 +14,13 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import BoolArray, FloatArray, IntArray
 from placement.evaluation.cost_model import LinearCost, cost_model
 from placement.evaluation.score import closest_first
 from placement.evaluation.waits.wait_rows import LeaderWait, leader_waits
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
 from placement.problem import Problem
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = [
     "Client",

@@ -24,8 +24,8 @@ from formulations.milp.program_data import ProgramData
 from formulations.milp.recipes import Nearest, Rows
 from formulations.milp.variables import Affine, ProgramVariables, assign, declare
 from formulations.solvers.linear_program import LinearProgram, compile_program, values_of
-from placement.checks import FloatArray
 from placement.model.configuration import Configuration
+from placement.support.checks import FloatArray
 
 __all__ = ["PlacementProgram", "add_rows", "build", "mass_of"]
 

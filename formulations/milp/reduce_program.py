@@ -18,8 +18,8 @@ import dataclasses
 import numpy as np
 
 from formulations.milp.program_data import ProgramData, flow_classes, guarded_sites
-from placement.checks import FloatArray
 from placement.evaluation.waits.wait_rows import least_wait
+from placement.support.checks import FloatArray
 
 __all__ = ["leader_bounds", "reduce_terms", "static_bound"]
 

@@ -30,12 +30,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from formulations.overtime.leader_sequence import best_sequence
-from placement.checks import BoolArray, FloatArray
 from placement.errors import InputError, UnsupportedError
 from placement.evaluation.objective import quorum_size
 from placement.evaluation.score import score_many
 from placement.feasibility.feasible_plans import violations
-from placement.methods import Options, load_method, run
+from placement.methods.options import Options
+from placement.methods.registry import load_method, run
 from placement.model.configuration import Configuration
 from placement.model.demand import Demand, aggregate
 from placement.model.site_subsets import SiteSubset, subsets
@@ -43,7 +43,8 @@ from placement.overtime.moves.move_prices import MovePrices, price_table
 from placement.overtime.moves.sequence_cost import PathCost
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.status import Termination, relative_gap
+from placement.support.checks import BoolArray, FloatArray
+from placement.support.status import Termination, relative_gap
 
 __all__ = ["ConfigurationSequence", "best_configurations", "configurations", "interval_scores"]
 

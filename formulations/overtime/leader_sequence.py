@@ -21,7 +21,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import FloatArray, IntArray
 from placement.errors import InputError, SolverError
 from placement.evaluation.score import TIE
 from placement.overtime.moves.sequence_cost import (
@@ -30,6 +29,7 @@ from placement.overtime.moves.sequence_cost import (
     checked_scores,
     path_cost,
 )
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["Sequence", "best_sequence", "best_sequences", "work_function"]
 

@@ -12,10 +12,10 @@ from formulations.quorumstore.one_key import QuorumMethod, place
 from placement.cli import exit_codes as exits
 from placement.cli.compared_rows import Rows, collect, show_rows
 from placement.cli.table_output import check_table_targets, exit_code_of
-from placement.entry_points import entry_points
 from placement.errors import LimitError, UnsupportedError
 from placement.quorumstore import QuorumPlan, QuorumProblem, Target
-from placement.status import OPTIMALITY_TOLERANCE
+from placement.support.entry_points import entry_points
+from placement.support.status import OPTIMALITY_TOLERANCE
 
 __all__ = ["GROUP", "show_comparison"]
 

@@ -16,7 +16,7 @@ from formulations.quorumstore.enumeration.enumeration import solve as enumerate_
 from formulations.quorumstore.refutation_writer import refutation_tree
 from formulations.quorumstore.unreachable_bounds import bound_reasons
 from placement.quorumstore import LossScope, QuorumPlan, QuorumProblem
-from placement.status import Status
+from placement.support.status import Status
 
 __all__ = ["QuorumMethod", "place"]
 

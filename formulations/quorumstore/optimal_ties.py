@@ -15,7 +15,6 @@ import numpy as np
 from formulations.quorumstore.enumeration.enumeration import Enumeration
 from formulations.quorumstore.enumeration.nearest_sites import SetTables
 from formulations.quorumstore.enumeration.set_search import Ties
-from placement.checks import FloatArray
 from placement.quorumstore import (
     Metrics,
     QuorumConfiguration,
@@ -23,6 +22,7 @@ from placement.quorumstore import (
     metrics,
     structural_reasons,
 )
+from placement.support.checks import FloatArray
 
 __all__ = ["TieEnvelope", "TieRange", "tie_envelope"]
 

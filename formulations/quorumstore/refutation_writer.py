@@ -11,7 +11,6 @@ import math
 
 import numpy as np
 
-from placement.checks import IntArray
 from placement.quorumstore.problem import QuorumProblem
 from placement.quorumstore.refutation_tree import (
     BY_RULES,
@@ -21,7 +20,8 @@ from placement.quorumstore.refutation_tree import (
     code_of,
     grown,
 )
-from placement.status import OPTIMALITY_TOLERANCE
+from placement.support.checks import IntArray
+from placement.support.status import OPTIMALITY_TOLERANCE
 
 __all__ = ["MOST_STEPS", "refutation_tree"]
 

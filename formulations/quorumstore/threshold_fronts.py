@@ -27,7 +27,7 @@ from placement.quorumstore import (
     ThresholdLimits,
     structural_reasons,
 )
-from placement.status import Status, Termination
+from placement.support.status import Status, Termination
 
 __all__ = ["ParetoPoint", "pareto_front", "walk_weighted"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from placement.quorumstore import Goal, QuorumPlan, QuorumProblem, Target
-from placement.status import Status
+from placement.support.status import Status
 
 __all__ = ["bound_reasons"]
 

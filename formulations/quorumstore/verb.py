@@ -117,7 +117,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _table(problem: QuorumProblem, args: argparse.Namespace) -> int:
     from formulations.quorumstore.keys.solve_keys import KeysProgress, solve_keys
-    from placement.status import Termination
+    from placement.support.status import Termination
     from placement.text import escape
 
     if args.output is None:
@@ -294,7 +294,7 @@ def _value(plan: QuorumPlan) -> str:
 
 def _known(plan: QuorumPlan) -> str:
     """Return the status in words, and whether something proven has no certificate."""
-    from placement.status import Status
+    from placement.support.status import Status
 
     proven = plan.status in (Status.OPTIMAL, Status.INFEASIBLE)
     bare = proven and not plan.certified

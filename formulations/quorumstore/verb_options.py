@@ -13,9 +13,9 @@ from placement.cli import argument_types as types
 from placement.errors import InputError
 
 if TYPE_CHECKING:
-    from placement.checks import FloatArray
     from placement.quorumstore import Goal, QuorumProblem, StoreRules, TrafficPrices
     from placement.quorumstore.problem import CountArray
+    from placement.support.checks import FloatArray
 
 __all__ = ["add_question", "problem_from"]
 

@@ -27,8 +27,8 @@ import numpy as np
 
 from formulations.solvers.linear_program import LinearProgram
 from formulations.solvers.statuses import StopReason, Verdict, highs_verdict
-from placement.checks import FloatArray
 from placement.errors import SolverError
+from placement.support.checks import FloatArray
 
 __all__ = ["Guard", "HighsResult", "Relaxation", "run_highs", "solve_linear"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from placement.checks import BoolArray, FloatArray, IntArray
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["LinearProgram", "compile_program", "values_of"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulations.solvers.linear_program import LinearProgram
-from placement.checks import FloatArray, IntArray
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["Builder"]
 

@@ -37,8 +37,8 @@ import numpy as np
 from formulations.solvers.highs import Relaxation
 from formulations.solvers.linear_program import LinearProgram
 from formulations.solvers.statuses import Verdict
-from placement.checks import FloatArray
-from placement.status import least_bound
+from placement.support.checks import FloatArray
+from placement.support.status import least_bound
 
 __all__ = ["BoundProof", "prove_by_branching", "safe_bound"]
 

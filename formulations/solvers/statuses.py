@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from placement.errors import SolverError
-from placement.status import Termination
+from placement.support.status import Termination
 
 __all__ = ["TERMINATIONS", "StopReason", "Verdict", "cpsat_verdict", "highs_verdict"]
 

@@ -7,12 +7,12 @@ so nothing is shared between sets and each takes milliseconds: for small instanc
 from __future__ import annotations
 
 from formulations.enumeration.enumerate_sets import Found, enumerate_sets
-from placement.checks import IntArray
 from placement.evaluation.breakdown import objective_value
-from placement.methods import Options
+from placement.methods.options import Options
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.status import Status
+from placement.support.checks import IntArray
+from placement.support.status import Status
 from placement.tail.role_choice import best_roles, describe_voter_search
 
 __all__ = ["solve"]

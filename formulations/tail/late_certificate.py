@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from formulations.exact.threshold_events import MOST_RECORDED, ThresholdEvents
-from placement.checks import FloatArray, IntArray
 from placement.model.configuration import Configuration
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = [
     "CLAIMED_LESS",

@@ -15,7 +15,7 @@ import numpy as np
 
 from formulations.exact import tuning
 from formulations.tail.late_voters import VotersByInterval
-from placement.checks import BoolArray, FloatArray, IntArray
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["fewer_late"]
 

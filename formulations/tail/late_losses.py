@@ -22,8 +22,8 @@ import numpy as np
 
 from formulations.exact.threshold_search import Scenario
 from formulations.tail.late_voters import LateIntervals, LateSuccessors, VotersByInterval
-from placement.checks import BoolArray, FloatArray, IntArray
 from placement.contingency.objective import Contingency
+from placement.support.checks import BoolArray, FloatArray, IntArray
 from placement.tail.percentile_bound import SLACK
 
 __all__ = ["LateLosses", "LossesOfSet"]

@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.checks import BoolArray, FloatArray, IntArray
 from placement.evaluation.score import closest_first
 from placement.evaluation.voter_choice import best_voters
+from placement.support.checks import BoolArray, FloatArray, IntArray
 from placement.tail.distribution_arithmetic import at_least
 from placement.tail.late_operations import LateOperations
 

@@ -18,7 +18,8 @@ from formulations.exact.scenario_kernel import missing
 from formulations.tail.percentile_claims import percentile_certificate
 from formulations.tail.percentile_search import PercentileProof
 from placement.contingency.objective import Contingency
-from placement.methods import Options, load_method, run
+from placement.methods.options import Options
+from placement.methods.registry import load_method, run
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.tail.late_operations import why_no_sum

@@ -46,16 +46,17 @@ from formulations.tail.late_losses import LateLosses
 from formulations.tail.late_voters import LateIntervals, VotersByInterval, voter_sets
 from formulations.tail.leader_mean import LeaderMean
 from formulations.tail.percentile_claims import MEAN_SLACK
-from placement.checks import BoolArray, FloatArray, IntArray
 from placement.contingency.objective import Contingency
 from placement.evaluation.objective import MEAN_LATENCY, score_of
 from placement.evaluation.score import TIE, closest_first
 from placement.feasibility.feasible_plans import violations
-from placement.methods import Options, Progress, run
+from placement.methods.options import Options, Progress
+from placement.methods.registry import run
 from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
-from placement.status import Status, Termination, end_early
+from placement.support.checks import BoolArray, FloatArray, IntArray
+from placement.support.status import Status, Termination, end_early
 from placement.tail.objective import Percentile
 from placement.tail.percentile_bound import SLACK
 

@@ -29,7 +29,8 @@ from formulations.exact.reduced_problem import ReducedProblem
 from formulations.waits.witness_questions import prove_places
 from placement.evaluation.objective import score_of
 from placement.feasibility.lease_copies import lease_copies
-from placement.methods import Options, load_method, refusal, run
+from placement.methods.options import Options
+from placement.methods.registry import load_method, refusal, run
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem

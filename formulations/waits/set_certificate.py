@@ -11,13 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from formulations.waits.set_tables import WaitTables
-from placement.checks import FloatArray
 from placement.evaluation.score import TIE, closest_first
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.proof.sets.prefix_bounds import Beginning, PrefixBounds
 from placement.proof.sets.set_check import DIGITS, FORMAT, PRICE_STEPS, prices_of
 from placement.proof.sets.set_walk import SetWalk, least_normal, walk_refusal
+from placement.support.checks import FloatArray
 
 __all__ = ["MOST_NODES", "may_certify", "write_certificate"]
 

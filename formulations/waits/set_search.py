@@ -33,11 +33,12 @@ from formulations.waits.set_tables import WaitTables, why_not
 from placement.evaluation.objective import score_of
 from placement.evaluation.score import TIE, cutoff
 from placement.evaluation.voter_choice import with_closest_voters
-from placement.methods import Method, Options, Progress, load_method, run
+from placement.methods.options import Options, Progress
+from placement.methods.registry import Method, load_method, run
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.status import Status, Termination, relative_gap
+from placement.support.status import Status, Termination, relative_gap
 
 __all__ = ["METHOD", "compiled_available", "solve"]
 

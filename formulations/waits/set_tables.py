@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray
 from placement.evaluation.score import closest_first
 from placement.model.configuration import Configuration
 from placement.model.constraints import majority
 from placement.model.waits import Clause
 from placement.problem import Problem
+from placement.support.checks import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from formulations.waits._kernel import _Sets

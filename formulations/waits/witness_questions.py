@@ -25,12 +25,12 @@ from placement.feasibility.witness_places import (
     named_question,
     witness_places,
 )
-from placement.methods import Options
+from placement.methods.options import Options
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.proof.certificate_check import PLACES as FORMAT
-from placement.status import Status, Termination
+from placement.support.status import Status, Termination
 
 __all__ = ["prove_places"]
 

@@ -25,11 +25,11 @@ from heuristics.completion import infeasible_plan
 from heuristics.local_search.neighbour_descent import Key, NeighbourDescent
 from placement.contingency.objective import Contingency
 from placement.evaluation.objective import MEAN_LATENCY, score_of
-from placement.methods import Options
+from placement.methods.options import Options
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.status import Status, Termination
+from placement.support.status import Status, Termination
 
 __all__ = ["solve"]
 

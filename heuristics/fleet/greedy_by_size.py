@@ -13,7 +13,6 @@ import time
 import numpy as np
 
 from heuristics.fleet.penalised_descent import PenalisedDescent
-from placement.checks import instance_of
 from placement.fleet.fleet_plan import (
     FleetPlan,
     NoFleetPlan,
@@ -22,6 +21,7 @@ from placement.fleet.fleet_plan import (
     shortage_reasons,
 )
 from placement.fleet.fleet_problem import FleetProblem
+from placement.support.checks import instance_of
 
 __all__ = ["greedy_by_size", "place_all", "plan_within_limits"]
 

@@ -18,11 +18,11 @@ import numpy as np
 
 from heuristics.fleet.greedy_by_size import place_all, plan_within_limits
 from heuristics.fleet.penalised_descent import PenalisedDescent
-from placement.checks import BoolArray, instance_of, number, whole
 from placement.fleet.fleet_plan import FleetPlan, NoFleetPlan, Placed
 from placement.fleet.fleet_problem import FleetProblem
 from placement.model.configuration import Configuration
-from placement.status import Termination
+from placement.support.checks import BoolArray, instance_of, number, whole
+from placement.support.status import Termination
 
 __all__ = ["local_search"]
 

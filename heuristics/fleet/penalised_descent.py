@@ -12,12 +12,12 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.feasibility.feasible_plans import find_feasible, violations
 from placement.feasibility.neighbours import neighbours
 from placement.fleet.fleet_problem import FleetMember, FleetProblem
 from placement.fleet.shared_rows import SharedRows
 from placement.model.configuration import Configuration
+from placement.support.checks import FloatArray
 
 __all__ = ["PenalisedDescent"]
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["capped_waits"]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from heuristics.local_search.swap_neighbourhood import Pairs
-from placement.checks import FloatArray, IntArray
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["DescentCache", "Ends"]
 

@@ -18,7 +18,7 @@ from collections.abc import Callable
 import numpy as np
 
 from heuristics.local_search.swap_neighbourhood import Pairs, SwapNeighbourhood
-from placement.checks import FloatArray, IntArray
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["grow_sets"]
 

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heuristics.objective_terms import ObjectiveTerms
-from placement.checks import BoolArray, FloatArray, IntArray
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["DirectInsertionCosts", "InsertionCosts", "InsertionTables", "Ranks"]
 

@@ -23,8 +23,8 @@ from collections.abc import Callable
 import numpy as np
 
 from heuristics.objective_terms import ObjectiveTerms
-from placement.checks import FloatArray, IntArray
 from placement.problem import Problem
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["leader_bounds"]
 

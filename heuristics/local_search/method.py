@@ -42,14 +42,15 @@ from heuristics.local_search.leader_bounds import leader_bounds
 from heuristics.local_search.steepest_descent import SteepestDescent
 from heuristics.local_search.swap_neighbourhood import Pairs, SwapNeighbourhood
 from heuristics.objective_terms import objective_terms
-from placement.checks import FloatArray, IntArray
 from placement.errors import LimitError
 from placement.evaluation.voter_choice import best_voters
-from placement.methods import Method, Options, Progress, Setting
+from placement.methods.options import Options, Progress, Setting
+from placement.methods.registry import Method
 from placement.model.configuration import Configuration
 from placement.plan import Plan, cheapest, objective_value, objective_values
 from placement.problem import Problem
-from placement.status import Termination, end_early
+from placement.support.checks import FloatArray, IntArray
+from placement.support.status import Termination, end_early
 
 __all__ = ["METHOD", "solve"]
 

@@ -22,13 +22,14 @@ from placement.evaluation.objective import MEAN_LATENCY
 from placement.evaluation.score import TIE
 from placement.feasibility.feasible_plans import find_feasible, violations
 from placement.feasibility.neighbours import neighbours
-from placement.methods import Options, Progress, available, load_method
-from placement.methods import run as run_method
+from placement.methods.options import Options, Progress
+from placement.methods.registry import available, load_method
+from placement.methods.registry import run as run_method
 from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.status import Termination, end_early
+from placement.support.status import Termination, end_early
 
 __all__ = ["Key", "NeighbourDescent"]
 

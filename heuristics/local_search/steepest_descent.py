@@ -21,9 +21,9 @@ import numpy as np
 
 from heuristics.local_search.descent_cache import DescentCache, Ends
 from heuristics.local_search.swap_neighbourhood import Pairs, SwapNeighbourhood
-from placement.checks import BoolArray, FloatArray, IntArray
 from placement.evaluation.score import quorum_latency
 from placement.evaluation.voter_choice import best_voters, greedy_waits
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["SteepestDescent"]
 

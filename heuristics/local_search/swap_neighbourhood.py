@@ -35,9 +35,9 @@ from heuristics.local_search.insertion_costs import (
     Ranks,
 )
 from heuristics.objective_terms import ObjectiveTerms
-from placement.checks import BoolArray, FloatArray, IntArray
 from placement.model.constraints import GroupRule, Rules
 from placement.problem import Problem
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["Pairs", "SwapNeighbourhood"]
 

@@ -22,12 +22,12 @@ from typing import NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import BoolArray, FloatArray, IntArray
 from placement.errors import InputError
 from placement.evaluation.score import first_best, leader_scores, quorum_latency
 from placement.evaluation.voter_choice import greedy_voters, greedy_waits
 from placement.model.constraints import GroupRule, Rules, laminar, majority
 from placement.model.demand import decay_weights
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["Fleet", "Leaders", "tier1", "tier2", "tier2_voters"]
 

@@ -14,9 +14,9 @@ import time
 import numpy as np
 
 from heuristics.quorumstore.rank_sets import Best, finish
-from placement.checks import FloatArray
 from placement.quorumstore import QuorumPlan, QuorumProblem
-from placement.status import Termination
+from placement.support.checks import FloatArray
+from placement.support.status import Termination
 
 __all__ = ["coverage_greedy", "greedy_sets"]
 

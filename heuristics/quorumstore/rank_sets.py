@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray
 from placement.quorumstore import (
     Goal,
     QuorumConfiguration,
@@ -19,7 +18,8 @@ from placement.quorumstore import (
     structural_reasons,
 )
 from placement.quorumstore.goal import judged_thresholds, second_key
-from placement.status import Termination
+from placement.support.checks import FloatArray, IntArray
+from placement.support.status import Termination
 
 __all__ = ["Best", "finish", "rank"]
 

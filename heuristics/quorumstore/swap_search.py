@@ -13,11 +13,11 @@ import numpy as np
 
 from heuristics.quorumstore.greedy_cover import greedy_sets
 from heuristics.quorumstore.rank_sets import Best, finish
-from placement.checks import IntArray
 from placement.errors import InputError
 from placement.quorumstore import QuorumPlan, QuorumProblem
 from placement.quorumstore.set_neighbours import swap_neighbours
-from placement.status import SearchEnd, end_early
+from placement.support.checks import IntArray
+from placement.support.status import SearchEnd, end_early
 
 __all__ = ["local_search"]
 

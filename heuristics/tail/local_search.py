@@ -33,17 +33,18 @@ import numpy as np
 from heuristics import qk
 from heuristics.local_search.swap_neighbourhood import Pairs, SwapNeighbourhood
 from heuristics.objective_terms import objective_terms
-from placement.checks import FloatArray, IntArray
 from placement.errors import LimitError, UnsupportedError
 from placement.evaluation.objective import MEAN_LATENCY, score_of
 from placement.evaluation.score import TIE
 from placement.evaluation.voter_choice import best_voters
 from placement.feasibility.feasible_plans import violations
-from placement.methods import Options, Progress, run
+from placement.methods.options import Options, Progress
+from placement.methods.registry import run
 from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
-from placement.status import Status, Termination, end_early
+from placement.support.checks import FloatArray, IntArray
+from placement.support.status import Status, Termination, end_early
 from placement.tail.late_operations import LateOperations
 from placement.tail.objective import Percentile
 from placement.tail.percentile_bound import SLACK, least_late, percentile_bound

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from heuristics.tier2 import plan_of_roles
-from placement.methods import Options
+from placement.methods.options import Options
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.tail.role_choice import best_roles, describe_voter_search

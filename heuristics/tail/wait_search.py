@@ -15,11 +15,11 @@ import math
 from heuristics.local_search.neighbour_descent import Key, NeighbourDescent
 from placement.errors import UnsupportedError
 from placement.evaluation.objective import score_of
-from placement.methods import Options
+from placement.methods.options import Options
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.status import Termination
+from placement.support.status import Termination
 from placement.tail.objective import Percentile
 
 __all__ = ["solve"]

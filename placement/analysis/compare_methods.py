@@ -12,12 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from placement.checks import elements, function, instance_of, mapping, text
 from placement.errors import InputError, PlacementError
-from placement.methods import Options, Progress, available, explained, load_method, refusal, run
+from placement.methods.options import Options, Progress
+from placement.methods.registry import available, explained, load_method, refusal, run
 from placement.plan import Plan
 from placement.problem import Problem, describe
-from placement.status import OPTIMALITY_TOLERANCE, Termination, relative_gap
+from placement.support.checks import elements, function, instance_of, mapping, text
+from placement.support.status import OPTIMALITY_TOLERANCE, Termination, relative_gap
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,13 +12,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from placement.analysis.compare_methods import MethodRun, run_method
-from placement.checks import elements, flag, function, instance_of, text
 from placement.errors import InputError
-from placement.methods import Options, Progress, load_method
+from placement.methods.options import Options, Progress
+from placement.methods.registry import load_method
 from placement.model.protocols import Protocol
 from placement.plan import Plan
 from placement.problem import Problem, describe
-from placement.status import Termination
+from placement.support.checks import elements, flag, function, instance_of, text
+from placement.support.status import Termination
 
 if TYPE_CHECKING:
     import pandas as pd

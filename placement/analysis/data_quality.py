@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from placement.analysis.sensitivity import require_optimal
-from placement.checks import FloatArray, number
 from placement.errors import InputError
 from placement.evaluation.breakdown import objective_value
+from placement.methods.prove import prove
 from placement.model.distances import FIBRE_MS_PER_1000_KM, great_circle_km
 from placement.model.instance import Instance
 from placement.model.units import NEARBY_KM
 from placement.plan import Plan
-from placement.proving import prove
+from placement.support.checks import FloatArray, number
 
 __all__ = ["DataQuality", "DoubtfulPair", "RttChange", "data_quality", "effects_of_doubt"]
 

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.status import OPTIMALITY_TOLERANCE, Status, Termination
+from placement.support.status import OPTIMALITY_TOLERANCE, Status, Termination
 
 __all__ = ["BUDGET_STEP", "descending_budgets", "frontier_plans"]
 

@@ -29,14 +29,14 @@ from placement.analysis.sensitivity import (
     next_rtts,
     row_of,
 )
-from placement.checks import instance_of, number
 from placement.contingency.objective import Contingency
 from placement.errors import InputError, UnitsWarning
 from placement.evaluation.breakdown import objective_value
 from placement.evaluation.waits.wait_checks import refuse_waits
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.status import Status
+from placement.support.checks import instance_of, number
+from placement.support.status import Status
 
 __all__ = ["loss_demand_range", "loss_rtt_range"]
 

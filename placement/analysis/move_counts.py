@@ -8,13 +8,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from placement.analysis.varied_counts import plan_columns, value_in_ms
-from placement.checks import function, instance_of, whole
 from placement.errors import InputError
 from placement.evaluation.moves import Moves, changes
+from placement.methods.prove import prove
 from placement.plan import Plan, evaluate
 from placement.problem import Problem
-from placement.proving import prove
-from placement.status import OPTIMALITY_TOLERANCE
+from placement.support.checks import function, instance_of, whole
+from placement.support.status import OPTIMALITY_TOLERANCE
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,12 +19,12 @@ import heapq
 import itertools
 from collections.abc import Iterator
 
-from placement.checks import instance_of, whole
 from placement.errors import InputError
 from placement.evaluation.waits.wait_checks import refuse_waits
+from placement.methods.prove import prove
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.proving import prove
+from placement.support.checks import instance_of, whole
 
 __all__ = ["best_plans", "next_best_plans"]
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 from placement.analysis.present_rules import counted
 from placement.analysis.varied_counts import objective_words, plan_columns, value_in_ms
-from placement.checks import function, instance_of
 from placement.errors import InputError
 from placement.evaluation.waits.wait_checks import refuse_waits
+from placement.methods.prove import prove
 from placement.model.configuration import Configuration
 from placement.model.instance import Instance
 from placement.plan import Plan, evaluate
 from placement.problem import Problem
-from placement.proving import prove
+from placement.support.checks import function, instance_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,13 +15,14 @@ from placement.analysis.varied_counts import (
     whole_numbers,
     with_counts,
 )
-from placement.checks import whole
 from placement.errors import InputError
-from placement.methods import Progress, load_method, solve
+from placement.methods.options import Progress
+from placement.methods.registry import load_method, solve
 from placement.model.instance import Instance
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.status import OPTIMALITY_TOLERANCE, Status, Termination
+from placement.support.checks import whole
+from placement.support.status import OPTIMALITY_TOLERANCE, Status, Termination
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -22,18 +22,18 @@ from typing import Literal
 
 import numpy as np
 
-from placement.checks import FloatArray, instance_of, number, text
 from placement.errors import InputError
 from placement.evaluation.breakdown import objective_value
 from placement.evaluation.cost_model import cost_model
 from placement.evaluation.score import TIE, nearest
 from placement.evaluation.waits.wait_checks import refuse_waits
+from placement.methods.prove import prove
 from placement.model.demand import Demand
 from placement.model.instance import Instance
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.proving import prove
-from placement.status import Status
+from placement.support.checks import FloatArray, instance_of, number, text
+from placement.support.status import Status
 
 __all__ = [
     "StableRange",

@@ -26,19 +26,12 @@ from placement.analysis.varied_counts import (
 )
 from placement.errors import InputError, LimitError, SolverError, UnsupportedError
 from placement.feasibility.feasible_plans import repaired
-from placement.methods import (
-    Method,
-    Options,
-    Progress,
-    explained,
-    load_method,
-    prepare_batch,
-    run,
-)
+from placement.methods.options import Options, Progress
+from placement.methods.registry import Method, explained, load_method, prepare_batch, run
 from placement.model.instance import Instance
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.status import Termination
+from placement.support.status import Termination
 
 if TYPE_CHECKING:
     import pandas as pd

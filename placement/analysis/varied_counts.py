@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
-from placement.checks import elements, function, mapping, whole
 from placement.errors import InputError
 from placement.model.instance import Instance
 from placement.plan import Plan
 from placement.problem import Problem
+from placement.support.checks import elements, function, mapping, whole
 
 __all__ = [
     "check_question",

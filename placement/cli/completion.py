@@ -118,7 +118,7 @@ def _instances(prefix: str, given: argparse.Namespace) -> list[str]:
 
 
 def _methods(prefix: str, given: argparse.Namespace) -> list[str]:
-    from placement.methods import available
+    from placement.methods.registry import available
 
     return _beginning(prefix, available())
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from placement.evaluation.bill import MonthlyBill
     from placement.overtime.moves.plan_moves import PlanMoves
     from placement.plan import Plan
-    from placement.status import Status
+    from placement.support.status import Status
 
 __all__ = ["check_target", "exit_code", "print_json", "print_notes", "show_plan"]
 
@@ -35,7 +35,7 @@ def print_notes(source: str, notes: Iterable[str]) -> None:
 
 def exit_code(status: Status) -> int:
     """Return the exit code for the status of a plan."""
-    from placement.status import Status
+    from placement.support.status import Status
 
     return {
         Status.OPTIMAL: exits.FOUND,

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
-    from placement.methods import Progress
+    from placement.methods.options import Progress
     from placement.problem import Problem
 
 __all__ = ["ProgressLine", "progress_of"]
@@ -68,7 +68,7 @@ class ProgressLine:
 
     def text(self, progress: Progress) -> str:
         """Return the line: incumbent, bound, gap, seconds, work done."""
-        from placement.status import relative_gap
+        from placement.support.status import relative_gap
 
         gap = relative_gap(progress.incumbent, progress.bound)
         parts = [

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 
 from placement.cli.argument_parser import Subparsers, Verb
 from placement.cli.page import print_label
-from placement.entry_points import Group
 from placement.errors import UnsupportedError
+from placement.support.entry_points import Group
 from placement.text import escape
 
 __all__ = ["VERBS", "add_parts", "add_verbs"]

@@ -36,6 +36,6 @@ bounded A 480.0 optimal
 weighted A 587.0 optimal
 """
 
-from placement.lazy import lazy_names
+from placement.support.lazy import lazy_names
 
 __getattr__, __dir__ = lazy_names(__name__)

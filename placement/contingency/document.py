@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from placement.checks import number
+from placement.support.checks import number
 
 if TYPE_CHECKING:
     from placement.contingency.objective import Contingency

@@ -7,11 +7,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from placement.checks import number
 from placement.errors import InputError
+from placement.support.checks import number
 
 if TYPE_CHECKING:
-    from placement.methods import Progress
+    from placement.methods.options import Progress
     from placement.plan import Plan
     from placement.problem import Problem
 
@@ -53,8 +53,8 @@ def solve_within(
     from time import perf_counter
 
     from placement.contingency.objective import Contingency
-    from placement.methods import solve
-    from placement.status import Termination
+    from placement.methods.registry import solve
+    from placement.support.status import Termination
 
     goal = problem.objective
     if not isinstance(goal, Contingency) or goal.goal != "worst":

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from placement.checks import flag, instance_of, number, text, whole
 from placement.contingency.document import contingency_document, contingency_from
 from placement.contingency.enumerated_proof import enumerated_with_waits
 from placement.contingency.near_best import solve_within
@@ -55,6 +54,7 @@ from placement.evaluation.waits.wait_checks import needs_roles, refuse_roles
 from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity
 from placement.model.protocols import asks_for_quorum
+from placement.support.checks import flag, instance_of, number, text, whole
 
 if TYPE_CHECKING:
     import numpy.typing as npt

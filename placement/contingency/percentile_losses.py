@@ -18,9 +18,9 @@ from placement.evaluation.value_tables import ValueColumn, ValueTable
 from placement.model.configuration import Configuration
 
 if TYPE_CHECKING:
-    from placement.checks import FloatArray
     from placement.contingency.objective import Contingency
     from placement.problem import Problem
+    from placement.support.checks import FloatArray
     from placement.tail.objective import Percentile
 
 __all__ = [

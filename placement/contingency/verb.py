@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     """Solve, write, print."""
     from placement.contingency.objective import Contingency, solve_within
     from placement.evaluation.losses import failures
-    from placement.methods import solve
+    from placement.methods.registry import solve
 
     check_target(args)
     problem = apply_percentile(problem_from(args, instance_from(args)), args)

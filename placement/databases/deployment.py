@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from placement.checks import text, unique_names, whole
 from placement.errors import InputError
 from placement.io.formats.document import Document
 from placement.model.constraints import majority
+from placement.support.checks import text, unique_names, whole
 
 if TYPE_CHECKING:
     from placement.plan import Plan

@@ -18,7 +18,7 @@ from placement.errors import InputError, UnitsWarning, UnsupportedError
 from placement.evaluation.losses import Failures, failures
 from placement.feasibility.feasible_plans import violations
 from placement.feasibility.neighbours import neighbours
-from placement.methods import solve
+from placement.methods.registry import solve
 from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity
 from placement.model.instance import SITE_LEVEL, Instance

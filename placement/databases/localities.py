@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from placement.checks import text
 from placement.errors import InputError
+from placement.support.checks import text
 
 __all__ = ["Localities", "Locality", "load_localities", "name_refusal"]
 

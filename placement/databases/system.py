@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from placement.checks import text
 from placement.databases.deployment import Deployment
 from placement.databases.findings import Finding
 from placement.databases.localities import Localities
-from placement.entry_points import Group
 from placement.errors import InputError, UnsupportedError
-from placement.method_options import Setting, all_settings
+from placement.methods.options import Setting, all_settings
+from placement.support.checks import text
+from placement.support.entry_points import Group
 
 if TYPE_CHECKING:
     from placement.databases.server_moves import MovePath

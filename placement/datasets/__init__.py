@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from placement.datasets.cloud_regions import CONTINENTS, PROVIDERS, City, Region, cities, regions
 from placement.errors import InputError
-from placement.lazy import lazy_names
+from placement.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from placement.datasets.day_of_demand import InstanceArguments
@@ -88,7 +88,7 @@ def arguments(name: str, *, mix: str | None = None, seed: int = 0) -> InstanceAr
         For ``azure`` without its data package; the message names the pip command.
     """
     describe(name)
-    from placement.checks import text, whole
+    from placement.support.checks import text, whole
 
     seed = whole(seed, "seed")
     if mix is not None:

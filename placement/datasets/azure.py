@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.datasets import distance_rtt as geo
 from placement.datasets.cloud_regions import cities, regions
 from placement.datasets.day_of_demand import DAY, InstanceArguments, day_of_demand, gather
@@ -23,6 +22,7 @@ from placement.datasets.modelled import domains_of
 from placement.errors import InputError
 from placement.io.formats.document import read_text
 from placement.model.operations import STANDARD_OPERATIONS
+from placement.support.checks import FloatArray
 
 __all__ = ["DROPPED", "INTRA_REGION_MS", "Matrix", "azure", "find_matrix", "read_matrix"]
 

@@ -8,9 +8,9 @@ from typing import TypedDict
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray
 from placement.datasets.cloud_regions import City
 from placement.model.operations import Operation
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = [
     "DAY",

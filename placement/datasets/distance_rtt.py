@@ -25,7 +25,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import FloatArray, IntArray
 from placement.errors import InputError
 from placement.model.distances import (
     EARTH_RADIUS_KM,
@@ -33,6 +32,7 @@ from placement.model.distances import (
     great_circle_km,
     places_on_globe,
 )
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = [
     "EARTH_RADIUS_KM",

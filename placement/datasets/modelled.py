@@ -8,7 +8,6 @@ from datetime import date
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.datasets import distance_rtt as geo
 from placement.datasets.cloud_regions import PROVIDERS, City, Region, bundled, cities, regions
 from placement.datasets.day_of_demand import (
@@ -21,6 +20,7 @@ from placement.datasets.day_of_demand import (
 )
 from placement.errors import InputError
 from placement.model.operations import STANDARD_OPERATIONS
+from placement.support.checks import FloatArray
 
 __all__ = [
     "COUNTS_FILE",

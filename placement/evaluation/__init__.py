@@ -1,5 +1,5 @@
 """Cost of a configuration: the score (Eq. 1), objectives, voters, breakdowns, losses."""
 
-from placement.lazy import lazy_names
+from placement.support.lazy import lazy_names
 
 __getattr__, __dir__ = lazy_names(__name__)

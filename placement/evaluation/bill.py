@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.checks import FloatArray, mapping, number
 from placement.errors import InputError
 from placement.evaluation.cost_model import CostModel, configuration_cost, cost_model
 from placement.evaluation.score import nearest
 from placement.evaluation.value_tables import ValueColumn, ValueTable
+from placement.support.checks import FloatArray, mapping, number
 
 if TYPE_CHECKING:
     from placement.model.configuration import Configuration

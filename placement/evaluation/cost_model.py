@@ -29,10 +29,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.errors import InputError
 from placement.evaluation.score import nearest
 from placement.model.prices import HOURS_PER_MONTH, Prices, gb_of_operations
+from placement.support.checks import FloatArray
 
 if TYPE_CHECKING:
     from placement.model.configuration import Configuration

@@ -26,10 +26,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.evaluation.score import TIE
 from placement.model.constraints import GroupRule
 from placement.model.site_subsets import SiteSubset, subsets
+from placement.support.checks import FloatArray
 
 __all__ = ["least_total_wait"]
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.checks import BoolArray, FloatArray, IntArray
 from placement.evaluation.losses import demand_after, score_after, unnoticed
 from placement.evaluation.score import score_many
 from placement.evaluation.waits.wait_losses import demand_without
 from placement.model.configuration import Configuration
 from placement.model.demand import Demand
 from placement.model.protocols import Protocol, asks_for_quorum
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from placement.problem import Problem

@@ -21,12 +21,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.errors import InputError
 from placement.evaluation.cost_model import CostModel, LinearCost
 from placement.evaluation.moves import Moves, changes
 from placement.model.configuration import Configuration
 from placement.model.instance import Instance
+from placement.support.checks import FloatArray
 
 __all__ = ["Limit", "MoveCosts", "MoveFunction"]
 

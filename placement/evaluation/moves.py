@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.checks import (
+from placement.errors import InputError
+from placement.model.configuration import Configuration
+from placement.support.checks import (
     LARGEST,
     FloatArray,
     elements,
@@ -26,8 +28,6 @@ from placement.checks import (
     text,
     whole,
 )
-from placement.errors import InputError
-from placement.model.configuration import Configuration
 
 if TYPE_CHECKING:
     from placement.model.instance import Instance

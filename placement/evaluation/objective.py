@@ -2,8 +2,8 @@
 
 An :class:`Objective` gives a configuration its value. Values are built from Eq. 1 (see
 :mod:`placement.evaluation.score`), never from a solver's number. A method declares the kinds of
-objective it can take; :func:`placement.methods.run` refuses the others, so that no user gets a
-silent approximation.
+objective it can take; :func:`placement.methods.registry.run` refuses the others, so that no user
+gets a silent approximation.
 """
 
 from __future__ import annotations

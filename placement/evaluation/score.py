@@ -22,9 +22,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import FloatArray, IntArray
 from placement.evaluation.waits.wait_latency import wait_latency, waits_score
 from placement.model.demand import Demand
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = [
     "TIE",

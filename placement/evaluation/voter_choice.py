@@ -25,7 +25,6 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import BoolArray, FloatArray, IntArray
 from placement.errors import LimitError
 from placement.evaluation.least_total_wait import least_total_wait
 from placement.evaluation.score import closest_first, quorum_latency
@@ -35,6 +34,7 @@ from placement.model.configuration import Configuration
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
 from placement.model.site_subsets import SiteSubset, subsets
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = [
     "best_voters",

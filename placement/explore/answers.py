@@ -17,7 +17,7 @@ from placement.report.charts.parts import facts, reasons
 from placement.report.charts.svg_charts import Bar, bars
 from placement.report.map.map_view import Ground, map_view
 from placement.report.map.svg_map import map_layers
-from placement.status import Status
+from placement.support.status import Status
 
 __all__ = ["after_loss", "answer_document"]
 

@@ -7,17 +7,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from placement.checks import elements, number, text
 from placement.errors import InputError
 from placement.explore.answers import answer_document
 from placement.explore.files import FORMATS, plan_file
 from placement.explore.question import Question, read_question
 from placement.explore.same_question import Origin, command_line, python_lines
 from placement.explore.second_looks import compared, curve, front, tail, why
-from placement.methods import Progress, solve
+from placement.methods.options import Progress
+from placement.methods.registry import solve
 from placement.model.instance import Instance
 from placement.plan import Plan
 from placement.report.map.map_view import Ground, ground_of
+from placement.support.checks import elements, number, text
 
 __all__ = ["JOBS", "Explorer", "Listener", "run_job"]
 

@@ -21,13 +21,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from placement.checks import number
 from placement.errors import InputError
 from placement.io.formats.document import Document
 from placement.io.problem_document import problem_from
 from placement.model.changed_instance import scale_demand, with_mix, with_site
 from placement.model.instance import Instance
 from placement.problem import Problem
+from placement.support.checks import number
 from placement.tail.objective import Percentile
 from placement.tail.rtt_spread import percentile_of_spread
 

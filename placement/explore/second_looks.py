@@ -11,15 +11,15 @@ from placement.analysis.sweep import sweep
 from placement.errors import InputError, PlacementError
 from placement.explore.question import Question
 from placement.explore.rule_costs import price_of_site, rule_costs
+from placement.methods.prove import prove
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.proving import prove
 from placement.report.charts.html_tables import Column, data_table, milliseconds
 from placement.report.charts.markup import Child, Markup, join, tag
 from placement.report.charts.svg_charts import Dots, Series, dots, lines
 from placement.report.map.map_view import Ground, map_view
 from placement.report.map.svg_map import svg_map
-from placement.status import Status
+from placement.support.status import Status
 
 __all__ = ["compared", "curve", "front", "tail", "why"]
 

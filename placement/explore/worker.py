@@ -19,7 +19,7 @@ from types import FrameType
 
 from placement.errors import PlacementError
 from placement.explore.jobs import Explorer, run_job
-from placement.method_options import Progress
+from placement.methods.options import Progress
 
 __all__ = ["Event", "Worker"]
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from placement.entry_points import Group
 from placement.problem import Problem
+from placement.support.entry_points import Group
 
 __all__ = ["EXPLAINERS", "Explainer", "explain_infeasible"]
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placement.checks import BoolArray
 from placement.errors import LimitError
 from placement.evaluation.cost_model import configuration_cost
 from placement.evaluation.voter_choice import best_voters
@@ -16,6 +15,7 @@ from placement.model.constraints import GroupRule, Rules
 from placement.model.instance import Instance
 from placement.model.site_subsets import SiteSubset, subsets
 from placement.problem import Problem
+from placement.support.checks import BoolArray
 
 __all__ = [
     "complete_configuration",

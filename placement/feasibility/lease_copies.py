@@ -31,7 +31,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.checks import BoolArray
 from placement.errors import InputError, UnitsWarning
 from placement.evaluation.waits.wait_latency import needed
 from placement.model.configuration import Configuration
@@ -41,6 +40,7 @@ from placement.model.instance import Instance
 from placement.model.operations import Operation
 from placement.model.wait_terms import TO_LEASE_HOLDER
 from placement.model.waits import Clause, Need, Wait
+from placement.support.checks import BoolArray
 
 if TYPE_CHECKING:
     from placement.problem import Problem

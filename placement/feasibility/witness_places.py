@@ -24,13 +24,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.checks import BoolArray
 from placement.errors import InputError, UnitsWarning
 from placement.feasibility.lease_copies import LeaseCopies, lease_copies
 from placement.model.configuration import Configuration
 from placement.model.operations import Operation
 from placement.model.wait_terms import TO_LEASE_HOLDER
 from placement.model.waits import Clause, Wait
+from placement.support.checks import BoolArray
 
 if TYPE_CHECKING:
     from placement.problem import Problem

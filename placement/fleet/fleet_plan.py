@@ -9,13 +9,13 @@ from functools import cached_property
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.errors import InputError
 from placement.feasibility.feasible_plans import violations
 from placement.fleet.fleet_problem import FleetMember, FleetProblem
 from placement.fleet.shared_rows import SharedRows
 from placement.model.configuration import Configuration
-from placement.status import Termination, relative_gap
+from placement.support.checks import FloatArray
+from placement.support.status import Termination, relative_gap
 
 __all__ = ["FleetPlan", "NoFleetPlan", "Placed", "Shortage", "shortage_reasons", "worst_value"]
 

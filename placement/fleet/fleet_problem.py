@@ -8,7 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
-from placement.checks import (
+from placement.errors import InputError
+from placement.model.configuration import Configuration
+from placement.problem import Problem
+from placement.support.checks import (
     BoolArray,
     FloatArray,
     elements,
@@ -19,9 +22,6 @@ from placement.checks import (
     unique_names,
     whole,
 )
-from placement.errors import InputError
-from placement.model.configuration import Configuration
-from placement.problem import Problem
 
 __all__ = ["SITE_LIMITS", "FleetMember", "FleetProblem", "SharedLimits"]
 

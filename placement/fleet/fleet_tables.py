@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.errors import InputError
 from placement.fleet.fleet_plan import FleetPlan, NoFleetPlan
 from placement.fleet.fleet_problem import SITE_LIMITS
@@ -27,6 +26,7 @@ from placement.io.formats.tables import (
     quantity_cell,
     read_table,
 )
+from placement.support.checks import FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -41,13 +41,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from placement.checks import BoolArray, FloatArray
 from placement.feasibility.feasible_plans import violations
 from placement.fleet.fleet_plan import FleetPlan
 from placement.fleet.fleet_problem import FleetMember
 from placement.fleet.shared_rows import SharedRows
 from placement.model.configuration import Configuration
 from placement.overtime.moves.move_steps import MoveStep, steps_between
+from placement.support.checks import BoolArray, FloatArray
 
 __all__ = ["DatabaseMove", "MoveOrder", "order_moves"]
 

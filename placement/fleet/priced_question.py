@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.evaluation.cost_model import LinearCost
 from placement.fleet.fleet_problem import FleetMember
 from placement.fleet.shared_rows import SharedRows
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
+from placement.support.checks import FloatArray
 
 __all__ = ["PricedQuestion"]
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.evaluation.losses import score_after, survivors
 from placement.evaluation.score import nearest
 from placement.fleet.fleet_problem import FleetMember
 from placement.model.configuration import Configuration
+from placement.support.checks import FloatArray
 
 __all__ = ["Service", "goes_on_without_any_voter", "service_after", "service_of"]
 

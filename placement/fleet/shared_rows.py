@@ -28,11 +28,11 @@ from functools import cached_property
 
 import numpy as np
 
-from placement.checks import BoolArray, FloatArray, IntArray
 from placement.fleet.fleet_problem import FleetMember, FleetProblem
 from placement.fleet.service_loads import goes_on_without_any_voter, service_after, service_of
 from placement.model.configuration import Configuration
 from placement.model.demand import Demand
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["SharedRows"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.checks import IntArray, instance_of, number, whole
 from placement.errors import InputError
 from placement.fleet.fleet_problem import FleetMember, FleetProblem, SharedLimits
 from placement.model.instance import Instance
 from placement.model.operations import STANDARD_OPERATIONS
 from placement.problem import Problem
+from placement.support.checks import IntArray, instance_of, number, whole
 from placement.workloads import (
     Clients,
     Timeline,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from placement.lazy import lazy_names
+from placement.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from placement.io.assemble_instance import assemble as assemble

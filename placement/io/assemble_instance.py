@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from placement.checks import FloatArray, number
 from placement.errors import InputError
 from placement.io.demand_tables import DemandTable, read_demand
 from placement.io.formats.tables import read_table
@@ -17,6 +16,7 @@ from placement.io.labelled_arrays import INTERVAL, Labelled
 from placement.io.rtt_table import Fill, RttTable
 from placement.model.instance import Instance
 from placement.model.operations import NAMED_OPERATIONS, STANDARD_OPERATIONS, Operation
+from placement.support.checks import FloatArray, number
 
 __all__ = ["Demanded", "assemble", "counts_of", "even_counts", "read_counts"]
 

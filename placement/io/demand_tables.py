@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray
 from placement.errors import InputError
 from placement.io.formats.column_reader import ColumnTable, read_frame, read_frames
 from placement.io.interval_order import order_intervals
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["DemandTable", "demand_of", "read_database_demand", "read_demand"]
 

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.errors import InputError
 from placement.io.formats.document import Document
 from placement.io.instance_folder import FORMAT, VERSION, check_fingerprint, head, operation_from
 from placement.io.prices_document import prices_embedded, prices_from_embedded
 from placement.model.instance import SITE_LEVEL, Instance
+from placement.support.checks import FloatArray
 
 __all__ = ["instance_document", "instance_from_document"]
 

@@ -9,12 +9,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.errors import CertificateError, InputError
 from placement.io.fleet_plan_file import FleetFile, read_fleet_file
 from placement.io.formats.document import Document
 from placement.proof.certificate_check import WORK
 from placement.proof.fleet_proof import CERTIFIERS, FleetProof, prove_fleet
+from placement.support.checks import FloatArray
 
 __all__ = ["FleetCheck", "check_fleet_file"]
 

@@ -23,7 +23,6 @@ from typing import Literal
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.errors import InputError
 from placement.io.formats.column_reader import ColumnTable, text_numbers
 from placement.io.formats.document import Document, encode_json, read_document
@@ -49,6 +48,7 @@ from placement.io.prices_document import (
 )
 from placement.model.instance import Instance
 from placement.model.operations import NAMED_OPERATIONS, Operation
+from placement.support.checks import FloatArray
 
 __all__ = [
     "FORMAT",

@@ -12,8 +12,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from placement.checks import IntArray
 from placement.errors import InputError
+from placement.support.checks import IntArray
 
 __all__ = ["IntervalOrder", "most_intervals", "order_intervals"]
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.errors import InputError
 from placement.io.formats.column_reader import read_frame
 from placement.io.formats.tables import free_column
+from placement.support.checks import FloatArray
 
 __all__ = ["INTERVAL", "Labelled", "read_matrix", "to_rows"]
 

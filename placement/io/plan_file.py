@@ -43,7 +43,7 @@ from placement.model.configuration import Configuration
 from placement.model.instance import Instance
 from placement.plan import Plan
 from placement.quorumstore.plan import QuorumPlan
-from placement.status import Status, Termination, status_of
+from placement.support.status import Status, Termination, status_of
 
 __all__ = ["load_any_plan", "load_plan", "save_plan"]
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.errors import InputError
 from placement.io.formats.document import Document
 from placement.io.labelled_arrays import Labelled, to_rows
 from placement.model.prices import Prices
+from placement.support.checks import FloatArray
 
 if TYPE_CHECKING:
     from placement.model.instance import Instance

@@ -11,7 +11,6 @@ import math
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from placement.entry_points import Group
 from placement.errors import UnsupportedError
 from placement.evaluation.moves import CurrentSites, Moves, SitePrice
 from placement.evaluation.objective import MEAN_LATENCY, Objective
@@ -20,6 +19,7 @@ from placement.io.recomputed_fields import check_recomputed
 from placement.model.constraints import Diversity
 from placement.model.instance import Instance
 from placement.problem import Problem
+from placement.support.entry_points import Group
 
 __all__ = ["problem_document", "problem_from"]
 

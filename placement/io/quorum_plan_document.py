@@ -28,12 +28,12 @@ from placement.quorumstore import (
     evaluate,
 )
 from placement.quorumstore.refutation_tree import RefutationTree
-from placement.status import Status, Termination
+from placement.support.status import Status, Termination
 
 if TYPE_CHECKING:
     from enum import Enum
 
-    from placement.checks import FloatArray
+    from placement.support.checks import FloatArray
 
 __all__ = ["KIND", "quorum_plan_document", "quorum_plan_from"]
 

@@ -22,7 +22,6 @@ from pathlib import Path
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.errors import InputError, PlacementWarning, UnitsWarning
 from placement.io.formats.column_reader import ColumnTable
 from placement.io.formats.tables import (
@@ -35,6 +34,7 @@ from placement.io.formats.tables import (
 )
 from placement.io.rtt_table import RttTable
 from placement.model.instance import Instance
+from placement.support.checks import FloatArray
 from placement.tail.bin_grid import bins_for, bins_within, reach_of_percentiles
 from placement.tail.histograms import means_of_percentiles, of_percentiles, of_weights
 from placement.tail.rtt_distributions import Distributions

@@ -10,8 +10,8 @@ from typing import Literal
 
 import numpy as np
 
-from placement.checks import FloatArray, number
 from placement.errors import InputError
+from placement.support.checks import FloatArray, number
 
 __all__ = ["Fill", "RttTable", "likely_unit"]
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from placement.checks import LARGEST, FloatArray, instance_of, mapping, number, text
 from placement.datasets.distance_rtt import RouteModel
 from placement.errors import InputError
 from placement.model.distances import great_circle_km
 from placement.model.instance import Instance
 from placement.model.waits import Wait
+from placement.support.checks import LARGEST, FloatArray, instance_of, mapping, number, text
 
 __all__ = ["scale_demand", "with_mix", "with_site", "with_waits", "without_sites"]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import index
 
-from placement.checks import LARGEST_WHOLE, elements, whole
+from placement.support.checks import LARGEST_WHOLE, elements, whole
 
 __all__ = ["Configuration"]
 

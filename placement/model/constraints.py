@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from placement.checks import BoolArray, IntArray, text, whole
 from placement.errors import InputError
 from placement.model.instance import Instance
+from placement.support.checks import BoolArray, IntArray, text, whole
 
 if TYPE_CHECKING:
     from placement.io.formats.document import Document

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from placement.checks import FloatArray, instances_of, unique_names
 from placement.errors import InputError
 from placement.io.formats.frame_axes import values_by_name
 from placement.model.instance import Instance
 from placement.model.operations import NAMED_OPERATIONS, Operation
+from placement.support.checks import FloatArray, instances_of, unique_names
 
 if TYPE_CHECKING:
     import pandas as pd

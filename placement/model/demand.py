@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.errors import InputError
 from placement.model.instance import Instance
 from placement.model.operations import Operation
 from placement.model.wait_terms import WaitTerm, wait_terms, wait_times
+from placement.support.checks import FloatArray
 
 __all__ = ["Demand", "aggregate", "decay_weights"]
 

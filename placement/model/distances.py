@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import FloatArray
 from placement.errors import InputError
+from placement.support.checks import FloatArray
 
 __all__ = ["EARTH_RADIUS_KM", "FIBRE_MS_PER_1000_KM", "great_circle_km", "places_on_globe"]
 

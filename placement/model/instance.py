@@ -15,7 +15,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.checks import (
+from placement.errors import InputError
+from placement.io.formats.frame_axes import (
+    axes_of,
+    interval_labels,
+    is_frame,
+    labels_by_name,
+    values_by_name,
+)
+from placement.model.operations import STANDARD_OPERATIONS, Operation
+from placement.model.prices import Prices, checked_prices
+from placement.model.units import RttMatrix, warn_of_units
+from placement.support.checks import (
     FloatArray,
     IntArray,
     are_plain_names,
@@ -29,17 +40,6 @@ from placement.checks import (
     text,
     unique_names,
 )
-from placement.errors import InputError
-from placement.io.formats.frame_axes import (
-    axes_of,
-    interval_labels,
-    is_frame,
-    labels_by_name,
-    values_by_name,
-)
-from placement.model.operations import STANDARD_OPERATIONS, Operation
-from placement.model.prices import Prices, checked_prices
-from placement.model.units import RttMatrix, warn_of_units
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,7 +94,7 @@ class Instance:
     ------
     InputError
         Naming field, element, value and what was expected. No number may be larger than 1e18
-        (:data:`placement.checks.LARGEST`), so that every score is finite.
+        (:data:`placement.support.checks.LARGEST`), so that every score is finite.
 
     Warns
     -----

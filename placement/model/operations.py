@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from placement.checks import LARGEST, elements, number, text
 from placement.errors import InputError
 from placement.model.waits import Wait
+from placement.support.checks import LARGEST, elements, number, text
 
 __all__ = [
     "BOUNDED_READ",

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from placement.checks import (
+from placement.errors import InputError
+from placement.support.checks import (
     LARGEST,
     FloatArray,
     instance_of,
@@ -24,7 +25,6 @@ from placement.checks import (
     text,
     unique_names,
 )
-from placement.errors import InputError
 
 if TYPE_CHECKING:
     from placement.model.operations import Operation

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from placement.checks import number, text, whole
 from placement.errors import InputError
 from placement.model.wait_terms import TO_LEASE_HOLDER
+from placement.support.checks import number, text, whole
 
 __all__ = ["FAMILIES", "Parameter", "Path", "ProtocolFamily", "family_of"]
 

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from placement.checks import text
 from placement.errors import InputError
 from placement.model.operations import Operation
 from placement.model.waits import Wait
+from placement.support.checks import text
 
 if TYPE_CHECKING:
     from placement.model.protocol_families import ProtocolFamily

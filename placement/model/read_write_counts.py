@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.errors import InputError
 from placement.model.instance import Instance
+from placement.support.checks import FloatArray
 
 __all__ = ["reads_and_writes"]
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
-from placement.checks import LARGEST_WHOLE, BoolArray
 from placement.errors import InputError
 from placement.model.constraints import Diversity, GroupRule, Rules, group_rule, majority, mask
 from placement.model.protocols import Protocol, asks_for_quorum, operations_under
+from placement.support.checks import LARGEST_WHOLE, BoolArray
 
 if TYPE_CHECKING:
     from placement.problem import Problem

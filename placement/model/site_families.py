@@ -32,8 +32,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from placement.checks import BoolArray, IntArray
 from placement.model.constraints import GroupRule, Role, Rules
+from placement.support.checks import BoolArray, IntArray
 
 __all__ = ["MOST_FAMILIES", "FamilyCount", "SiteFamily", "family_counts", "site_families"]
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.errors import LimitError
 from placement.model.constraints import GroupRule
+from placement.support.checks import FloatArray
 
 __all__ = ["NODE_LIMIT", "SiteSubset", "subsets"]
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.errors import UnitsWarning
 from placement.model.distances import EARTH_RADIUS_KM, FIBRE_MS_PER_1000_KM, great_circle_km
+from placement.support.checks import FloatArray
 
 __all__ = ["NEARBY_KM", "RttMatrix", "warn_of_units"]
 

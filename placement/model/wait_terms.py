@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray
 from placement.errors import InputError
 from placement.model.operations import Operation
 from placement.model.waits import Clause, Origin, Wait
+from placement.support.checks import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from placement.model.instance import Instance

@@ -14,8 +14,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from placement.checks import LARGEST, instance_of, number, text
 from placement.errors import InputError
+from placement.support.checks import LARGEST, instance_of, number, text
 
 __all__ = ["Clause", "Need", "Origin", "Scope", "Wait", "WaitRole"]
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import BoolArray, FloatArray, IntArray
 from placement.errors import InputError
 from placement.io.formats.column_reader import ColumnTable, read_frame
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["RequestTrace", "read_trace"]
 

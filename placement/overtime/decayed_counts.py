@@ -20,9 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import FloatArray, frozen, number
 from placement.errors import InputError
 from placement.model.demand import decay_weights
+from placement.support.checks import FloatArray, frozen, number
 
 __all__ = ["Decay", "DecayedCounts", "decayed_counts"]
 

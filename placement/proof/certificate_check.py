@@ -59,7 +59,6 @@ from typing import Any
 
 import numpy as np
 
-from placement.checks import instance_of
 from placement.errors import CertificateError
 from placement.evaluation.objective import MEAN_LATENCY
 from placement.evaluation.waits.wait_floors import voters_with_replicas
@@ -89,7 +88,8 @@ from placement.proof.no_plan_check import FORMAT as NO_PLAN
 from placement.proof.no_plan_check import check_no_plan
 from placement.proof.sets.set_check import FORMAT as SETS
 from placement.proof.sets.set_check import WITHOUT_PAIRS, check_sets
-from placement.status import Status, status_of
+from placement.support.checks import instance_of
+from placement.support.status import Status, status_of
 
 __all__ = [
     "FORMAT",

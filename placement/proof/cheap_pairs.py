@@ -20,7 +20,7 @@ from typing import Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import BoolArray, IntArray
+from placement.support.checks import BoolArray, IntArray
 
 __all__ = ["CheapPairs", "PairList", "SortedBetas", "covers", "few", "limits_above"]
 

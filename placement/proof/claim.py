@@ -11,7 +11,6 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import FloatArray, IntArray
 from placement.evaluation.cost_model import LinearCost
 from placement.evaluation.waits.wait_cases import WaitCases, case_rounds, case_wait, no_cases
 from placement.evaluation.waits.wait_floors import (
@@ -24,6 +23,7 @@ from placement.evaluation.waits.wait_floors import (
 )
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = [
     "Claim",

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.checks import BoolArray, IntArray
 from placement.proof.cheap_pairs import PairList, SortedBetas, Whole, covers, few
+from placement.support.checks import BoolArray, IntArray
 
 if TYPE_CHECKING:
     from placement.proof._pair_sums import _Pairs

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import IntArray
+from placement.support.checks import IntArray
 
 __all__ = ["Detours"]
 

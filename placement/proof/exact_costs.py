@@ -12,10 +12,10 @@ from typing import Self
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.proof.claim import Claim, Integers, integers, wait_columns
 from placement.proof.detours import Detours
 from placement.proof.multipliers import Betas, CostTransfers
+from placement.support.checks import FloatArray
 
 __all__ = ["ExactCosts"]
 

@@ -24,8 +24,6 @@ from typing import Any
 
 import numpy as np
 
-from placement.checks import FloatArray
-from placement.entry_points import Group
 from placement.errors import CertificateError
 from placement.feasibility.feasible_plans import violations
 from placement.fleet.fleet_plan import FleetPlan, worst_value
@@ -36,6 +34,8 @@ from placement.proof.certificate_check import MALFORMED, check_mean
 from placement.proof.event_tree import Work
 from placement.proof.no_plan_check import FORMAT as NO_PLAN
 from placement.proof.no_plan_check import check_no_plan
+from placement.support.checks import FloatArray
+from placement.support.entry_points import Group
 
 __all__ = ["CERTIFIERS", "FleetProof", "prove_fleet"]
 

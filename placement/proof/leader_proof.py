@@ -55,7 +55,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.errors import CertificateError
 from placement.proof.choice.site_choice import SiteChoice
 from placement.proof.claim import Claim
@@ -68,6 +67,7 @@ from placement.proof.event_tree import (
 from placement.proof.exact_costs import ExactCosts
 from placement.proof.multipliers import Betas, CostTransfers
 from placement.proof.rounded_costs import RoundedCosts
+from placement.support.checks import FloatArray
 
 __all__ = ["LeaderProof"]
 

@@ -35,7 +35,6 @@ from typing import Any
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.errors import CertificateError
 from placement.evaluation.cost_model import LinearCost
 from placement.evaluation.move_costs import Limit
@@ -48,6 +47,7 @@ from placement.proof.exact_costs import ExactCosts
 from placement.proof.led_costs import LedCosts
 from placement.proof.rounded_costs import TableCosts
 from placement.proof.threshold_proof import ThresholdProof, check_clients, prove_leaders
+from placement.support.checks import FloatArray
 
 __all__ = ["FORMAT", "LimitsClaim", "LimitsProof", "check_limits"]
 

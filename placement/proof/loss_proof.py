@@ -31,7 +31,6 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.proof.choice.site_choice import SiteChoice
 from placement.proof.choice.sorted_sites import SortedSites
 from placement.proof.event_tree import CELLS_PER_STEP, State, Work
@@ -39,6 +38,7 @@ from placement.proof.exact_costs import ExactCosts
 from placement.proof.loss_claim import LossClaim, LossGrid
 from placement.proof.rounded_costs import RoundedCosts
 from placement.proof.threshold_proof import NO_BETAS, BoundPart, ThresholdProof
+from placement.support.checks import FloatArray
 
 __all__ = ["LossProof", "reached"]
 

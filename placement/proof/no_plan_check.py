@@ -35,10 +35,10 @@ from typing import Any
 
 import numpy as np
 
-from placement.checks import BoolArray
 from placement.errors import CertificateError
 from placement.model.constraints import GroupRule, Role, Rules, laminar
 from placement.model.site_families import FamilyCount, site_families
+from placement.support.checks import BoolArray
 
 __all__ = ["FORMAT", "check_no_plan"]
 

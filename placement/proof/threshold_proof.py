@@ -31,12 +31,12 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.errors import CertificateError
 from placement.proof.choice.site_choice import SiteChoice
 from placement.proof.event_tree import EventTree, State, Work
 from placement.proof.multipliers import Betas
 from placement.proof.rounded_costs import TableCosts
+from placement.support.checks import FloatArray
 
 __all__ = [
     "NO_BETAS",

@@ -7,7 +7,6 @@ the worst case over the loss of any one site (N-1C). Exact methods live in
 ``formulations.quorumstore``, fast ones in ``heuristics.quorumstore``.
 """
 
-from placement.lazy import lazy_names
 from placement.quorumstore.goal import (
     Goal,
     Metrics,
@@ -35,6 +34,7 @@ from placement.quorumstore.plan import (
 from placement.quorumstore.problem import QuorumProblem, from_instance
 from placement.quorumstore.rules import LossScope, Redirect, StoreRules
 from placement.quorumstore.traffic_prices import TrafficPrices, message_prices
+from placement.support.lazy import lazy_names
 
 __all__ = [
     "Goal",

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import IntArray
 from placement.errors import LimitError
 from placement.quorumstore.latency import metrics
 from placement.quorumstore.problem import QuorumProblem
-from placement.status import OPTIMALITY_TOLERANCE
+from placement.support.checks import IntArray
+from placement.support.status import OPTIMALITY_TOLERANCE
 
 __all__ = ["SetAccount", "prove_bound"]
 

@@ -14,9 +14,9 @@ from enum import Enum
 
 import numpy as np
 
-from placement.checks import BoolArray, FloatArray, IntArray, number
 from placement.errors import InputError
 from placement.quorumstore.choices import check_member
+from placement.support.checks import BoolArray, FloatArray, IntArray, number
 
 __all__ = [
     "Goal",

@@ -17,10 +17,10 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import FloatArray, IntArray
 from placement.quorumstore.goal import Metrics
 from placement.quorumstore.problem import CountArray, QuorumProblem
 from placement.quorumstore.rules import LossScope, Redirect
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["SortedSets", "loss_thresholds", "metrics", "threshold", "worst_thresholds"]
 

@@ -10,14 +10,14 @@ from functools import cached_property
 
 import numpy as np
 
-from placement.checks import LARGEST_WHOLE, elements, instance_of, unique_names, whole
 from placement.errors import InputError, SolverError
 from placement.quorumstore.goal import Metrics
 from placement.quorumstore.infeasible_reasons import structural_reasons
 from placement.quorumstore.latency import SortedSets, loss_thresholds, metrics, worst_thresholds
 from placement.quorumstore.problem import QuorumProblem
 from placement.quorumstore.refutation_tree import RefutationTree
-from placement.status import (
+from placement.support.checks import LARGEST_WHOLE, elements, instance_of, unique_names, whole
+from placement.support.status import (
     OPTIMALITY_TOLERANCE,
     Status,
     Termination,

@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import (
+from placement.errors import InputError
+from placement.quorumstore.goal import Goal
+from placement.quorumstore.rules import LossScope, Redirect, StoreRules
+from placement.quorumstore.traffic_prices import TrafficPrices
+from placement.support.checks import (
     BoolArray,
     FloatArray,
     IntArray,
@@ -24,10 +28,6 @@ from placement.checks import (
     text,
     unique_names,
 )
-from placement.errors import InputError
-from placement.quorumstore.goal import Goal
-from placement.quorumstore.rules import LossScope, Redirect, StoreRules
-from placement.quorumstore.traffic_prices import TrafficPrices
 
 if TYPE_CHECKING:
     from placement.model.instance import Instance

@@ -21,13 +21,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import BoolArray, FloatArray, IntArray
 from placement.errors import CertificateError
 from placement.quorumstore.enumerated_proof import SetAccount
 from placement.quorumstore.latency import metrics
 from placement.quorumstore.problem import QuorumProblem
 from placement.quorumstore.rules import Redirect
-from placement.status import OPTIMALITY_TOLERANCE
+from placement.support.checks import BoolArray, FloatArray, IntArray
+from placement.support.status import OPTIMALITY_TOLERANCE
 
 __all__ = [
     "BY_RULES",

@@ -11,10 +11,10 @@ from dataclasses import KW_ONLY, dataclass
 from enum import Enum
 from fractions import Fraction
 
-from placement import checks
-from placement.checks import number
 from placement.errors import InputError
 from placement.quorumstore.choices import check_member
+from placement.support import checks
+from placement.support.checks import number
 
 __all__ = ["LossScope", "Redirect", "StoreRules"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.checks import IntArray
+from placement.support.checks import IntArray
 
 __all__ = ["swap_neighbours"]
 

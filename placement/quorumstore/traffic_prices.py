@@ -18,8 +18,8 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
-from placement.checks import FloatArray, nonnegative, number, whole
 from placement.errors import InputError
+from placement.support.checks import FloatArray, nonnegative, number, whole
 
 __all__ = ["TrafficPrices", "message_prices"]
 

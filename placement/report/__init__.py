@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from placement.lazy import lazy_names
+from placement.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from placement.model.configuration import Configuration

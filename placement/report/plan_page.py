@@ -18,7 +18,7 @@ from placement.report.charts.markup import Child, Markup, tag
 from placement.report.charts.parts import facts, reasons, section
 from placement.report.charts.svg_charts import Bar, Dots, Series, bars, dots, lines
 from placement.report.map.map_section import map_section
-from placement.status import Status
+from placement.support.status import Status
 
 __all__ = ["failure_levels", "plan_sections"]
 

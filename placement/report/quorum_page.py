@@ -8,7 +8,7 @@ from placement.quorumstore.plan import QuorumPlan
 from placement.report.charts.html_tables import Column, data_table
 from placement.report.charts.markup import Markup
 from placement.report.charts.parts import facts, reasons, section
-from placement.status import Status
+from placement.support.status import Status
 
 __all__ = ["quorum_sections"]
 

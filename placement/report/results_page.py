@@ -20,7 +20,7 @@ from placement.report.result_file import (
     row_gap,
     time_ratio,
 )
-from placement.status import OPTIMALITY_TOLERANCE
+from placement.support.status import OPTIMALITY_TOLERANCE
 
 __all__ = ["comparison_sections", "figures_sections", "results_sections", "sweep_sections"]
 

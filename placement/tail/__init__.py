@@ -1,6 +1,6 @@
 """Tail latency: distributions per pair, quorum order statistics, percentiles as an objective."""
 
-from placement.lazy import lazy_names
+from placement.support.lazy import lazy_names
 from placement.tail.objective import Percentile
 from placement.tail.rtt_distributions import Distributions
 

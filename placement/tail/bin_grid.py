@@ -15,10 +15,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placement.checks import number
 from placement.errors import InputError
 from placement.model.instance import Instance
 from placement.model.waits import Wait
+from placement.support.checks import number
 from placement.tail.histograms import Family
 
 __all__ = ["EXCEEDED", "MOST", "bins_for", "bins_within", "reach_of_family", "reach_of_percentiles"]

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.errors import InputError
 from placement.io.formats.document import Document
 from placement.model.instance import Instance
+from placement.support.checks import FloatArray
 from placement.tail.bin_grid import MOST
 from placement.tail.rtt_distributions import Distributions, Parametric, Quantiles, rtt_digest
 

@@ -13,8 +13,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import FloatArray
 from placement.errors import InputError, MissingDependencyError
+from placement.support.checks import FloatArray
 
 __all__ = [
     "Family",

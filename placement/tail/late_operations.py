@@ -27,10 +27,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray
 from placement.evaluation.waits.wait_checks import needs_roles
 from placement.model.site_families import MOST_FAMILIES, site_families
 from placement.problem import Problem
+from placement.support.checks import FloatArray, IntArray
 from placement.tail.distribution_arithmetic import (
     product,
     quorum_distribution,

@@ -32,12 +32,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import FloatArray
 from placement.evaluation.objective import quorum_size
 from placement.evaluation.score import nearest
 from placement.model.configuration import Configuration
 from placement.model.wait_terms import WaitTerm
 from placement.model.waits import Wait
+from placement.support.checks import FloatArray
 from placement.tail.distribution_arithmetic import clean, fft_length, product, quorum_distribution
 from placement.tail.rtt_distributions import Distributions
 from placement.tail.wait_distributions import client_wait, site_wait

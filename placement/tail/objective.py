@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.checks import FloatArray, instance_of
 from placement.errors import InputError
 from placement.evaluation.losses import Failures, failures
 from placement.evaluation.objective import ProofMethod, score_of, values_one_by_one
@@ -21,7 +20,8 @@ from placement.evaluation.value_tables import ValueTable
 from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity
 from placement.model.demand import decay_weights
-from placement.status import Status
+from placement.support.checks import FloatArray, instance_of
+from placement.support.status import Status
 from placement.tail.distribution_arithmetic import percentile
 from placement.tail.latency_mixture import mixture, weighted_sum
 from placement.tail.rtt_distributions import Distributions

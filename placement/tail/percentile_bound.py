@@ -15,8 +15,8 @@ import math
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray
 from placement.evaluation.score import closest_first
+from placement.support.checks import FloatArray, IntArray
 from placement.tail.late_operations import LateOperations
 
 __all__ = ["SLACK", "least_late", "percentile_bound"]

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.checks import IntArray
 from placement.evaluation.score import closest_first
 from placement.evaluation.voter_choice import best_voters
 from placement.evaluation.waits.wait_checks import needs_roles
@@ -22,6 +21,7 @@ from placement.feasibility.role_choices import role_choices
 from placement.model.configuration import Configuration
 from placement.plan import cheapest
 from placement.problem import Problem
+from placement.support.checks import IntArray
 from placement.tail.objective import Percentile
 
 __all__ = ["RoleChoice", "best_roles", "describe_voter_search", "stochastically_ordered"]

@@ -15,9 +15,9 @@ from functools import cached_property
 
 import numpy as np
 
-from placement.checks import FloatArray, frozen
 from placement.errors import InputError
 from placement.model.instance import Instance
+from placement.support.checks import FloatArray, frozen
 from placement.tail.histograms import Family, of_family, of_percentiles
 
 __all__ = ["Distributions", "Parametric", "Quantiles", "rtt_digest"]

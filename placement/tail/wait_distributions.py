@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray
 from placement.evaluation.score import nearest
 from placement.evaluation.waits.wait_latency import needed
 from placement.evaluation.waits.wait_losses import votes_of
@@ -27,6 +26,7 @@ from placement.model.configuration import Configuration
 from placement.model.rules import layout_votes
 from placement.model.wait_terms import WaitTerm
 from placement.model.waits import Clause
+from placement.support.checks import FloatArray, IntArray
 from placement.tail.distribution_arithmetic import at_least_of_each
 from placement.tail.rtt_distributions import Distributions
 

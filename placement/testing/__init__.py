@@ -9,7 +9,7 @@ or, one test per check::
 
     @pytest.mark.parametrize("check", placement.testing.CHECKS, ids=lambda check: check.__name__)
     def test_my_method(check):
-        check(placement.methods.load_method("my-method"), seed=0)
+        check(placement.methods.registry.load_method("my-method"), seed=0)
 
 The method gets small test networks of every kind (ties, one site, asymmetric RTTs, zero demand,
 pins, nested and crossing failure domains, flexible quorums, ranges, budgets, decay, RTTs that

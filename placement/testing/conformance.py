@@ -13,11 +13,12 @@ import numpy as np
 
 from placement.errors import InputError, LimitError, PlacementError, UnitsWarning, UnsupportedError
 from placement.feasibility.feasible_plans import reasons_infeasible, violations
-from placement.methods import Method, Options, Progress, load_method, refusal, run
+from placement.methods.options import Options, Progress
+from placement.methods.registry import Method, load_method, refusal, run
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.status import Status, Termination
+from placement.support.status import Status, Termination
 from placement.testing.small_worlds import World, every_configuration, large_worlds, optimum, worlds
 
 __all__ = ["CHECKS", "ConformanceError", "check_method"]

@@ -82,7 +82,7 @@ def plan_facts(plan: Plan) -> list[tuple[str, str]]:
 
 
 def _answer(plan: Plan) -> str:
-    from placement.status import Status, Termination
+    from placement.support.status import Status, Termination
 
     proof = plan.claim or "proven"
     words = {

@@ -9,7 +9,7 @@
 See :mod:`placement.workloads.generate_counts` for the law.
 """
 
-from placement.lazy import lazy_names
+from placement.support.lazy import lazy_names
 from placement.workloads.calendar import FRIDAY_SATURDAY, LocalTime, Timeline, local_time
 from placement.workloads.diurnal import Consumer, Curve, Flat, Office
 from placement.workloads.events import (

@@ -11,7 +11,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
-from placement.checks import (
+from placement.errors import InputError
+from placement.support.checks import (
     BoolArray,
     FloatArray,
     IntArray,
@@ -20,7 +21,6 @@ from placement.checks import (
     text,
     whole,
 )
-from placement.errors import InputError
 
 __all__ = ["FRIDAY_SATURDAY", "LocalTime", "Timeline", "local_time"]
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from placement.checks import BoolArray, FloatArray, number
+from placement.support.checks import BoolArray, FloatArray, number
 
 __all__ = ["Consumer", "Curve", "Flat", "Office"]
 

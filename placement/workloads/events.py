@@ -13,8 +13,8 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from placement.checks import FloatArray, number
 from placement.errors import InputError
+from placement.support.checks import FloatArray, number
 from placement.workloads.calendar import LocalTime, Timeline
 from placement.workloads.footprints import Clients
 

@@ -9,7 +9,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from placement.checks import (
+from placement.errors import InputError
+from placement.model.operations import STANDARD_OPERATIONS
+from placement.support.checks import (
     FloatArray,
     elements,
     instance_of,
@@ -19,8 +21,6 @@ from placement.checks import (
     text,
     whole,
 )
-from placement.errors import InputError
-from placement.model.operations import STANDARD_OPERATIONS
 from placement.workloads.calendar import Timeline
 from placement.workloads.diurnal import Consumer, Curve, Flat, Office
 from placement.workloads.events import (

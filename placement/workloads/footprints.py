@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import (
+from placement.datasets.cloud_regions import City
+from placement.errors import InputError
+from placement.support.checks import (
     BoolArray,
     FloatArray,
     instance_of,
@@ -20,8 +22,6 @@ from placement.checks import (
     unique_names,
     whole,
 )
-from placement.datasets.cloud_regions import City
-from placement.errors import InputError
 
 __all__ = [
     "USER_EXPONENT",

@@ -19,9 +19,9 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import FloatArray, elements, instance_of, instances_of, number, whole
 from placement.errors import InputError
 from placement.model.operations import SINGLE_GROUP, STANDARD_OPERATIONS
+from placement.support.checks import FloatArray, elements, instance_of, instances_of, number, whole
 from placement.workloads.calendar import Timeline, local_time
 from placement.workloads.events import Event, Scene
 from placement.workloads.fleets import Database

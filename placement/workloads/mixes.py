@@ -13,8 +13,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from placement.checks import FloatArray, instance_of, number
 from placement.errors import InputError
+from placement.support.checks import FloatArray, instance_of, number
 
 __all__ = ["CONCENTRATION", "MIXES", "mix_shares", "sample_mix"]
 

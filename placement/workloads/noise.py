@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import FloatArray, number
 from placement.errors import InputError
+from placement.support.checks import FloatArray, number
 
 __all__ = ["AR1", "autoregress"]
 

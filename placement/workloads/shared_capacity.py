@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placement.checks import FloatArray, number, whole
 from placement.errors import InputError
+from placement.support.checks import FloatArray, number, whole
 from placement.workloads.calendar import Timeline
 from placement.workloads.fleets import Database
 from placement.workloads.footprints import Clients

@@ -10,10 +10,11 @@ import placement
 from placement import Instance, Prices, Problem
 from placement.analysis import compare_methods as comparison
 from placement.errors import InputError, LimitError, SolverError
-from placement.methods import Method, Options, available, load_method
+from placement.methods.options import Options
+from placement.methods.registry import Method, available, load_method
 from placement.model.configuration import Configuration
 from placement.plan import Plan
-from placement.status import Termination
+from placement.support.status import Termination
 from tests.effort import examples
 from tests.strategies import problems
 

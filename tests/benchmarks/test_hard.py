@@ -23,9 +23,9 @@ from benchmarks.exact.p_median_files import p_median, read_pmed, read_tsplib
 from benchmarks.harness.result_files import read_json
 from benchmarks.harness.tier3_worlds import read_matrix
 from formulations.exact.branch_and_bound import search
-from placement.checks import FloatArray
 from placement.datasets.distance_rtt import triangle_violations
 from placement.errors import InputError
+from placement.support.checks import FloatArray
 
 # --- networks and demand -------------------------------------------------------------------------
 

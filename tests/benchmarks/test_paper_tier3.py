@@ -11,7 +11,8 @@ from benchmarks.paper_tier3.each_replica import concentrated, gains
 from benchmarks.paper_tier3.page import pivot
 from benchmarks.paper_tier3.study import Point, by_demand, kept, summary_11
 from placement import Problem, load
-from placement.methods import Options, load_method, run
+from placement.methods.options import Options
+from placement.methods.registry import load_method, run
 
 
 @pytest.mark.parametrize(("network", "clients"), [("modelled", 27), ("world27", 60)])

@@ -15,9 +15,10 @@ from benchmarks.peers import CAPTIONS, find_method
 from placement import Configuration, Problem
 from placement.errors import InputError, MissingDependencyError, UnsupportedError
 from placement.evaluation.score import quorum_latency
-from placement.methods import Options, load_method, run
+from placement.methods.options import Options
+from placement.methods.registry import load_method, run
 from placement.model.constraints import majority
-from placement.status import Status
+from placement.support.status import Status
 from tests.effort import examples
 
 pytestmark = pytest.mark.filterwarnings(

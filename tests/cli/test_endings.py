@@ -19,7 +19,7 @@ from placement.cli.options import count_or_names, names
 from placement.cli.progress_line import ProgressLine
 from placement.errors import LimitError
 from placement.io import save_instance
-from placement.methods import Progress
+from placement.methods.options import Progress
 from placement.problem import describe
 from tests.cli.command import Run
 from tests.io.worlds import small
@@ -34,7 +34,7 @@ def _script(*arguments: object) -> list[str]:
 def _method(monkeypatch: pytest.MonkeyPatch, call: object) -> None:
     """Let every method be `call`."""
     method = Method("toy", call, "for this test", exact=False)  # type: ignore[arg-type]  # checked by use
-    monkeypatch.setattr("placement.methods.load_method", lambda name: method)
+    monkeypatch.setattr("placement.methods.registry.load_method", lambda name: method)
 
 
 def test_nothing_found_in_time_is_3(

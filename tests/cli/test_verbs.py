@@ -9,7 +9,7 @@ import pytest
 
 from placement.cli import main
 from placement.cli.verb_registry import VERBS
-from placement.entry_points import EntryPoint
+from placement.support.entry_points import EntryPoint
 
 PLUG_IN = """
 import placement.cli.exit_codes as exits

@@ -11,7 +11,7 @@ from formulations.contingency.exhaustive import solve
 from placement.contingency.objective import Contingency
 from placement.errors import InputError
 from placement.feasibility.feasible_plans import reasons_infeasible
-from placement.methods import Options
+from placement.methods.options import Options
 from placement.model.constraints import Diversity
 from placement.plan import cheapest, objective_value
 from placement.testing import every_configuration, random_instance

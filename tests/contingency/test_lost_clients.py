@@ -15,7 +15,8 @@ from placement.evaluation.losses import demand_after, failures, score_after
 from placement.evaluation.score import score
 from placement.io.instance_folder import save_instance
 from placement.io.leader_plan_document import plan_document
-from placement.methods import Options, load_method, run
+from placement.methods.options import Options
+from placement.methods.registry import load_method, run
 from placement.model.configuration import Configuration
 from placement.plan import evaluate
 from placement.testing import every_configuration

@@ -15,9 +15,10 @@ from formulations.contingency import milp as contingency_milp
 from placement.contingency.objective import Contingency, solve_within
 from placement.errors import InputError
 from placement.feasibility.feasible_plans import reasons_infeasible
-from placement.methods import Options, load_method, run
+from placement.methods.options import Options
+from placement.methods.registry import load_method, run
 from placement.model.constraints import Diversity
-from placement.status import Termination
+from placement.support.status import Termination
 from placement.testing import random_instance
 from tests.contingency.test_enumerate import ASKS, GOALS
 from tests.effort import examples, seeds

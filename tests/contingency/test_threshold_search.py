@@ -14,10 +14,11 @@ from formulations.exact.reduced_problem import ReducedProblem
 from formulations.exact.scenario_kernel import TreeOutcome
 from placement.contingency.objective import Contingency
 from placement.errors import UnitsWarning
-from placement.methods import Options, load_method, run
+from placement.methods.options import Options
+from placement.methods.registry import load_method, run
 from placement.model.constraints import Diversity
 from placement.model.prices import Prices
-from placement.status import Status, Termination
+from placement.support.status import Status, Termination
 from placement.testing import random_instance
 from tests.effort import seeds
 

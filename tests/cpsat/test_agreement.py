@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given, settings
 
 from placement.feasibility.feasible_plans import reasons_infeasible, violations
-from placement.methods import Options, load_method, run
+from placement.methods.options import Options
+from placement.methods.registry import load_method, run
 from placement.plan import objective_value
 from placement.problem import Problem
-from placement.status import Status
+from placement.support.status import Status
 from placement.testing import random_instance
 from tests.effort import examples
 from tests.strategies import ALL, problems

@@ -17,7 +17,8 @@ from formulations.solvers.statuses import Verdict
 from placement import Diversity, Instance, Problem, Status, Termination
 from placement.errors import SolverError
 from placement.feasibility.feasible_plans import find_feasible, violations
-from placement.methods import Options, load_method, run
+from placement.methods.options import Options
+from placement.methods.registry import load_method, run
 from placement.model.configuration import Configuration
 from placement.plan import objective_value
 

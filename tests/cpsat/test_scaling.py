@@ -18,7 +18,8 @@ from formulations.solvers.statuses import Verdict
 from placement import Instance, Operation, Problem, Status
 from placement.evaluation.cost_model import configuration_cost
 from placement.feasibility.feasible_plans import reasons_infeasible
-from placement.methods import Options, load_method, run
+from placement.methods.options import Options
+from placement.methods.registry import load_method, run
 from placement.model.configuration import Configuration
 from placement.plan import objective_value
 from tests.effort import examples

@@ -24,7 +24,8 @@ from placement import (
     solve,
 )
 from placement.evaluation.score import score_many
-from placement.methods import Progress, run
+from placement.methods.options import Progress
+from placement.methods.registry import run
 from tests import reference
 from tests.effort import examples
 from tests.strategies import ALL, NESTED, SIMPLE, Kind, problems

@@ -20,7 +20,7 @@ from placement import (
     UnsupportedError,
     solve,
 )
-from placement.methods import Method, run
+from placement.methods.registry import Method, run
 from tests import reference
 from tests.effort import examples
 from tests.strategies import ALL, NESTED, problems

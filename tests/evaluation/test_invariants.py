@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from formulations.enumeration.exhaustive import METHOD as EXHAUSTIVE
 from placement import Diversity, Instance, Operation, Options, Problem, Status
 from placement.evaluation.score import score
-from placement.methods import run
+from placement.methods.registry import run
 from placement.model.demand import aggregate, decay_weights
 from tests.evaluation.test_score import configurations
 from tests.strategies import SIMPLE, instances, problems

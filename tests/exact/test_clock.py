@@ -12,7 +12,7 @@ from formulations.exact.branch_and_bound import SearchLimits, search
 from formulations.exact.kernel import compiled_available, open_kernel
 from formulations.exact.kernel_types import SizeBatch
 from formulations.exact.reduced_problem import ReducedProblem
-from placement.status import Status
+from placement.support.status import Status
 
 needs_compiled = pytest.mark.skipif(not compiled_available(), reason="no compiled kernel")
 

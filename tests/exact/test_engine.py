@@ -18,7 +18,7 @@ from formulations.exact.branch_and_bound import SearchLimits, SearchReport, sear
 from formulations.exact.kernel import compiled_available, open_kernel
 from formulations.exact.reduced_problem import ReducedProblem
 from placement.errors import InputError
-from placement.status import Status, Termination
+from placement.support.status import Status, Termination
 from tests import pmed
 from tests.effort import examples
 from tests.exact.rational import Checker

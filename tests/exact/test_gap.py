@@ -12,9 +12,10 @@ from formulations.exact.branch_and_bound import SearchLimits, search
 from formulations.exact.kernel import open_kernel
 from formulations.exact.method import METHOD
 from placement import Problem, load
-from placement.methods import Options, run
+from placement.methods.options import Options
+from placement.methods.registry import run
 from placement.proof.certificate_check import check_certificate
-from placement.status import Status, Termination
+from placement.support.status import Status, Termination
 from tests.exact.rational import Checker
 from tests.exact.test_engine import each_kernel, spread_out
 from tests.exact.test_linear import drawn

@@ -14,7 +14,7 @@ from formulations.exact.no_plan_proof import no_plan
 from formulations.exact.reduced_problem import ReducedProblem
 from placement.errors import SolverError
 from placement.proof.no_plan_check import check_no_plan
-from placement.status import Status, Termination
+from placement.support.status import Status, Termination
 from tests.exact.test_engine import each_kernel
 from tests.exact.worlds import brute_force, random_core
 

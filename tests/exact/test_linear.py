@@ -16,7 +16,7 @@ from formulations.exact.kernel import Incumbent, _order, open_kernel
 from formulations.exact.linear_relaxation import PMedianRelaxation
 from formulations.exact.reduced_problem import ReducedProblem
 from formulations.exact.relaxation_tree import LinearKernel
-from placement.status import Status
+from placement.support.status import Status
 from tests.effort import seeds
 from tests.exact.rational import Checker
 from tests.exact.worlds import brute_force

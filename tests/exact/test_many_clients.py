@@ -22,7 +22,7 @@ from formulations.exact.many_clients.site_events import events_on_sites
 from formulations.exact.many_clients.streamed_kernel import ManyClientsKernel
 from formulations.exact.reduced_problem import ReducedProblem
 from placement.errors import InputError
-from placement.status import Status
+from placement.support.status import Status
 from tests.effort import examples
 
 pytestmark = pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built")

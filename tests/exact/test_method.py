@@ -16,8 +16,9 @@ from formulations.exact.kernel import compiled_available
 from formulations.exact.method import METHOD, solve
 from formulations.exact.reduced_problem import ReducedProblem
 from placement import Diversity, Problem
-from placement.methods import Options, Progress, available, run
-from placement.status import Status, Termination
+from placement.methods.options import Options, Progress
+from placement.methods.registry import available, run
+from placement.support.status import Status, Termination
 from placement.testing import random_instance
 from tests.effort import examples
 from tests.strategies import problems

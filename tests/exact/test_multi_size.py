@@ -19,8 +19,9 @@ from formulations.exact.method import METHOD, Session
 from formulations.exact.multi_size import SizeResult, prove_sizes, take_shared
 from formulations.exact.reduced_problem import ReducedProblem
 from placement import Diversity, Problem, sweep
-from placement.methods import Options, prepare_batch, run
-from placement.status import Status, Termination
+from placement.methods.options import Options
+from placement.methods.registry import prepare_batch, run
+from placement.support.status import Status, Termination
 from placement.testing import random_instance
 from tests.effort import examples
 from tests.exact.worlds import brute_force, random_core

@@ -16,7 +16,7 @@ from formulations.exact import p_median_descents as primal
 from formulations.exact import tuning
 from formulations.exact.p_median_descents import descents, promising_sites, reduced_costs
 from formulations.exact.reduced_problem import ReducedProblem
-from placement.status import Status
+from placement.support.status import Status
 from tests.effort import seeds
 from tests.exact.rational import Checker
 from tests.exact.test_linear import drawn, p_median

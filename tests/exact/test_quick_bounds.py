@@ -15,7 +15,7 @@ from formulations.exact.branch_and_bound import SearchLimits, SearchReport, sear
 from formulations.exact.kernel import QuickBounds, open_kernel
 from formulations.exact.search_state import SearchState, Stop
 from formulations.exact.warm_start import adapt_multipliers
-from placement.status import Status, Termination
+from placement.support.status import Status, Termination
 from tests.effort import examples
 from tests.exact.rational import Checker
 from tests.exact.test_engine import each_kernel, spread_out

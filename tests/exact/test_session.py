@@ -19,9 +19,10 @@ from formulations.exact.method import METHOD, Session
 from formulations.exact.multi_size import differ_in_size_only, take_shared
 from formulations.exact.reduced_problem import ReducedProblem
 from placement import Diversity, Problem
-from placement.methods import Options, available, run
+from placement.methods.options import Options
+from placement.methods.registry import available, run
 from placement.proof.certificate_check import check_certificate
-from placement.status import Status, Termination
+from placement.support.status import Status, Termination
 from placement.testing import random_instance
 from tests.effort import examples
 from tests.exact.rational import Checker

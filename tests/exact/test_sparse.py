@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from formulations.exact.branch_and_bound import search
 from formulations.exact.kernel import compiled_available, open_kernel
 from formulations.exact.reduced_problem import ReducedProblem
-from placement.status import Status
+from placement.support.status import Status
 from tests.effort import examples
 from tests.exact.rational import Checker
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from placement import Problem
-from placement.checks import FloatArray
 from placement.feasibility.feasible_plans import violations
 from placement.fleet import FleetMember, FleetPlan, FleetProblem, Placed, SharedLimits
 from placement.fleet.move_order import MoveOrder, order_moves
 from placement.fleet.move_table import moves_frame
 from placement.model.configuration import Configuration
+from placement.support.checks import FloatArray
 from placement.testing import random_instance
 from tests.effort import examples
 from tests.reference import configurations

@@ -14,7 +14,8 @@ from heuristics.best_cov import coefficient_of_variation
 from heuristics.max_diversity import diversity, spread_out
 from heuristics.p_median_first import p_median
 from placement import Instance, Problem, UnsupportedError
-from placement.methods import Options, load_method, run
+from placement.methods.options import Options
+from placement.methods.registry import load_method, run
 from placement.plan import Plan
 from placement.testing import random_instance
 from tests.strategies import problems

@@ -10,7 +10,8 @@ from hypothesis import given
 
 from heuristics import best_of, kq, qk
 from placement import Instance, Problem, Status
-from placement.methods import Options, run
+from placement.methods.options import Options
+from placement.methods.registry import run
 from placement.plan import objective_value
 from placement.testing import random_instance
 from tests.heuristics import paper

@@ -14,7 +14,8 @@ from benchmarks.harness.tier3_worlds import world
 from heuristics import best_of
 from heuristics.local_search import method as local_search
 from placement import Instance, Operation, Problem, Status
-from placement.methods import Options, load_method, run
+from placement.methods.options import Options
+from placement.methods.registry import load_method, run
 from placement.testing import random_instance
 from placement.workloads import MIXES
 from tests import reference

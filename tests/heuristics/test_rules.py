@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 
 from placement import Problem, Status
-from placement.methods import Options, load_method, refusal, run
+from placement.methods.options import Options
+from placement.methods.registry import load_method, refusal, run
 from tests import reference
 from tests.effort import examples
 from tests.strategies import ALL, Kind, problems

@@ -28,7 +28,7 @@ from placement.analysis.compare_methods import MethodRun, best_bound
 from placement.errors import CertificateError, SolverError
 from placement.proof.certificate_check import check_certificate
 from placement.quorumstore import QuorumPlan, StoreRules
-from placement.status import OPTIMALITY_TOLERANCE, least_bound, relative_gap, status_of
+from placement.support.status import OPTIMALITY_TOLERANCE, least_bound, relative_gap, status_of
 from placement.testing import random_instance
 from tests.quorumstore.instances import random_problem
 

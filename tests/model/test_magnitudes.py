@@ -11,11 +11,11 @@ import pytest
 
 import placement
 from placement import Instance, Operation, Prices, Problem
-from placement.checks import LARGEST
 from placement.errors import InputError
 from placement.io import read_counts, read_rtt
 from placement.io.rtt_distributions import read_distributions
 from placement.overtime.replay import Trace
+from placement.support.checks import LARGEST
 from placement.tail.histograms import of_samples, of_weights
 
 N = 5

@@ -10,7 +10,7 @@ import pytest
 
 from placement import InputError, Prices, load
 from placement.io import load_plan, save_instance, save_plan
-from placement.methods import solve
+from placement.methods.registry import solve
 from tests.effort import seeds
 from tests.money.by_hand import paid_instance, small_problem
 

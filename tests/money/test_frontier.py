@@ -14,7 +14,7 @@ from placement.analysis.frontier_search import frontier_plans
 from placement.analysis.pareto_frontier import changes_in_words
 from placement.cli.dispatch import main
 from placement.io import save_instance
-from placement.methods import solve
+from placement.methods.registry import solve
 from placement.model.configuration import Configuration
 from placement.plan import evaluate
 from placement.report import load_source, write_report

@@ -9,7 +9,8 @@ import pytest
 from formulations.exact import tuning
 from placement import Moves, Problem, Status, Termination, UnsupportedError, solve
 from placement.feasibility.feasible_plans import violations
-from placement.methods import Options, Progress, available, load_method, refusal, run
+from placement.methods.options import Options, Progress
+from placement.methods.registry import available, load_method, refusal, run
 from placement.model.configuration import Configuration
 from placement.proof.certificate_check import CertificateError, check_certificate
 from placement.proof.enumeration_check import FORMAT as ENUMERATION

@@ -11,11 +11,11 @@ import pytest
 from formulations.online.reads import solve_compact
 from placement.api import load
 from placement.cli import main
-from placement.entry_points import entry_points
 from placement.model.read_write_counts import reads_and_writes
 from placement.online.reads import ReadGoal, ReadProblem
 from placement.online.verbs.question import GROUP
 from placement.online.verbs.replica_sites import client_rtt, site_rtt
+from placement.support.entry_points import entry_points
 
 
 @pytest.fixture(scope="module")

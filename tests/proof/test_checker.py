@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 import placement
 from placement.errors import CertificateError, LimitError
-from placement.methods import Options, load_method, run
+from placement.methods.options import Options
+from placement.methods.registry import load_method, run
 from placement.model.configuration import Configuration
 from placement.plan import objective_value
 from placement.proof.certificate_check import WORK, check_certificate
-from placement.status import Status
+from placement.support.status import Status
 from placement.testing import every_configuration, optimum, random_instance, worlds
 from tests.effort import examples, seeds
 from tests.strategies import CROSSING, problems

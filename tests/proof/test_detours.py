@@ -9,7 +9,7 @@ import placement
 from formulations.exact.scenario_kernel import missing
 from placement import Operation, Problem
 from placement.contingency.objective import Contingency
-from placement.methods import Options
+from placement.methods.options import Options
 from placement.proof.certificate_check import check_certificate
 from placement.proof.detours import Detours
 from placement.testing import random_instance

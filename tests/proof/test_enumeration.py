@@ -13,11 +13,12 @@ from placement.contingency.objective import Contingency
 from placement.errors import CertificateError, LimitError
 from placement.io import save_plan
 from placement.io.leader_plan_document import plan_document
-from placement.methods import Options, load_method, run
+from placement.methods.options import Options
+from placement.methods.registry import load_method, run
 from placement.model.prices import Prices
 from placement.proof.certificate_check import check_certificate
 from placement.report.page import plan_page
-from placement.status import Status
+from placement.support.status import Status
 from placement.testing import random_instance
 
 EXACT = load_method("exact")

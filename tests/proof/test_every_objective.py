@@ -11,9 +11,10 @@ import placement
 from placement import Operation
 from placement.contingency.objective import Contingency
 from placement.errors import InputError
-from placement.methods import Options, load_method, run
+from placement.methods.options import Options
+from placement.methods.registry import load_method, run
 from placement.proof.certificate_check import check_certificate
-from placement.status import Status
+from placement.support.status import Status
 from placement.tail import Distributions, Percentile
 from placement.testing import random_instance
 from tests.strategies import ALL, MONEY, problems

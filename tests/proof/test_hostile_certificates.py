@@ -9,7 +9,7 @@ import pytest
 from placement.errors import CertificateError, LimitError
 from placement.proof.certificate_check import check_certificate
 from placement.proof.claim import Claim
-from placement.status import Status
+from placement.support.status import Status
 from placement.testing import optimum
 from tests.proof.test_checker import certified, plain, solve, with_certificate
 

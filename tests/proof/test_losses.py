@@ -13,11 +13,12 @@ import pytest
 import placement
 from placement.contingency.objective import Contingency
 from placement.errors import CertificateError, LimitError, UnitsWarning
-from placement.methods import Options, load_method, run
+from placement.methods.options import Options
+from placement.methods.registry import load_method, run
 from placement.proof.certificate_check import check_certificate
 from placement.proof.event_tree import State
 from placement.proof.loss_claim import LossClaim
-from placement.status import Status
+from placement.support.status import Status
 from placement.testing import random_instance
 from tests.contingency.test_threshold_search import GOALS, question
 from tests.effort import examples, seeds

@@ -17,11 +17,12 @@ from placement.cli import main
 from placement.errors import CertificateError
 from placement.feasibility.feasible_plans import find_feasible
 from placement.io import load_plan, save_plan
-from placement.methods import Options, load_method, run
+from placement.methods.options import Options
+from placement.methods.registry import load_method, run
 from placement.plan import Plan
 from placement.proof.certificate_check import check_certificate
 from placement.proof.no_plan_check import FORMAT, check_no_plan
-from placement.status import Status, Termination
+from placement.support.status import Status, Termination
 from placement.testing import every_configuration, random_instance, worlds
 from tests.exact.worlds import random_core
 from tests.strategies import ALL, NESTED, problems

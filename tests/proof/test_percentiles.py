@@ -9,11 +9,12 @@ import pytest
 
 from placement import Problem
 from placement.errors import CertificateError, UnitsWarning
-from placement.methods import Options, load_method, run
+from placement.methods.options import Options
+from placement.methods.registry import load_method, run
 from placement.proof.certificate_check import check_certificate
 from placement.proof.event_tree import State, Work
 from placement.proof.late.late_claim import LateClaim, LateTables
-from placement.status import Status
+from placement.support.status import Status
 from placement.tail import Distributions, Percentile
 from placement.tail.late_operations import LateOperations
 from placement.testing import random_instance

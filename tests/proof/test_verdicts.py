@@ -8,7 +8,7 @@ import pytest
 from placement.errors import CertificateError
 from placement.proof.certificate_check import check_certificate
 from placement.proof.claim import Claim
-from placement.status import Status
+from placement.support.status import Status
 from placement.testing import optimum
 from tests.effort import examples
 from tests.proof.test_checker import MUTATIONS, certified_problems, mutate, with_certificate

@@ -13,7 +13,6 @@ from formulations.exact.branch_and_bound import SearchLimits, search
 from formulations.exact.kernel import compiled_available, open_kernel
 from formulations.exact.reduced_problem import ReducedProblem
 from placement import Diversity, Problem, check_certificate
-from placement.checks import FloatArray
 from placement.errors import CertificateError
 from placement.evaluation.objective import score_of
 from placement.evaluation.score import quorum_latency
@@ -29,7 +28,8 @@ from placement.evaluation.waits.wait_cases import (
 from placement.evaluation.waits.wait_latency import wait_latency
 from placement.model.site_families import FamilyCount, SiteFamily, family_counts
 from placement.proof.enumeration_check import FORMAT as ENUMERATION
-from placement.status import Status
+from placement.support.checks import FloatArray
+from placement.support.status import Status
 from tests.effort import seeds
 from tests.protocols.test_sets import questions
 from tests.protocols.worlds import world

@@ -17,11 +17,11 @@ from placement import Configuration, Contingency, Problem
 from placement.errors import CertificateError
 from placement.evaluation.objective import score_of
 from placement.feasibility.feasible_plans import violations
-from placement.method_options import Progress
+from placement.methods.options import Progress
 from placement.model.instance import Instance
 from placement.proof.sets.set_check import FORMAT
 from placement.proof.sets.set_walk import walk_refusal
-from placement.status import Status, Termination
+from placement.support.status import Status, Termination
 from tests.effort import seeds
 from tests.protocols.test_sets import questions
 from tests.protocols.worlds import world

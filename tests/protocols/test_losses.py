@@ -23,7 +23,7 @@ from placement.feasibility.holder_choice import holder_choices
 from placement.io.plan_file import load_plan, save_plan
 from placement.model.instance import Instance
 from placement.report.plan_page import plan_sections
-from placement.status import Status
+from placement.support.status import Status
 from placement.tail import Distributions, Percentile
 from tests.effort import seeds
 from tests.protocols.messages import Network

@@ -16,7 +16,7 @@ from placement.feasibility.feasible_plans import violations
 from placement.feasibility.role_choices import role_choices
 from placement.model.instance import Instance
 from placement.model.waits import Clause, Wait
-from placement.status import Status
+from placement.support.status import Status
 from placement.tail import Distributions, Percentile
 from placement.tail.distribution_arithmetic import at_least_of_each
 from placement.tail.latency_mixture import mixture

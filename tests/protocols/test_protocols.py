@@ -20,7 +20,7 @@ from placement.model.protocol_families import FAMILIES
 from placement.overtime.moves.move_prices import MovePrices
 from placement.overtime.moves.move_search import best_move
 from placement.proof.certificate_check import check_certificate
-from placement.status import Status
+from placement.support.status import Status
 from placement.testing.small_worlds import every_configuration
 from placement.workloads import MIXES
 from tests.overtime.watch.worlds import settings

@@ -12,7 +12,7 @@ from placement import Problem, UnsupportedError
 from placement.evaluation.objective import score_of
 from placement.evaluation.waits.wait_latency import wait_latency
 from placement.evaluation.waits.wait_rows import leader_waits, no_rows
-from placement.status import Status
+from placement.support.status import Status
 from tests.effort import seeds
 from tests.protocols.test_sets import questions
 from tests.protocols.worlds import world

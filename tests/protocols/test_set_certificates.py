@@ -24,7 +24,7 @@ from placement.proof.sets.prefix_bounds import PrefixBounds
 from placement.proof.sets.set_check import FORMAT
 from placement.proof.sets.set_walk import walk_refusal
 from placement.proof.sets.wait_pairs import PairedWait, WaitPairs
-from placement.status import Status
+from placement.support.status import Status
 from tests.effort import seeds
 from tests.protocols.test_sets import questions
 from tests.protocols.worlds import world

@@ -16,7 +16,7 @@ from placement.evaluation.objective import score_of
 from placement.evaluation.score import score_many
 from placement.feasibility.feasible_plans import violations
 from placement.model.configuration import Configuration
-from placement.status import Status, Termination
+from placement.support.status import Status, Termination
 from tests.effort import seeds
 from tests.protocols.worlds import world
 

@@ -14,7 +14,7 @@ from formulations.quorumstore.covering.model import bill_of
 from formulations.quorumstore.covering.threshold_bisection import solve as bisect
 from formulations.quorumstore.enumeration.enumeration import solve as enumerate_sets
 from placement.quorumstore import Goal, LossScope, Target, TrafficPrices, metrics
-from placement.status import Status
+from placement.support.status import Status
 from tests.effort import seeds
 from tests.quorumstore.instances import random_problem, random_rules
 from tests.quorumstore.referee import value_and_ties

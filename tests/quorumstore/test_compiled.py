@@ -29,7 +29,7 @@ from placement.quorumstore import (
     Target,
     ThresholdLimits,
 )
-from placement.status import Termination
+from placement.support.status import Termination
 from tests.effort import seeds
 from tests.quorumstore.instances import random_problem, random_rules
 

@@ -30,7 +30,7 @@ from placement.quorumstore import (
     metrics,
     threshold,
 )
-from placement.status import Status
+from placement.support.status import Status
 from tests.effort import examples, seeds
 from tests.quorumstore.instances import random_problem, random_rules
 from tests.quorumstore.referee import cost as referee_cost

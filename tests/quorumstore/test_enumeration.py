@@ -28,7 +28,7 @@ from placement.quorumstore import (
     tie_order_of_equals,
 )
 from placement.quorumstore.goal import second_key
-from placement.status import Status
+from placement.support.status import Status
 from tests.effort import seeds
 from tests.quorumstore.instances import random_problem, random_rules
 from tests.quorumstore.referee import value_and_ties

@@ -22,7 +22,7 @@ from placement.quorumstore import (
     message_prices,
     structural_reasons,
 )
-from placement.status import Status
+from placement.support.status import Status
 from tests.quorumstore.referee import every_configuration
 
 

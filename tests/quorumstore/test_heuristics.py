@@ -26,7 +26,7 @@ from placement.quorumstore import (
     full_replication_bound,
 )
 from placement.quorumstore.set_neighbours import swap_neighbours
-from placement.status import Status, Termination
+from placement.support.status import Status, Termination
 from tests.effort import seeds
 from tests.quorumstore.instances import random_problem, random_rules
 

@@ -22,7 +22,7 @@ from formulations.quorumstore.keys.key_tables import read_keys
 from formulations.quorumstore.keys.solve_keys import progress_to, solve_keys
 from placement.errors import InputError
 from placement.quorumstore import Goal, QuorumProblem, StoreRules, Target, message_prices
-from placement.status import Termination
+from placement.support.status import Termination
 
 ROOT = Path(__file__).resolve().parents[2]
 SITES = tuple("abcdef")

@@ -14,7 +14,7 @@ from formulations.quorumstore.covering.one_shot_milp import (
 )
 from placement.errors import LimitError, UnsupportedError
 from placement.quorumstore import Goal, QuorumProblem, StoreRules, Target
-from placement.status import Status
+from placement.support.status import Status
 from tests.effort import seeds
 from tests.quorumstore.instances import random_problem, random_rules
 from tests.quorumstore.referee import value_and_ties

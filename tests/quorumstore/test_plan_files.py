@@ -24,7 +24,7 @@ from placement.quorumstore import (
 from placement.quorumstore.enumerated_proof import prove_bound
 from placement.quorumstore.refutation_tree import ScenarioBounds, replay
 from placement.quorumstore.rules import LossScope, Redirect
-from placement.status import Status
+from placement.support.status import Status
 from tests.cli.command import runner
 from tests.effort import seeds
 

@@ -38,7 +38,7 @@ from placement.quorumstore import (
     message_prices,
     metrics,
 )
-from placement.status import Status, Termination
+from placement.support.status import Status, Termination
 from tests.quorumstore.instances import random_problem
 
 

@@ -10,7 +10,7 @@ from placement import Configuration, Instance, Problem
 from placement.contingency.objective import Contingency
 from placement.plan import Plan, evaluate
 from placement.report.fleet_page import FleetDocument
-from placement.status import Termination
+from placement.support.status import Termination
 
 __all__ = ["HOSTILE", "hostile_plan", "infeasible_plan", "one_site_plan", "plan_of_size"]
 

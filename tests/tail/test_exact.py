@@ -16,7 +16,8 @@ from formulations.tail import percentile_search
 from formulations.tail.late_voters import LateVoters, VoterOrder
 from formulations.tail.percentile_method import solve
 from placement import Problem, Status
-from placement.methods import Options, load_method, run
+from placement.methods.options import Options
+from placement.methods.registry import load_method, run
 from placement.proof.certificate_check import check_certificate
 from placement.tail import Distributions, Percentile
 from placement.tail.histograms import of_family

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 import placement
 from heuristics.objective_terms import objective_terms
 from placement import Operation, Problem, Status
-from placement.methods import Options, load_method, run
+from placement.methods.options import Options
+from placement.methods.registry import load_method, run
 from placement.model.configuration import Configuration
 from placement.tail import Distributions, Percentile
 from placement.tail.late_operations import LateOperations

@@ -19,7 +19,8 @@ from placement.evaluation.objective import score_of
 from placement.feasibility.feasible_plans import violations
 from placement.io.leader_plan_document import plan_document
 from placement.io.plan_file import load_plan, save_plan
-from placement.methods import Options, load_method, run
+from placement.methods.options import Options
+from placement.methods.registry import load_method, run
 from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity
 from placement.proof.certificate_check import check_certificate

@@ -12,7 +12,7 @@ import placement
 from formulations.tail import exhaustive as tail_exhaustive
 from placement.errors import InputError
 from placement.evaluation.score import operation_latency, score
-from placement.methods import Options
+from placement.methods.options import Options
 from placement.model.configuration import Configuration
 from placement.tail import Distributions, Percentile
 from placement.tail.histograms import of_family, of_percentiles, of_samples

@@ -5,7 +5,8 @@ import pytest
 import placement
 import placement.testing
 from placement.analysis.sensitivity import demand_range
-from placement.methods import Options, available, load_method, refusal, run
+from placement.methods.options import Options
+from placement.methods.registry import available, load_method, refusal, run
 from placement.tail import Distributions, Percentile
 from placement.testing import random_instance
 from tests.cli.command import runner

@@ -27,8 +27,8 @@ from benchmarks.live.etcd.world import EtcdBench
 from benchmarks.live.layouts import SITES, Layout
 from benchmarks.live.live_world import LOCAL, PUT, live_instance, predicted
 from placement import Instance
-from placement.checks import FloatArray
 from placement.io.instance_folder import save_instance
+from placement.support.checks import FloatArray
 
 __all__ = ["day"]
 

@@ -14,7 +14,6 @@ import numpy as np
 from benchmarks.online.dynamic.tables import world_of
 from formulations.online.dynamic.belady_min import most_hits
 from heuristics.online.dynamic.cache_names import NAMES, cache_maker
-from placement.checks import FloatArray, IntArray
 from placement.online import RunRecord, spawn_streams, summarise
 from placement.online.dynamic import HotSetWorld, six_sites
 from placement.online.dynamic.cache_simulator import accesses, simulate_caches
@@ -24,6 +23,7 @@ from placement.online.dynamic.simulator import SimulationTrace, simulate
 from placement.online.dynamic.sizing_formulas import replicas_conservative, replicas_exact
 from placement.online.dynamic.vote_servers import VoteSettings
 from placement.online.dynamic.write_wait import WriteForwarding
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = [
     "KEYS",

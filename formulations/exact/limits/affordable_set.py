@@ -9,8 +9,8 @@ import numpy as np
 
 from formulations.exact import tuning
 from formulations.exact.threshold_search import QuorumWait, Scenario
-from placement.checks import FloatArray
 from placement.model.constraints import Rules
+from placement.support.checks import FloatArray
 
 __all__ = ["affordable_set"]
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from formulations.exact.threshold_events import ThresholdEvents
-from placement.checks import FloatArray, IntArray
 from placement.model.configuration import Configuration
 from placement.proof.limits_proof import FORMAT
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["CLAIMED_LESS", "SEARCHED_LESS", "LeaderRecord", "LimitsCertificate"]
 

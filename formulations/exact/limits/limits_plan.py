@@ -9,7 +9,7 @@ from formulations.exact.limits.limits_search import LimitsSearch
 from formulations.exact.reduced_problem import weighs_more_than_sites
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
-from placement.status import Termination
+from placement.support.status import Termination
 
 __all__ = ["answers", "plan_of_search", "without_limits"]
 

@@ -48,17 +48,17 @@ from formulations.exact.threshold_search import (
     VotePrices,
     search_leader,
 )
-from placement.checks import FloatArray, IntArray
 from placement.evaluation.cost_model import LinearCost
 from placement.evaluation.voter_choice import best_voters
 from placement.feasibility.feasible_plans import violations
 from placement.feasibility.neighbours import neighbours
-from placement.methods import Options, Progress
+from placement.methods.options import Options, Progress
 from placement.model.configuration import Configuration
 from placement.model.constraints import Rules
 from placement.plan import objective_value
 from placement.problem import Problem
-from placement.status import Termination, end_early, relative_gap
+from placement.support.checks import FloatArray, IntArray
+from placement.support.status import Termination, end_early, relative_gap
 
 __all__ = ["LimitsSearch"]
 

@@ -13,7 +13,7 @@ from formulations.exact.kernel import CompiledKernel
 from formulations.exact.kernel_types import ClientStream
 from formulations.exact.many_clients.partial_problem import partial_problem
 from formulations.exact.reduced_problem import ReducedProblem
-from placement.checks import FloatArray, IntArray
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["FREE", "IN", "OUT", "ClientGroups", "Decision", "GroupBound"]
 

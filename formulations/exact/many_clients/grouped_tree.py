@@ -26,7 +26,7 @@ from formulations.exact.many_clients.client_groups import (
     States,
 )
 from formulations.exact.reduced_problem import ReducedProblem
-from placement.checks import IntArray
+from placement.support.checks import IntArray
 
 __all__ = ["GroupedTree"]
 

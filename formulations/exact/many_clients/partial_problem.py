@@ -7,8 +7,8 @@ import dataclasses
 import numpy as np
 
 from formulations.exact.reduced_problem import ReducedProblem
-from placement.checks import FloatArray, IntArray
 from placement.model.constraints import Rules
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["partial_problem"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["events_on_sites"]
 

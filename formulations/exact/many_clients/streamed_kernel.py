@@ -45,7 +45,7 @@ from formulations.exact.many_clients.partial_problem import partial_problem
 from formulations.exact.many_clients.site_events import events_on_sites
 from formulations.exact.reduced_problem import ReducedProblem
 from formulations.exact.warm_start import adapt_multipliers
-from placement.checks import FloatArray, IntArray
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["ManyClientsKernel"]
 

@@ -28,8 +28,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from formulations.exact.reduced_problem import ReducedProblem
-from placement.checks import FloatArray, IntArray
 from placement.model.site_families import FamilyCount, SiteFamily, family_counts
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["InnerProblem", "RadiusMinimum", "Selection"]
 

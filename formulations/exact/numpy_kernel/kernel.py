@@ -24,7 +24,7 @@ from formulations.exact.numpy_kernel.lagrangean_bound import (
 from formulations.exact.numpy_kernel.swap_descent import SwapDescent
 from formulations.exact.numpy_kernel.tree_node import LeaderView, TreeNode
 from formulations.exact.reduced_problem import ReducedProblem
-from placement.checks import FloatArray
+from placement.support.checks import FloatArray
 
 __all__ = ["NumpyKernel"]
 

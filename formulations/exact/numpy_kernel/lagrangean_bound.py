@@ -9,7 +9,7 @@ import numpy as np
 
 from formulations.exact.numpy_kernel.inner_minimum import RadiusMinimum
 from formulations.exact.numpy_kernel.tree_node import LeaderView, TreeNode
-from placement.checks import FloatArray
+from placement.support.checks import FloatArray
 
 __all__ = ["BoundValue", "bounds_with_site_fixed", "evaluate"]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from formulations.exact.numpy_kernel.inner_minimum import InnerProblem
 from formulations.exact.reduced_problem import ReducedProblem
-from placement.checks import FloatArray, IntArray
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["LeaderView", "TreeNode"]
 

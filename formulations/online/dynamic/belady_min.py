@@ -16,8 +16,8 @@ import heapq
 
 import numpy as np
 
-from placement.checks import IntArray
 from placement.errors import InputError
+from placement.support.checks import IntArray
 
 __all__ = ["most_hits"]
 

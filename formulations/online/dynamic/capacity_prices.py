@@ -24,10 +24,10 @@ import numpy as np
 from formulations.online.dynamic.subset_costs import SubsetTable, single_savings, subset_table
 from formulations.solvers.highs import Relaxation
 from formulations.solvers.program_builder import Builder
-from placement.checks import FloatArray
 from placement.errors import SolverError
 from placement.online.dynamic.evaluator import base_cost
 from placement.online.dynamic.problem import ReplicationProblem
+from placement.support.checks import FloatArray
 
 __all__ = ["Dual", "idle_cost", "lagrangean_bound", "solve_dual"]
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from formulations.solvers.linear_program import LinearProgram
 from formulations.solvers.program_builder import Builder
-from placement.checks import BoolArray, FloatArray, IntArray
 from placement.online.dynamic.evaluator import base_cost
 from placement.online.dynamic.problem import ReplicationProblem
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["CopyModel", "add_copies", "add_waits", "finished", "reach", "unit", "worthwhile"]
 

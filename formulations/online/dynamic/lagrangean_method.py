@@ -25,11 +25,11 @@ from formulations.solvers.linear_program import LinearProgram
 from formulations.solvers.program_builder import Builder
 from formulations.solvers.safe_bounds import prove_by_branching
 from formulations.solvers.statuses import Verdict
-from placement.checks import BoolArray, FloatArray, IntArray
 from placement.online.dynamic.evaluator import evaluate
 from placement.online.dynamic.plan import ReplicationPlan
 from placement.online.dynamic.problem import ReplicationProblem
-from placement.status import OPTIMALITY_TOLERANCE, relative_gap
+from placement.support.checks import BoolArray, FloatArray, IntArray
+from placement.support.status import OPTIMALITY_TOLERANCE, relative_gap
 
 __all__ = ["solve_lagrangean"]
 

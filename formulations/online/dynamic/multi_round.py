@@ -34,11 +34,11 @@ from formulations.solvers.linear_program import LinearProgram
 from formulations.solvers.program_builder import Builder
 from formulations.solvers.safe_bounds import prove_by_branching, safe_bound
 from formulations.solvers.statuses import Verdict
-from placement.checks import BoolArray, FloatArray, IntArray, number
 from placement.errors import InputError
 from placement.online.dynamic.evaluator import base_cost, evaluate
 from placement.online.dynamic.problem import ReplicationProblem
-from placement.status import OPTIMALITY_TOLERANCE, Status, status_of
+from placement.support.checks import BoolArray, FloatArray, IntArray, number
+from placement.support.status import OPTIMALITY_TOLERANCE, Status, status_of
 
 __all__ = ["Schedule", "schedule_cost", "solve_rounds"]
 

@@ -14,12 +14,12 @@ from formulations.online.dynamic.telescoped_program import build_telescoped
 from formulations.solvers.highs import Guard, HighsResult, Relaxation, run_highs
 from formulations.solvers.safe_bounds import prove_by_branching, safe_bound
 from formulations.solvers.statuses import Verdict
-from placement.checks import FloatArray
 from placement.errors import SolverError
 from placement.online.dynamic.evaluator import base_cost, evaluate
 from placement.online.dynamic.plan import ReplicationPlan
 from placement.online.dynamic.problem import ReplicationProblem
-from placement.status import OPTIMALITY_TOLERANCE
+from placement.support.checks import FloatArray
+from placement.support.status import OPTIMALITY_TOLERANCE
 
 __all__ = ["TOLERANCE", "LpBound", "check_objective", "relax", "solve_milp"]
 

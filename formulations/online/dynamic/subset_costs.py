@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import BoolArray, FloatArray, IntArray
 from placement.errors import LimitError
 from placement.online.dynamic.problem import ReplicationProblem
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["SubsetTable", "single_savings", "subset_table"]
 

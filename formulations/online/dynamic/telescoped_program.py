@@ -34,8 +34,8 @@ from formulations.online.dynamic.copy_model import (
     worthwhile,
 )
 from formulations.solvers.program_builder import Builder
-from placement.checks import IntArray
 from placement.online.dynamic.problem import ReplicationProblem
+from placement.support.checks import IntArray
 
 __all__ = ["add_savings", "build_telescoped"]
 

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from formulations.online.reads.load_program import Master, optimise
 from formulations.online.reads.split_quorums import NOTHING, Part, spread
-from placement.checks import FloatArray
 from placement.errors import UnsupportedError
 from placement.online.reads import (
     Quorum,
@@ -31,6 +30,7 @@ from placement.online.reads import (
     ReadStrategy,
     ThresholdQuorums,
 )
+from placement.support.checks import FloatArray
 
 __all__ = ["solve_compact"]
 

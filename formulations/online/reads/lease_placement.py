@@ -32,11 +32,11 @@ from formulations.online.reads.split_quorums import NOTHING, Part, spread
 from formulations.solvers.highs import Guard, run_highs
 from formulations.solvers.linear_program import LinearProgram, compile_program
 from formulations.solvers.safe_bounds import prove_by_branching
-from placement.checks import FloatArray
 from placement.errors import UnsupportedError
 from placement.online.reads import Quorum, ReadGoal, ReadStrategy
 from placement.online.reads.lease_problem import LeasePlan, LeaseProblem, evaluate_leases
-from placement.status import OPTIMALITY_TOLERANCE
+from placement.support.checks import FloatArray
+from placement.support.status import OPTIMALITY_TOLERANCE
 
 __all__ = ["solve_leases"]
 

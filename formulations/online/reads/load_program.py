@@ -34,7 +34,6 @@ import numpy as np
 from formulations.solvers.highs import Relaxation
 from formulations.solvers.linear_program import LinearProgram
 from formulations.solvers.statuses import Verdict
-from placement.checks import BoolArray, FloatArray
 from placement.errors import SolverError
 from placement.online.reads import (
     NodePrices,
@@ -47,7 +46,8 @@ from placement.online.reads import (
     lower_bound,
 )
 from placement.online.reads.strategy_evaluator import TOLERANCE
-from placement.status import relative_gap
+from placement.support.checks import BoolArray, FloatArray
+from placement.support.status import relative_gap
 
 __all__ = ["LoadAnswer", "Master", "optimise"]
 

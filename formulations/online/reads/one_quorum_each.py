@@ -32,10 +32,10 @@ from formulations.solvers.highs import Guard, run_highs
 from formulations.solvers.linear_program import LinearProgram, compile_program
 from formulations.solvers.safe_bounds import prove_by_branching
 from formulations.solvers.statuses import Verdict
-from placement.checks import FloatArray
 from placement.errors import LimitError, SolverError, UnsupportedError
 from placement.online.reads import Quorum, ReadGoal, ReadPlan, ReadProblem, ReadStrategy, evaluate
-from placement.status import OPTIMALITY_TOLERANCE
+from placement.support.checks import FloatArray
+from placement.support.status import OPTIMALITY_TOLERANCE
 
 __all__ = ["build", "solve_deterministic"]
 

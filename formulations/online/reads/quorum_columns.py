@@ -18,7 +18,6 @@ from __future__ import annotations
 import numpy as np
 
 from formulations.online.reads.load_program import Master, optimise
-from placement.checks import FloatArray
 from placement.errors import LimitError
 from placement.online.reads import (
     NodePrices,
@@ -30,6 +29,7 @@ from placement.online.reads import (
     cheapest_choice,
     node_prices,
 )
+from placement.support.checks import FloatArray
 
 __all__ = ["solve_columns", "solve_enumerated"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from placement.checks import FloatArray
 from placement.online.reads import Quorum, subsets_of
+from placement.support.checks import FloatArray
 
 __all__ = ["NOTHING", "Part", "spread"]
 

@@ -32,8 +32,8 @@ from formulations.online.selection.server_time_prices import (
 from formulations.online.selection.start_options import incumbent
 from formulations.solvers.highs import solve_linear
 from formulations.solvers.program_builder import Builder
-from placement.checks import FloatArray
 from placement.online.selection import Assigned, ServerSamplePath, Window, cut
+from placement.support.checks import FloatArray
 
 __all__ = ["Fluid", "bound", "path_bound"]
 

@@ -29,10 +29,10 @@ import numpy as np
 from formulations.online.selection.start_options import Option, incumbent, latest_starts, options
 from formulations.solvers.cpsat import CpSatResult, new_solver, run_solver
 from formulations.solvers.statuses import Verdict
-from placement.checks import FloatArray
 from placement.errors import InputError, SolverError
 from placement.online.run_records import RunRecord, summarise
 from placement.online.selection import Window
+from placement.support.checks import FloatArray
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray
 from placement.errors import InputError
 from placement.online.selection import Ticks, Window
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["Ascent", "Priced", "ServerTimePrices", "ascend", "check_width", "price"]
 

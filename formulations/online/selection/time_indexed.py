@@ -23,8 +23,8 @@ from formulations.online.selection.server_time_prices import ServerTimePrices, a
 from formulations.online.selection.start_options import incumbent, latest_starts
 from formulations.solvers.highs import solve_linear
 from formulations.solvers.program_builder import Builder
-from placement.checks import FloatArray, IntArray
 from placement.online.selection import Ticks, Window
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["TimeIndexed", "bound"]
 

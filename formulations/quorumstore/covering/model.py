@@ -39,8 +39,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.quorumstore import LossScope, QuorumProblem, Redirect, ThresholdLimits
+from placement.support.checks import FloatArray
 
 __all__ = [
     "Bill",

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray
 from placement.quorumstore import (
     Goal,
     Metrics,
@@ -23,6 +22,7 @@ from placement.quorumstore import (
 )
 from placement.quorumstore.goal import second_key
 from placement.quorumstore.set_neighbours import swap_neighbours
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["improve_by_swaps", "start_configuration"]
 

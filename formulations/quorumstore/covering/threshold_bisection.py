@@ -35,7 +35,6 @@ from formulations.quorumstore.covering.model import (
     scenario_rtt,
 )
 from formulations.quorumstore.covering.start_by_swaps import improve_by_swaps, start_configuration
-from placement.checks import FloatArray
 from placement.errors import SolverError
 from placement.quorumstore import (
     Goal,
@@ -49,7 +48,8 @@ from placement.quorumstore import (
     structural_reasons,
 )
 from placement.quorumstore.lower_bound import full_replication_bound
-from placement.status import Termination, end_early, least_bound
+from placement.support.checks import FloatArray
+from placement.support.status import Termination, end_early, least_bound
 
 _ROUNDING = 1e-9
 """Relative difference up to which a solver's cost may miss the evaluator's."""

@@ -24,9 +24,9 @@ import numpy as np
 
 from formulations.quorumstore.enumeration.compiled_store import CompiledStore
 from formulations.quorumstore.enumeration.set_search import Ties
-from placement.checks import IntArray
 from placement.errors import InputError
 from placement.quorumstore import Goal, QuorumConfiguration, QuorumProblem, ThresholdLimits
+from placement.support.checks import IntArray
 
 if TYPE_CHECKING:
     from formulations.quorumstore._kernel import _Search

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from formulations.quorumstore.enumeration.screening import miss_steps
-from placement.checks import FloatArray
 from placement.quorumstore import LossScope, QuorumProblem, Redirect, ThresholdLimits
+from placement.support.checks import FloatArray
 
 if TYPE_CHECKING:
     from formulations.quorumstore._kernel import _Store

@@ -47,7 +47,7 @@ from placement.quorumstore import (
     tie_order_of_equals,
 )
 from placement.quorumstore.goal import second_key
-from placement.status import Status, Termination, least_bound
+from placement.support.status import Status, Termination, least_bound
 
 __all__ = ["METHOD", "Enumeration", "solve"]
 

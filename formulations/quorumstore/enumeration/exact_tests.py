@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from formulations.quorumstore.enumeration.nearest_sites import NearestSites, SetBlock
 from formulations.quorumstore.enumeration.screening import StoreSide
-from placement.checks import BoolArray, FloatArray, IntArray
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["Candidates", "RankLimits"]
 

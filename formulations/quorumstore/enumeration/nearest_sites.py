@@ -19,9 +19,9 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import FloatArray, IntArray
 from placement.errors import InputError, LimitError
 from placement.quorumstore import QuorumProblem, Redirect
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["NearestSites", "SetBlock", "SetTables"]
 

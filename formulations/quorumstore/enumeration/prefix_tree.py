@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from formulations.quorumstore.enumeration.screening import Bits, Screen
-from placement.checks import BoolArray, FloatArray, IntArray
 from placement.quorumstore import QuorumProblem
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["passing", "passing_sets"]
 

@@ -62,8 +62,8 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import BoolArray, FloatArray, IntArray, read_only
 from placement.quorumstore import QuorumProblem, ThresholdLimits
+from placement.support.checks import BoolArray, FloatArray, IntArray, read_only
 
 __all__ = [
     "Bits",

@@ -24,7 +24,6 @@ from formulations.quorumstore.enumeration.screening import (
     StoreSide,
     sides_of,
 )
-from placement.checks import FloatArray, IntArray
 from placement.quorumstore import (
     Goal,
     LossScope,
@@ -35,6 +34,7 @@ from placement.quorumstore import (
     metrics,
 )
 from placement.quorumstore.latency import SortedSets, costs
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["SetSearch", "Ties"]
 

@@ -13,7 +13,7 @@ from formulations.quorumstore.enumeration.enumeration import Enumeration
 from formulations.quorumstore.enumeration.nearest_sites import SetTables
 from placement.quorumstore import QuorumProblem, structural_reasons
 from placement.quorumstore.problem import CountArray
-from placement.status import Status, Termination
+from placement.support.status import Status, Termination
 
 __all__ = ["NO_REQUESTS", "KeyRow", "canonical", "row_names", "solve_batch", "to_csv"]
 

@@ -36,7 +36,7 @@ from placement.io.formats.files import check_file, write_file, writing
 from placement.io.formats.input_files import check_input
 from placement.quorumstore import QuorumProblem
 from placement.quorumstore.problem import CountArray
-from placement.status import Termination
+from placement.support.status import Termination
 
 __all__ = ["KeysProgress", "KeysSummary", "progress_to", "solve_keys"]
 

@@ -12,10 +12,10 @@ import heapq
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.online.dynamic.evaluator import base_cost, evaluate
 from placement.online.dynamic.plan import ReplicationPlan
 from placement.online.dynamic.problem import ReplicationProblem
+from placement.support.checks import FloatArray
 
 __all__ = ["first_gains", "greedy"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.online.dynamic.plan import ReplicationPlan
 from placement.online.dynamic.problem import ReplicationProblem
 from placement.online.dynamic.read_votes import most_voted
+from placement.support.checks import FloatArray
 
 __all__ = ["local_saving", "local_topk"]
 

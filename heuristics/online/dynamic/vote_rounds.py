@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import BoolArray, FloatArray, instance_of, whole
 from placement.online.dynamic.copy_lifecycle import CopySet
 from placement.online.dynamic.evaluator import evaluate
 from placement.online.dynamic.problem import ReplicationProblem
 from placement.online.dynamic.read_votes import Weight, most_voted, vote_rates
+from placement.support.checks import BoolArray, FloatArray, instance_of, whole
 
 __all__ = ["VoteRun", "popular_lists", "run_votes"]
 

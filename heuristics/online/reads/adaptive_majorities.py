@@ -26,7 +26,6 @@ import numpy as np
 
 from heuristics.online.reads.paper_paths import checked_share
 from heuristics.online.reads.reply_feedback import Learner
-from placement.checks import FloatArray, function, instance_of, number, numbers_of, text
 from placement.errors import InputError
 from placement.online.reads import (
     Answered,
@@ -36,6 +35,7 @@ from placement.online.reads import (
     WaitsForAll,
     uniforms,
 )
+from placement.support.checks import FloatArray, function, instance_of, number, numbers_of, text
 
 __all__ = [
     "C3Majority",

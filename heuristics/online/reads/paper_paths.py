@@ -14,9 +14,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from placement.checks import number
 from placement.errors import InputError
 from placement.online.reads import Answered, Quorum, RuleState, WaitsForAll, uniforms
+from placement.support.checks import number
 
 __all__ = ["LeaseHolder", "Local", "UniformQuorum", "checked_share", "others_of"]
 

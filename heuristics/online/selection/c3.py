@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 
 from heuristics.online.selection.tie_orders import Tied, in_tie_order
-from placement.checks import flag, number
 from placement.online.selection import LimiterRules, Servers, ServerSamplePath
+from placement.support.checks import flag, number
 
 __all__ = ["C3", "C3Selector", "c3_score"]
 

@@ -15,9 +15,9 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from heuristics.online.selection.tie_orders import Limited
-from placement.checks import FloatArray, number, whole
 from placement.online.random_streams import spawn_streams
 from placement.online.selection import Passive, Servers, ServerSamplePath
+from placement.support.checks import FloatArray, number, whole
 
 __all__ = ["DynamicSnitch"]
 

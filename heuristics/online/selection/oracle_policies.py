@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
 from heuristics.online.selection.tie_orders import Tied, in_tie_order
-from placement.checks import flag
 from placement.online.selection import (
     Clairvoyant,
     Passive,
@@ -17,6 +16,7 @@ from placement.online.selection import (
     Servers,
     ServerSamplePath,
 )
+from placement.support.checks import flag
 
 __all__ = ["EarliestCompletion", "Oracle"]
 

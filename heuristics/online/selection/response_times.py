@@ -7,8 +7,8 @@ from dataclasses import KW_ONLY, dataclass
 
 from heuristics.online.selection.c3 import C3, C3Selector
 from heuristics.online.selection.tie_orders import Limited, Tie, Tied, in_tie_order
-from placement.checks import number
 from placement.online.selection import Passive, Selector, Servers, ServerSamplePath
+from placement.support.checks import number
 
 __all__ = ["LeastResponseTime", "TwoChoices", "WeightedResponseTime"]
 

@@ -18,7 +18,6 @@ from heuristics.online.selection.dynamic_snitch import DynamicSnitch
 from heuristics.online.selection.least_outstanding import LeastOutstanding
 from heuristics.online.selection.oracle_policies import EarliestCompletion, Oracle
 from heuristics.online.selection.response_times import LeastResponseTime, TwoChoices
-from placement.checks import text
 from placement.errors import InputError
 from placement.online.selection import (
     Hedged,
@@ -30,6 +29,7 @@ from placement.online.selection import (
     simulate,
 )
 from placement.online.selection.simulator import check_run
+from placement.support.checks import text
 
 __all__ = ["Engine", "compiled_available", "described", "run"]
 

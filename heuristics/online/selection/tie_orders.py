@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
-from placement.checks import instance_of, text
 from placement.online.selection import LimiterRules, ServerSamplePath
+from placement.support.checks import instance_of, text
 
 __all__ = ["Limited", "Tie", "Tied", "in_tie_order"]
 

@@ -168,7 +168,7 @@ def _distributions(instance: Instance, whole: Instance, args: argparse.Namespace
             width=width,
             horizon=args.rtt_horizon,
         )
-    from placement.checks import number
+    from placement.support.checks import number
     from placement.tail.rtt_spread import spread_distributions
 
     family: Family = "gamma" if args.family == "gamma" else "lognormal"

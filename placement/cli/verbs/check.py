@@ -188,7 +188,7 @@ def _quorum_plan(plan: QuorumPlan, args: argparse.Namespace) -> int:
     from placement.errors import CertificateError, LimitError
     from placement.quorumstore.enumerated_proof import prove_bound
     from placement.quorumstore.refutation_tree import replay
-    from placement.status import OPTIMALITY_TOLERANCE, Status
+    from placement.support.status import OPTIMALITY_TOLERANCE, Status
 
     held = "value, thresholds and losses of the file are those of the configuration"
     if plan.status not in (Status.OPTIMAL, Status.INFEASIBLE):

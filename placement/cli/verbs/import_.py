@@ -21,8 +21,8 @@ from placement.cli.prometheus_source import (
     read_prometheus,
     refuse_prometheus,
 )
-from placement.entry_points import entry_points
 from placement.errors import InputError
+from placement.support.entry_points import entry_points
 
 if TYPE_CHECKING:
     from placement.io.assemble_instance import Demanded

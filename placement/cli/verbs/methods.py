@@ -13,7 +13,7 @@ from placement.cli.plan_output import print_json
 from placement.errors import UnsupportedError
 
 if TYPE_CHECKING:
-    from placement.methods import Method
+    from placement.methods.registry import Method
 
 __all__ = ["add_parser", "run"]
 
@@ -32,7 +32,7 @@ def add_parser(verbs: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the list or the description."""
-    from placement.methods import available, load_method
+    from placement.methods.registry import available, load_method
 
     if args.name is not None:
         method = load_method(args.name)

@@ -43,7 +43,7 @@ def add_parser(verbs: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Solve, write, print."""
-    from placement.methods import solve
+    from placement.methods.registry import solve
 
     check_target(args)
     problem = apply_percentile(problem_from(args, instance_from(args)), args)

@@ -25,7 +25,7 @@ from placement.databases.systems.sql_text import (
     sql_string,
 )
 from placement.errors import InputError
-from placement.method_options import Setting
+from placement.methods.options import Setting
 from placement.model.constraints import majority
 
 __all__ = ["SCYLLA", "SYSTEM"]

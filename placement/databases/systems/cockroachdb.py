@@ -23,7 +23,7 @@ from placement.databases.systems.cockroachdb_zones import (
     zones_of,
 )
 from placement.databases.systems.sql_text import comment, sql_name, sql_string
-from placement.method_options import Setting
+from placement.methods.options import Setting
 
 __all__ = ["SYSTEM"]
 

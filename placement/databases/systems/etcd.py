@@ -19,7 +19,7 @@ from placement.databases.system import DatabaseSystem, Reading, Request, Script,
 from placement.databases.systems.json_texts import json_text, json_values, one_document
 from placement.errors import InputError
 from placement.io.formats.document import Document
-from placement.method_options import Setting
+from placement.methods.options import Setting
 
 __all__ = ["SYSTEM"]
 

@@ -16,7 +16,7 @@ from placement.databases.systems.json_texts import json_text, json_values, one_d
 from placement.databases.systems.tidb import place_refusals
 from placement.errors import InputError
 from placement.io.formats.document import Document
-from placement.method_options import Setting
+from placement.methods.options import Setting
 
 __all__ = ["SYSTEM"]
 

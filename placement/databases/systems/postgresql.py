@@ -21,7 +21,7 @@ from placement.databases.system import DatabaseSystem, Reading, Request, Script,
 from placement.databases.systems.remarks import later, remark, remarked, with_later
 from placement.databases.systems.sql_text import TokenStream, comment, sql_name, sql_string
 from placement.errors import InputError
-from placement.method_options import Setting
+from placement.methods.options import Setting
 
 __all__ = ["SYSTEM"]
 

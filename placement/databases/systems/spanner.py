@@ -21,7 +21,7 @@ from placement.databases.systems.json_texts import json_text, one_document
 from placement.databases.systems.sql_text import TokenStream, mysql_name, mysql_string
 from placement.errors import InputError
 from placement.io.formats.document import Document, parse_json
-from placement.method_options import Setting
+from placement.methods.options import Setting
 
 __all__ = ["SYSTEM"]
 

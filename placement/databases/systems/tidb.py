@@ -24,7 +24,7 @@ from placement.databases.systems.constraint_words import (
 from placement.databases.systems.flow_values import FlowValue, parse_flow
 from placement.databases.systems.sql_text import TokenStream, comment, mysql_name, mysql_string
 from placement.errors import InputError
-from placement.method_options import Setting
+from placement.methods.options import Setting
 
 __all__ = ["SYSTEM"]
 

@@ -16,7 +16,7 @@ from placement.databases.server_moves import MovePath
 from placement.databases.server_names import Server, missing_servers, written_servers
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
 from placement.errors import InputError
-from placement.method_options import Setting
+from placement.methods.options import Setting
 
 __all__ = ["SYSTEM"]
 

@@ -1,5 +1,5 @@
 """The verbs ``deployment`` and ``export`` of the command line."""
 
-from placement.lazy import lazy_names
+from placement.support.lazy import lazy_names
 
 __getattr__, __dir__ = lazy_names(__name__)

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import BoolArray, FloatArray, IntArray
 from placement.evaluation.waits.wait_latency import needed
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
 from placement.model.waits import Clause
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["FORBIDDEN", "MOST_BLOCKS", "ClausesOfWait", "SingleWait", "SingleWaits", "waits_of"]
 

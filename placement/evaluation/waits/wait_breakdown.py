@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.evaluation.objective import quorum_size
 from placement.evaluation.score import nearest, score_terms, wait_latencies
 from placement.evaluation.waits.wait_latency import needed
@@ -17,6 +16,7 @@ from placement.model.configuration import Configuration
 from placement.model.demand import Demand
 from placement.model.wait_terms import WaitTerm
 from placement.model.waits import Clause, Wait, WaitRole
+from placement.support.checks import FloatArray
 
 if TYPE_CHECKING:
     from placement.problem import Problem

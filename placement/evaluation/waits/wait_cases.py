@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import BoolArray, FloatArray, IntArray
 from placement.evaluation.waits.single_waits import (
     FORBIDDEN,
     MOST_BLOCKS,
@@ -35,6 +34,7 @@ from placement.evaluation.waits.single_waits import (
 )
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = [
     "FORBIDDEN",

@@ -63,9 +63,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import BoolArray, FloatArray, IntArray
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = [
     "floor_costs",

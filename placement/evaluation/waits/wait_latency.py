@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.checks import BoolArray, FloatArray, IntArray
 from placement.model.constraints import majority
 from placement.model.demand import Demand
 from placement.model.wait_terms import WaitTerm
 from placement.model.waits import Clause
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["needed", "wait_latency", "waits_score"]
 

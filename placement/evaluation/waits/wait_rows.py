@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray
 from placement.evaluation.waits.wait_latency import needed
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
 from placement.model.wait_terms import WaitTerm
 from placement.model.waits import Clause
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["LeaderWait", "RoleRow", "leader_waits", "least_wait", "no_rows"]
 

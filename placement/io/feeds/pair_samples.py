@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from placement.checks import LARGEST
 from placement.errors import InputError
 from placement.io.feeds.registry import Content, FeedRequest, RttReading
 from placement.io.rtt_distributions import PairTable
 from placement.io.rtt_table import RttTable
+from placement.support.checks import LARGEST
 
 __all__ = ["PairSamples", "ends_of", "origin_of", "table_of"]
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from placement.checks import LARGEST
 from placement.errors import InputError
 from placement.io.formats.tables import Cell, is_blank
+from placement.support.checks import LARGEST
 
 __all__ = [
     "UNITS",

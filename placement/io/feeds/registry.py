@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from placement.entry_points import Group
 from placement.errors import InputError
 from placement.io.feeds.quantity_text import Decimal
 from placement.io.formats.document import parse_json, read_text
 from placement.io.formats.tables import Table, parse_csv, read_table
 from placement.io.rtt_distributions import PairTable
 from placement.io.rtt_table import RttTable
+from placement.support.entry_points import Group
 
 __all__ = ["FEEDS", "Content", "Feed", "FeedRequest", "RttReading", "read_feed", "recognised"]
 

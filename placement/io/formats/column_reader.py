@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.checks import LARGEST, FloatArray, IntArray
 from placement.errors import InputError
 from placement.io.formats.input_files import check_input, read_input
 from placement.io.formats.tables import (
@@ -34,6 +33,7 @@ from placement.io.formats.tables import (
     quantity_cell,
     read_table,
 )
+from placement.support.checks import LARGEST, FloatArray, IntArray
 
 if TYPE_CHECKING:
     import pandas as pd

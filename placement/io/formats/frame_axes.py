@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
-from placement.checks import FloatArray, unique_names
 from placement.errors import InputError
+from placement.support.checks import FloatArray, unique_names
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from placement.checks import LARGEST
 from placement.errors import InputError, MissingDependencyError
 from placement.io.formats.document import encode_text, read_text
 from placement.io.formats.input_files import check_input
+from placement.support.checks import LARGEST
 
 if TYPE_CHECKING:
     import pandas as pd

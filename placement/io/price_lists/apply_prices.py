@@ -9,7 +9,6 @@ from typing import Literal
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.errors import InputError
 from placement.io.price_lists.price_tables import (
     INTERNET,
@@ -20,6 +19,7 @@ from placement.io.price_lists.price_tables import (
 )
 from placement.model.instance import Instance
 from placement.model.prices import Prices, gb_of_operations
+from placement.support.checks import FloatArray
 
 __all__ = ["PriceInput", "nearest_sites", "with_prices"]
 

@@ -19,7 +19,6 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from placement.checks import LARGEST
 from placement.errors import InputError
 from placement.io.formats.document import Document, read_document
 from placement.io.price_lists.csv_prices import checked_tiers
@@ -32,6 +31,7 @@ from placement.io.price_lists.price_tables import (
     TransferTable,
 )
 from placement.model.prices import HOURS_PER_MONTH
+from placement.support.checks import LARGEST
 
 __all__ = ["read_cloud_sites", "read_cloud_transfer"]
 

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.errors import InputError
+from placement.support.checks import FloatArray
 
 __all__ = [
     "INTERNET",

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from placement.checks import BoolArray, IntArray, number
 from placement.errors import InputError, MissingDependencyError
+from placement.support.checks import BoolArray, IntArray, number
 
 __all__ = ["BloomSummary", "ErrorCounter", "spread"]
 

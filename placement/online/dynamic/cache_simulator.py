@@ -16,11 +16,11 @@ from typing import Protocol
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray
 from placement.errors import InputError
 from placement.online.dynamic.hot_set_demand import HotSetWorld
 from placement.online.dynamic.request_traffic import RequestWorkload, requests
 from placement.online.dynamic.write_wait import WriteForwarding, write_rtt
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["Accesses", "Cache", "CacheTrace", "accesses", "simulate_caches"]
 

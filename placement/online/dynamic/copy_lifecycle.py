@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import BoolArray, whole
+from placement.support.checks import BoolArray, whole
 
 __all__ = ["CopySet"]
 

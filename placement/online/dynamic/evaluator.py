@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import BoolArray, FloatArray
 from placement.errors import InputError
 from placement.online.dynamic.problem import ReplicationProblem
+from placement.support.checks import BoolArray, FloatArray
 
 __all__ = ["Evaluation", "base_cost", "checked_copies", "evaluate", "read_rtt"]
 

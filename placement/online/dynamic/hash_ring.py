@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import BoolArray, FloatArray, IntArray, numbers_of, whole
 from placement.errors import InputError
+from placement.support.checks import BoolArray, FloatArray, IntArray, numbers_of, whole
 
 __all__ = ["Ring", "random_ring"]
 

@@ -7,7 +7,11 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from placement.checks import (
+from placement.errors import InputError
+from placement.online.dynamic.hash_ring import Ring, random_ring
+from placement.online.dynamic.problem import ReplicationProblem
+from placement.online.dynamic.site_geography import Geography
+from placement.support.checks import (
     FloatArray,
     IntArray,
     instance_of,
@@ -16,10 +20,6 @@ from placement.checks import (
     numbers_of,
     whole,
 )
-from placement.errors import InputError
-from placement.online.dynamic.hash_ring import Ring, random_ring
-from placement.online.dynamic.problem import ReplicationProblem
-from placement.online.dynamic.site_geography import Geography
 
 __all__ = ["Generators", "HotSetWorld", "RequestSource", "hot_set_world", "zipf"]
 

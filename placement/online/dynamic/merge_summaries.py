@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from placement.checks import IntArray, whole
 from placement.online.dynamic.space_saving import Summary
+from placement.support.checks import IntArray, whole
 
 __all__ = ["merge", "merge_two", "top"]
 

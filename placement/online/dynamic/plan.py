@@ -5,11 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from placement.checks import BoolArray
 from placement.errors import SolverError
 from placement.online.dynamic.evaluator import Evaluation, checked_copies, evaluate
 from placement.online.dynamic.problem import ReplicationProblem
-from placement.status import OPTIMALITY_TOLERANCE, Status, least_bound, relative_gap, status_of
+from placement.support.checks import BoolArray
+from placement.support.status import (
+    OPTIMALITY_TOLERANCE,
+    Status,
+    least_bound,
+    relative_gap,
+    status_of,
+)
 
 __all__ = ["ReplicationPlan"]
 

@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import BoolArray, FloatArray, instance_of, numbers_of, read_only
 from placement.errors import InputError
 from placement.online.dynamic.site_geography import Geography
+from placement.support.checks import BoolArray, FloatArray, instance_of, numbers_of, read_only
 
 __all__ = ["ReplicationProblem"]
 

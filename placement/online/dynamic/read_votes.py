@@ -11,8 +11,8 @@ from enum import StrEnum
 
 import numpy as np
 
-from placement.checks import BoolArray, FloatArray, IntArray, whole
 from placement.online.dynamic.problem import ReplicationProblem
+from placement.support.checks import BoolArray, FloatArray, IntArray, whole
 
 __all__ = ["Weight", "most_voted", "vote_rates"]
 

@@ -8,9 +8,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from placement.checks import BoolArray, IntArray, instance_of, number, text
 from placement.online.dynamic.hot_set_demand import Generators, HotSetWorld, RequestSource
 from placement.online.random_streams import spawn_streams
+from placement.support.checks import BoolArray, IntArray, instance_of, number, text
 
 __all__ = ["CAUSES", "RequestWorkload", "Tick", "WriteKeys", "requests"]
 

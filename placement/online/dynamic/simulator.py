@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import BoolArray, FloatArray, IntArray, instance_of
 from placement.errors import InputError
 from placement.online.dynamic.bloom_summaries import BloomSummary, ErrorCounter
 from placement.online.dynamic.hot_set_demand import HotSetWorld, RequestSource
@@ -29,6 +28,7 @@ from placement.online.dynamic.vote_servers import VoteCluster, VoteSettings
 from placement.online.dynamic.write_wait import WriteForwarding, write_rtt
 from placement.online.random_streams import spawn_streams
 from placement.online.request_trace import RequestTrace
+from placement.support.checks import BoolArray, FloatArray, IntArray, instance_of
 
 __all__ = ["SimulationTrace", "hot_sets", "simulate", "simulate_trace"]
 

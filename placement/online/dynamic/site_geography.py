@@ -10,8 +10,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from placement.checks import FloatArray, elements, nonnegative, number, unique_names, whole
 from placement.errors import InputError
+from placement.support.checks import FloatArray, elements, nonnegative, number, unique_names, whole
 
 __all__ = ["Geography", "clustered_sites", "six_sites"]
 

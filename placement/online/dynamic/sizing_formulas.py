@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from placement.checks import FloatArray, number, whole
 from placement.errors import InputError
+from placement.support.checks import FloatArray, number, whole
 
 __all__ = [
     "bloom_bits",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import whole
+from placement.support.checks import whole
 
 __all__ = ["SpaceSaving", "Summary", "exact_summary"]
 

@@ -8,13 +8,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray, instance_of, number, numbers_of, whole
 from placement.errors import InputError
 from placement.online.dynamic.hash_ring import random_ring
 from placement.online.dynamic.hot_set_demand import HotSetWorld
 from placement.online.dynamic.request_traffic import Tick
 from placement.online.dynamic.site_geography import Geography
 from placement.online.request_trace import RequestTrace
+from placement.support.checks import FloatArray, IntArray, instance_of, number, numbers_of, whole
 
 __all__ = ["TraceClients", "trace_ticks", "trace_world"]
 

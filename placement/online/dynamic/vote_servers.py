@@ -16,13 +16,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from placement.checks import BoolArray, IntArray, elements, number, whole
 from placement.errors import InputError
 from placement.online.dynamic.bloom_summaries import ErrorCounter
 from placement.online.dynamic.copy_lifecycle import CopySet
 from placement.online.dynamic.hot_set_demand import HotSetWorld
 from placement.online.dynamic.merge_summaries import merge, top
 from placement.online.dynamic.space_saving import SpaceSaving, Summary, exact_summary
+from placement.support.checks import BoolArray, IntArray, elements, number, whole
 
 __all__ = ["VoteCluster", "VoteSettings"]
 

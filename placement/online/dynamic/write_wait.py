@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from placement.checks import BoolArray, FloatArray, IntArray
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["WriteForwarding", "write_rtt"]
 

@@ -7,7 +7,9 @@ from enum import StrEnum
 
 import numpy as np
 
-from placement.checks import (
+from placement.errors import InputError
+from placement.online.reads.retry_model import Backoff
+from placement.support.checks import (
     FloatArray,
     elements,
     frozen,
@@ -18,8 +20,6 @@ from placement.checks import (
     text,
     whole,
 )
-from placement.errors import InputError
-from placement.online.reads.retry_model import Backoff
 
 __all__ = ["RaftCluster", "ReadWorkload", "Visibility"]
 

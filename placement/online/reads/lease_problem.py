@@ -8,13 +8,19 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
-from placement.checks import FloatArray, nonnegative, number
 from placement.errors import InputError, SolverError
 from placement.online.reads.problem import ReadGoal, ReadProblem, table_of
 from placement.online.reads.quorum_mixture import ReadStrategy
 from placement.online.reads.quorum_systems import ThresholdQuorums
 from placement.online.reads.strategy_evaluator import ReadFigures, evaluate
-from placement.status import OPTIMALITY_TOLERANCE, Status, least_bound, relative_gap, status_of
+from placement.support.checks import FloatArray, nonnegative, number
+from placement.support.status import (
+    OPTIMALITY_TOLERANCE,
+    Status,
+    least_bound,
+    relative_gap,
+    status_of,
+)
 
 __all__ = ["LeasePlan", "LeaseProblem", "evaluate_leases"]
 

@@ -23,9 +23,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.online.reads.problem import ReadGoal, ReadProblem
 from placement.online.reads.quorum_systems import Quorum
+from placement.support.checks import FloatArray
 
 __all__ = ["NodePrices", "cheapest_choice", "infeasible_by", "lower_bound", "node_prices"]
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.errors import InputError
 from placement.online.reads.cluster import RaftCluster, ReadWorkload
 from placement.online.reads.quorum_mixture import ReadStrategy
 from placement.online.reads.read_rules import answers_needed
+from placement.support.checks import FloatArray
 
 __all__ = ["Bottleneck", "bottleneck"]
 

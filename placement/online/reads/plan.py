@@ -10,7 +10,13 @@ from placement.errors import SolverError
 from placement.online.reads.problem import ReadGoal, ReadProblem
 from placement.online.reads.quorum_mixture import ReadStrategy
 from placement.online.reads.strategy_evaluator import ReadFigures, evaluate
-from placement.status import OPTIMALITY_TOLERANCE, Status, least_bound, relative_gap, status_of
+from placement.support.status import (
+    OPTIMALITY_TOLERANCE,
+    Status,
+    least_bound,
+    relative_gap,
+    status_of,
+)
 
 __all__ = ["ReadPlan"]
 

@@ -7,9 +7,9 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
-from placement.checks import FloatArray, frozen, nonnegative, number, numbers_of, whole
 from placement.errors import InputError
 from placement.online.reads.quorum_systems import Quorum, QuorumSystem, ThresholdQuorums
+from placement.support.checks import FloatArray, frozen, nonnegative, number, numbers_of, whole
 
 __all__ = ["ReadGoal", "ReadProblem", "table_of"]
 

@@ -16,10 +16,10 @@ from functools import cached_property
 
 import numpy as np
 
-from placement.checks import FloatArray, elements, instance_of, number
 from placement.errors import InputError
 from placement.online.reads.problem import ReadProblem
 from placement.online.reads.quorum_systems import Quorum
+from placement.support.checks import FloatArray, elements, instance_of, number
 
 __all__ = ["ReadStrategy", "subsets_of"]
 

@@ -16,8 +16,8 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from placement.checks import FloatArray, elements, flag, whole
 from placement.errors import InputError
+from placement.support.checks import FloatArray, elements, flag, whole
 
 __all__ = ["GridQuorums", "ListedQuorums", "Quorum", "QuorumSystem", "ThresholdQuorums"]
 

@@ -12,10 +12,10 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from placement.checks import instance_of, text
 from placement.online.reads.quorum_mixture import ReadStrategy
 from placement.online.reads.quorum_systems import Quorum
 from placement.online.reads.sample_path import uniforms
+from placement.support.checks import instance_of, text
 
 __all__ = [
     "Answered",

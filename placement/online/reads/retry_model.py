@@ -27,8 +27,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from placement.checks import instance_of, number
 from placement.errors import InputError, SolverError
+from placement.support.checks import instance_of, number
 
 __all__ = [
     "Backoff",

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import BoolArray, FloatArray, instance_of, whole
 from placement.errors import InputError
 from placement.online.random_streams import spawn_streams
 from placement.online.reads.cluster import RaftCluster, ReadWorkload
+from placement.support.checks import BoolArray, FloatArray, instance_of, whole
 
 __all__ = ["ReadSamplePath", "draw_path", "uniforms"]
 

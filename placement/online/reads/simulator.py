@@ -28,7 +28,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from placement.checks import flag, number
 from placement.errors import InputError
 from placement.online.reads.cluster import RaftCluster, ReadWorkload
 from placement.online.reads.linearizability import HistoryEntry
@@ -38,6 +37,7 @@ from placement.online.reads.replicas import LogEntry, Replicas
 from placement.online.reads.run_result import ReadRun
 from placement.online.reads.sample_path import ReadSamplePath, draw_path, uniforms
 from placement.online.reads.snapshots import ReadTransaction
+from placement.support.checks import flag, number
 
 __all__ = ["simulate"]
 

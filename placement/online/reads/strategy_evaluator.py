@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.online.reads.problem import ReadGoal, ReadProblem
 from placement.online.reads.quorum_mixture import ReadStrategy
+from placement.support.checks import FloatArray
 
 __all__ = ["TOLERANCE", "ReadFigures", "evaluate"]
 

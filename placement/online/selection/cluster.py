@@ -8,7 +8,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from placement.checks import (
+from placement.errors import InputError
+from placement.online.selection.load_generators import LoadGenerators
+from placement.support.checks import (
     FloatArray,
     IntArray,
     elements,
@@ -20,8 +22,6 @@ from placement.checks import (
     text,
     whole,
 )
-from placement.errors import InputError
-from placement.online.selection.load_generators import LoadGenerators
 
 __all__ = ["Arrivals", "ServerCluster"]
 

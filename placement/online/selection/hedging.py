@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 
-from placement.checks import number
 from placement.errors import InputError
 from placement.online.selection.policy import Policy, Selector, Servers
 from placement.online.selection.rate_limiter import LimiterRules
 from placement.online.selection.sample_path import ServerSamplePath
+from placement.support.checks import number
 
 __all__ = ["Hedged"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from placement.checks import number, whole
+from placement.support.checks import number, whole
 
 __all__ = ["LoadGenerators"]
 

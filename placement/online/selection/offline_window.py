@@ -15,12 +15,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import FloatArray, IntArray, whole
 from placement.errors import InputError, SolverError, UnsupportedError
 from placement.online.selection.policy import Policy, Servers
 from placement.online.selection.policy_handover import Assigned, Handover
 from placement.online.selection.sample_path import ServerSamplePath
 from placement.online.selection.simulator import check_run, simulate
+from placement.support.checks import FloatArray, IntArray, whole
 
 __all__ = ["Ticks", "Window", "cut"]
 

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from placement.checks import number, text
+from placement.support.checks import number, text
 
 __all__ = ["Limiter", "LimiterRules", "Wake", "cubic", "inflection_ms"]
 

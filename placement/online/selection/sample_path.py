@@ -11,7 +11,10 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import (
+from placement.errors import InputError
+from placement.online.random_streams import checked_seed, spawn_streams
+from placement.online.selection.cluster import ServerCluster
+from placement.support.checks import (
     BoolArray,
     FloatArray,
     IntArray,
@@ -20,9 +23,6 @@ from placement.checks import (
     read_only,
     whole,
 )
-from placement.errors import InputError
-from placement.online.random_streams import checked_seed, spawn_streams
-from placement.online.selection.cluster import ServerCluster
 
 __all__ = ["ServerSamplePath", "draw"]
 

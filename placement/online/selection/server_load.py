@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray, instance_of, number
 from placement.online.selection.simulator import SelectionRun
+from placement.support.checks import FloatArray, IntArray, instance_of, number
 
 __all__ = ["TimeLine", "busiest_load", "server_load", "time_line"]
 

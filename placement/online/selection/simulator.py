@@ -14,13 +14,13 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from placement.checks import BoolArray, FloatArray, IntArray, instance_of
 from placement.errors import InputError, SolverError
 from placement.online.run_records import Latencies, RunRecord, summarise
 from placement.online.selection.hedging import Hedged
 from placement.online.selection.policy import Clairvoyant, Policy, Servers
 from placement.online.selection.rate_limiter import Limiter, LimiterRules
 from placement.online.selection.sample_path import ServerSamplePath
+from placement.support.checks import BoolArray, FloatArray, IntArray, instance_of
 
 __all__ = ["SelectionRun", "check_run", "simulate"]
 

@@ -7,11 +7,11 @@ import zlib
 
 import numpy as np
 
-from placement.checks import flag, instance_of
 from placement.errors import InputError
 from placement.online.request_trace import RequestTrace
 from placement.online.selection.cluster import ServerCluster
 from placement.online.selection.sample_path import ServerSamplePath, draw
+from placement.support.checks import flag, instance_of
 
 __all__ = ["path_of_trace"]
 

@@ -16,8 +16,8 @@ from placement.errors import InputError
 from placement.online.verbs.question import add_question, add_values, installed
 
 if TYPE_CHECKING:
-    from placement.checks import FloatArray
     from placement.online.dynamic import ReplicationProblem
+    from placement.support.checks import FloatArray
 
 __all__ = ["add_parser", "run"]
 

@@ -10,8 +10,8 @@ from typing import Any
 from placement.cli import argument_types as types
 from placement.cli.options import add_instance
 from placement.cli.table_output import add_table_output
-from placement.entry_points import entry_points
 from placement.errors import UnsupportedError
+from placement.support.entry_points import entry_points
 
 __all__ = ["GROUP", "add_question", "add_values", "installed"]
 

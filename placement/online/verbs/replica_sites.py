@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray
 from placement.cli.options import instance_from, names
 from placement.errors import InputError
 from placement.model.instance import Instance
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["ReplicaSites", "client_rtt", "replicas_of", "site_rtt"]
 

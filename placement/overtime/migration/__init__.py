@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from placement.lazy import lazy_names
+from placement.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from placement.overtime.migration.simulate import LeaderMigration, migrate

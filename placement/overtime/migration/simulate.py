@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray, instance_of, whole
 from placement.errors import InputError
 from placement.evaluation.objective import score_of
 from placement.model.configuration import Configuration
 from placement.problem import Problem
+from placement.support.checks import FloatArray, IntArray, instance_of, whole
 from placement.tail.distribution_arithmetic import percentile
 from placement.tail.latency_mixture import weighted_sum
 from placement.tail.objective import Percentile

@@ -22,10 +22,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import FloatArray, IntArray
 from placement.errors import InputError
 from placement.evaluation.score import TIE, first_best
 from placement.overtime.decayed_counts import Decay, decayed_counts
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["Hysteresis", "choose", "leader_path"]
 

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import BoolArray, FloatArray
 from placement.errors import InputError
 from placement.evaluation.moves import RoleChanges
 from placement.model.configuration import Configuration
+from placement.support.checks import BoolArray, FloatArray
 
 __all__ = ["MovePrices", "outage_price", "price_table"]
 

@@ -36,7 +36,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from placement.checks import LARGEST
 from placement.errors import InputError, UnitsWarning, UnsupportedError
 from placement.evaluation.moves import Moves, changes
 from placement.evaluation.score import TIE
@@ -48,7 +47,8 @@ from placement.model.instance import Prices
 from placement.overtime.moves.move_prices import MovePrices
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
-from placement.status import Status, status_of
+from placement.support.checks import LARGEST
+from placement.support.status import Status, status_of
 
 __all__ = ["BestMove", "best_move"]
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import FloatArray, IntArray
 from placement.errors import InputError
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["PathCost", "checked_prices", "checked_scores", "path_cost"]
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from placement.lazy import lazy_names
+from placement.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from placement.overtime.decayed_counts import Decay as Decay

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import BoolArray, FloatArray, IntArray
 from placement.errors import InputError, UnsupportedError
 from placement.model.configuration import Configuration
 from placement.model.instance import Instance
 from placement.overtime.replay.interval_plans import plan_of_all_intervals
 from placement.overtime.replay.trace import Trace
 from placement.problem import Problem
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["NOBODY", "Deployments", "refuse_roles_of_replays"]
 

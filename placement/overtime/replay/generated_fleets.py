@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray
 from placement.datasets import City, cities
 from placement.datasets import distance_rtt as geo
 from placement.errors import InputError
 from placement.model.instance import Instance
 from placement.model.operations import STANDARD_OPERATIONS
 from placement.overtime.replay.trace import Trace
+from placement.support.checks import FloatArray, IntArray
 from placement.workloads import Clients, Database, Law, Timeline, fleet, generate
 
 __all__ = ["ClientGround", "client_ground", "fleet_trace", "trace_of"]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.errors import InputError
 from placement.feasibility.feasible_plans import violations
-from placement.methods import Method, Options, load_method, run
+from placement.methods.options import Options
+from placement.methods.registry import Method, load_method, run
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.status import Termination
+from placement.support.checks import FloatArray
+from placement.support.status import Termination
 
 __all__ = ["interval_problem", "plan_of_all_intervals", "plan_of_interval"]
 

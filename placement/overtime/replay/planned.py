@@ -14,11 +14,10 @@ from functools import cached_property
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.errors import InputError
 from placement.evaluation.moves import Moves
 from placement.evaluation.objective import MEAN_LATENCY
-from placement.methods import load_method
+from placement.methods.registry import load_method
 from placement.model.configuration import Configuration
 from placement.overtime.decayed_counts import Decay, decayed_counts
 from placement.overtime.replay.deployments import NOBODY, Deployments
@@ -27,7 +26,8 @@ from placement.overtime.replay.results import SiteSets, StrategyCosts
 from placement.overtime.replay.trace import Trace
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
-from placement.status import Status
+from placement.support.checks import FloatArray
+from placement.support.status import Status
 
 __all__ = ["PlannedResult", "replay_planned"]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from placement.checks import FloatArray
+    from placement.support.checks import FloatArray
 
 __all__ = [
     "figure_panels",

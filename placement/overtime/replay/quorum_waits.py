@@ -8,7 +8,6 @@ from functools import cached_property
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray
 from placement.errors import InputError
 from placement.evaluation.score import closest_first, quorum_latency
 from placement.evaluation.voter_choice import best_voters, greedy_voters, greedy_waits
@@ -16,6 +15,7 @@ from placement.model.constraints import Rules
 from placement.model.demand import Demand
 from placement.overtime.replay.deployments import Deployments
 from placement.problem import Problem
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["QuorumWaits"]
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray
 from placement.errors import InputError
 from placement.overtime.replay.deployments import NOBODY
+from placement.support.checks import FloatArray, IntArray
 
 if TYPE_CHECKING:
     import pandas as pd

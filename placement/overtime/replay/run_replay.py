@@ -41,7 +41,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from placement.errors import InputError, UnsupportedError
-from placement.methods import load_method, refusal
+from placement.methods.registry import load_method, refusal
 from placement.overtime.replay.deployments import Deployments, refuse_roles_of_replays
 from placement.overtime.replay.planned import replay_planned
 from placement.overtime.replay.quorum_waits import QuorumWaits

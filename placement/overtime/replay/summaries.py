@@ -12,7 +12,7 @@ from placement.overtime.replay.results import Replay, percent_above
 if TYPE_CHECKING:
     import pandas as pd
 
-    from placement.checks import FloatArray
+    from placement.support.checks import FloatArray
 
 __all__ = ["gains", "summary"]
 

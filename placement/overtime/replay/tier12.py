@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import BoolArray, FloatArray, IntArray
 from placement.errors import InputError
 from placement.evaluation.score import TIE, first_best, leader_scores
 from placement.overtime.decayed_counts import Decay, decayed_counts
@@ -21,6 +20,7 @@ from placement.overtime.replay.quorum_waits import QuorumWaits
 from placement.overtime.replay.results import SiteSets, StrategyCosts
 from placement.overtime.replay.trace import Trace
 from placement.problem import Problem
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["FixedRoles", "agg_scores", "fixed_roles", "interval_scores", "replay_tier12"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import LARGEST, FloatArray, unique_names
 from placement.errors import InputError
 from placement.model.instance import Instance
+from placement.support.checks import LARGEST, FloatArray, unique_names
 from placement.workloads.calendar import Timeline
 from placement.workloads.generate_counts import Block
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from placement.evaluation.objective import score_of
-from placement.methods import Options, load_method, run
+from placement.methods.options import Options
+from placement.methods.registry import load_method, run
 from placement.overtime.moves.move_prices import MovePrices
 from placement.problem import Problem
 

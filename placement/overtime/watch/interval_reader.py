@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.errors import InputError
 from placement.io.formats.document import parse_json
 from placement.io.formats.tables import Cell, Table, name_cell, parse_csv, quantity_cell, read_table
+from placement.support.checks import FloatArray
 
 __all__ = [
     "SUFFIXES",

@@ -19,13 +19,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.errors import InputError
 from placement.evaluation.moves import changes
 from placement.evaluation.objective import score_of
 from placement.evaluation.score import TIE
 from placement.feasibility.feasible_plans import violations
-from placement.methods import Options, load_method, refusal, run
+from placement.methods.options import Options
+from placement.methods.registry import load_method, refusal, run
 from placement.model.configuration import Configuration
 from placement.overtime.decayed_counts import DecayedCounts
 from placement.overtime.moves.hysteresis import choose
@@ -34,7 +34,8 @@ from placement.overtime.moves.move_steps import step_document, steps_between
 from placement.overtime.watch.watch_settings import WatchSettings
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
-from placement.status import Status, Termination
+from placement.support.checks import FloatArray
+from placement.support.status import Status, Termination
 
 __all__ = ["Candidate", "Recommendation", "WatchState", "advise", "initial_state"]
 

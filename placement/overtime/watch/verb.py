@@ -144,7 +144,7 @@ def add_parser(verbs: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Watch."""
-    from placement.methods import load_method, refusal
+    from placement.methods.registry import load_method, refusal
     from placement.overtime.watch import Store, Watch, source_of
     from placement.overtime.watch.interval_reader import CountColumns
 
@@ -240,7 +240,7 @@ def _settings(args: argparse.Namespace, instance: Instance) -> WatchSettings:
 
 def _prices(args: argparse.Namespace, problem: Problem) -> MovePrices:
     """Return the prices of the options, or those that the variability of the instance suggests."""
-    from placement.methods import load_method, refusal
+    from placement.methods.registry import load_method, refusal
     from placement.overtime.moves import MovePrices
 
     given = (args.leader_price, args.voter_price, args.add_price, args.remove_price)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.errors import InputError, UnitsWarning
 from placement.evaluation.waits.wait_checks import refuse_waits
 from placement.io.problem_document import problem_document
@@ -22,6 +21,7 @@ from placement.overtime.decayed_counts import Decay
 from placement.overtime.moves.hysteresis import Hysteresis
 from placement.overtime.moves.move_prices import MovePrices
 from placement.problem import Problem
+from placement.support.checks import FloatArray
 
 __all__ = ["WatchSettings"]
 

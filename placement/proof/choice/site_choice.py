@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import FloatArray
 from placement.evaluation.waits.case_greedy import CaseGreedy
 from placement.evaluation.waits.wait_cases import WaitCases
 from placement.model.constraints import Rules
 from placement.model.site_families import FamilyCount, SiteFamily, family_counts, site_families
 from placement.proof.choice.sorted_sites import SortedSites
+from placement.support.checks import FloatArray
 
 __all__ = ["SiteChoice"]
 

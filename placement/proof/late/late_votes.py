@@ -42,10 +42,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray
 from placement.evaluation.score import closest_first
 from placement.model.constraints import Rules
 from placement.proof.event_tree import CELLS_PER_STEP, State, Work
+from placement.support.checks import FloatArray, IntArray
 from placement.tail.latency_mixture import Flow
 from placement.tail.rtt_distributions import Distributions
 

@@ -46,12 +46,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.checks import BoolArray, FloatArray, IntArray
 from placement.evaluation.waits.wait_latency import needed
 from placement.model.demand import Demand
 from placement.model.wait_terms import WaitTerm
 from placement.model.waits import Clause
 from placement.proof.sets.wait_pairs import PairedWait, WaitPairs
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["Beginning", "PrefixBounds"]
 

@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray
 from placement.contingency.objective import Contingency
 from placement.errors import CertificateError
 from placement.evaluation.score import TIE, score_many
@@ -30,6 +29,7 @@ from placement.problem import Problem
 from placement.proof.event_tree import Work
 from placement.proof.sets.prefix_bounds import PrefixBounds
 from placement.proof.sets.set_walk import SetWalk, least_normal, walk_refusal
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = [
     "DIGITS",

@@ -37,8 +37,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray
 from placement.errors import CertificateError
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["PairedWait", "WaitPairs"]
 

@@ -13,12 +13,12 @@ from typing import Literal
 
 import numpy as np
 
-from placement.checks import FloatArray
 from placement.model.instance import Instance
 from placement.plan import Plan
 from placement.report.charts.markup import clipped
 from placement.report.map.land_outline import LAND, WATER
 from placement.report.map.projection import great_circle, project, scaled_places, unproject
+from placement.support.checks import FloatArray
 from placement.text import display_width, escape
 
 __all__ = ["Arrow", "Ground", "Label", "MapView", "Mark", "Role", "ground_of", "map_view"]

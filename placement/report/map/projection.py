@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import FloatArray
+from placement.support.checks import FloatArray
 
 __all__ = ["CENTRE", "great_circle", "project", "scaled_places", "unproject"]
 

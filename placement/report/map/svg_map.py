@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from placement.checks import FloatArray
 from placement.report.charts.markup import Child, Markup, join, tag
 from placement.report.map.map_view import Arrow, MapView, Mark
+from placement.support.checks import FloatArray
 
 __all__ = ["map_layers", "star", "svg_map"]
 

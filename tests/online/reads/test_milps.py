@@ -20,7 +20,7 @@ from placement.online.reads import (
     evaluate,
     evaluate_leases,
 )
-from placement.status import Status
+from placement.support.status import Status
 from tests.effort import seeds
 from tests.online.reads.instances import random_problem
 

@@ -33,7 +33,7 @@ from placement.online.reads.leader_share import (
     leader_served,
     uniform_share,
 )
-from placement.status import Status
+from placement.support.status import Status
 from tests.effort import seeds
 from tests.online.reads.instances import random_problem
 

@@ -10,11 +10,11 @@ import pytest
 
 from formulations.overtime.configuration_sequence import configurations
 from placement import Configuration, Instance, Options, Plan, Prices, Problem
-from placement.methods import load_method, run
+from placement.methods.registry import load_method, run
 from placement.overtime.moves import MovePrices, changes
 from placement.overtime.moves.move_search import best_move
 from placement.plan import objective_value
-from placement.status import Status
+from placement.support.status import Status
 from tests.effort import examples
 
 PRICES = (0.0, 0.5, 3.0, 20.0, math.inf)

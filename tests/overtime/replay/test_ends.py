@@ -53,7 +53,7 @@ def test_ctrl_c_keeps_what_is_done(monkeypatch):
 def test_ctrl_c_within_a_plan_ends_the_replay(monkeypatch):
     """Methods answer Ctrl-C with their best so far; the replay must not go on with that."""
     import placement.overtime.replay.interval_plans as module
-    from placement.status import Termination
+    from placement.support.status import Termination
 
     problem, trace, deployments = world27(3)
     real, asked = module.run, []

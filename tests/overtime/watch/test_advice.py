@@ -13,7 +13,7 @@ import pytest
 
 from placement import Configuration, Instance, Options, Plan, Problem, Termination
 from placement.feasibility.feasible_plans import violations
-from placement.methods import load_method
+from placement.methods.registry import load_method
 from placement.overtime.decayed_counts import Decay
 from placement.overtime.moves import Hysteresis, MovePrices, changes
 from placement.overtime.watch.recommend import advise, initial_state

@@ -31,7 +31,7 @@ from placement.feasibility.lease_copies import lease_copies
 from placement.io import load_plan, save_instance, save_plan
 from placement.model.protocols import Protocol
 from placement.report import report_html, save_figures
-from placement.status import Status
+from placement.support.status import Status
 from tests.effort import examples
 from tests.protocols.worlds import world
 

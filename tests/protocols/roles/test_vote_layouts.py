@@ -14,7 +14,7 @@ import placement
 from placement import InputError, Problem, UnsupportedError
 from placement.evaluation.waits.wait_checks import refuse_waits, wait_notes
 from placement.io import load_plan, save_plan
-from placement.status import Status
+from placement.support.status import Status
 from tests.protocols.worlds import world
 
 

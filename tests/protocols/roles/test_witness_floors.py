@@ -22,7 +22,7 @@ from placement.evaluation.waits.wait_floors import (
     witness_floors,
 )
 from placement.feasibility.feasible_plans import reasons_infeasible
-from placement.status import Status
+from placement.support.status import Status
 from tests.effort import examples
 from tests.exact.test_engine import KERNELS
 from tests.protocols.worlds import world

@@ -17,7 +17,7 @@ from placement.feasibility.witness_places import count_places, named_question, w
 from placement.model.configuration import Configuration
 from placement.model.instance import Instance
 from placement.proof.certificate_check import PLACES
-from placement.status import Status
+from placement.support.status import Status
 from tests.effort import seeds
 from tests.protocols.worlds import world
 

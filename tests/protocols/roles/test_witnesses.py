@@ -23,7 +23,7 @@ from placement.io import load_plan, save_plan
 from placement.io.leader_plan_document import plan_document
 from placement.overtime.replay import Deployments, Trace
 from placement.report import report_html, save_figures
-from placement.status import Status
+from placement.support.status import Status
 from tests.effort import examples
 from tests.protocols.worlds import world
 

@@ -10,10 +10,10 @@ from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 from functools import cached_property
 
-from placement.checks import flag, instance_of, number, whole
 from placement.errors import InputError
 from placement.online.reads.linearizability import HistoryEntry, Violations, check
 from placement.online.run_records import Latencies, summarise
+from placement.support.checks import flag, instance_of, number, whole
 
 __all__ = ["ElectionRun", "ElectionSettings", "ReadPath"]
 

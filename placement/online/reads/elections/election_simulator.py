@@ -25,11 +25,11 @@ from itertools import count
 
 import numpy as np
 
-from placement.checks import instance_of
 from placement.online.random_streams import checked_seed
 from placement.online.reads.elections.election_runs import ElectionRun, ElectionSettings, ReadPath
 from placement.online.reads.elections.raft_state import RaftEntry, RaftNode, RaftRequest
 from placement.online.reads.linearizability import HistoryEntry
+from placement.support.checks import instance_of
 
 __all__ = ["simulate_elections"]
 

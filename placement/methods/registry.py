@@ -1,6 +1,6 @@
 """Registry of methods, and `solve`.
 
-:mod:`placement.method_options` has what a method is told; its names can be imported from here too.
+:mod:`placement.methods.options` has the options, settings and progress reports of a method.
 
 A method is a :class:`Method`: a callable ``(problem, options) -> plan`` with a description of what
 it can take. Methods are *entry points* of the group ``placement.methods``, so that a method of
@@ -27,24 +27,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from placement.checks import instance_of, text, whole
-from placement.entry_points import Group
 from placement.errors import SolverError, UnsupportedError
 from placement.evaluation.waits.wait_checks import needs_roles, wait_notes
 from placement.feasibility.feasible_plans import reasons_infeasible, repaired, violations
-from placement.method_options import Options, Progress, Setting, all_settings
+from placement.methods.options import Options, Progress, Setting, all_settings
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.status import Status
+from placement.support.checks import instance_of, text, whole
+from placement.support.entry_points import Group
+from placement.support.status import Status
 
 __all__ = [
     "METHODS",
     "BatchSession",
     "Method",
-    "Options",
-    "Progress",
-    "Setting",
     "available",
     "explained",
     "load_method",

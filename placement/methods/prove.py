@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from placement.errors import SolverError
-from placement.methods import Options, load_method, run
+from placement.methods.options import Options
+from placement.methods.registry import load_method, run
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.status import Status
+from placement.support.status import Status
 
 __all__ = ["prove"]
 

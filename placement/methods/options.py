@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from placement.checks import function, instance_of, mapping, number, whole
 from placement.errors import InputError
 from placement.model.configuration import Configuration
+from placement.support.checks import function, instance_of, mapping, number, whole
 
 __all__ = ["Options", "Progress", "Setting", "all_settings"]
 

@@ -1,0 +1,1 @@
+"""Modules that all rooms use: checks of input, entry points, lazy names, statuses."""
