@@ -80,7 +80,7 @@ def questions(draw):
 
 @given(questions())
 def test_what_is_proven_is_proved_again(question):
-    """Every question of a small test network has the value of enumeration and a proof that holds."""
+    """Every question of a small test network has the value of enumeration, and a proof."""
     _, problem = question
     plan = run(EXACT, problem, Options())
     assert plan.status in PROVEN
