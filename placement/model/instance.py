@@ -205,10 +205,7 @@ class Instance:
 
     @cached_property
     def aggregated(self) -> dict[tuple[float, tuple[Operation, ...] | None], Demand]:
-        """The demands that :func:`placement.model.demand.aggregate` has computed.
-
-        By decay and operations; None: those of the instance.
-        """
+        """The demands that were aggregated, by decay and operations; None: the instance's own."""
         return {}
 
     @cached_property

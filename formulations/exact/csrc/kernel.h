@@ -35,6 +35,10 @@ void join_site(const int *rank, const double *cost, const int *nearest, const do
                             int padded, int *nearest_out, double *paid_out);
 int client_loops_are_right(void);
 
+/* inner/sorted_keys.c */
+void merge_runs(keyed *sorted, int n, keyed *room);
+void sort_positions(const double *key, int n, keyed *sorted, keyed *room);
+
 /* leader_costs.c */
 int end_of_run(const problem *p, int first, int end);
 void select_leader(context *x, int leader);
@@ -80,14 +84,13 @@ int make_sparse_from_state(context *x, tree_node *f, const beta_list *beta);
 void node_rebuild_columns(context *x, tree_node *f);
 double improve_closest_assignment(context *x, tree_node *f, int iterations, double *error);
 
-/* inner_minimum.c */
+/* inner/inner_minimum.c */
 double distance_of(const context *x, int leader, int site);
 double relay_rtt(const problem *p, int client, int site, int leader);
 int smallest(const double *key, int n, int limit, int *out);
 void clear_answer(radius_minimum *a);
 void keep_larger(radius_minimum *a, int k, double value, double top, double next, const int *chosen, int size, int *kept,
                  int *kept_count);
-void merge_runs(keyed *sorted, int n, keyed *room);
 double inner_minimum(context *x, tree_node *f, int all_radii, double slack, int *count);
 
 /* waits/wait_cases.c */
