@@ -67,8 +67,7 @@
 #define PUT_OFF_FROM 5e8          /* work from which parts are put off; a shorter search is soon proven anyway ... */
 #define PUT_OFF_FROM_LARGE 2e8    /* ... the same for a large question */
 #define GAP_SHRINK 0.7            /* factor by which the gap shrinks within which parts are put off */
-#define GAP_STOP 0.01             /* gap that all parts reach, and no more than that, before any of them goes on */
-#define FINE_GAP 0.005            /* gap below which few parts are worth a restart: the wanted gap is reached ... */
+#define GAP_STOP 0.01             /* gap that all parts reach before any of them goes on; below it few parts are worth a restart ... */
 #define FEW_PARTS 64              /* ... and how many these are */
 #define MOST_KEPT 1e8             /* bytes of parts that are kept, whatever the gap */
 #define LEAST_GAP 1e-6            /* relative: a part closer to the cutoff is closed at once */

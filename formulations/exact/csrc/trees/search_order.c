@@ -5,7 +5,7 @@
  *
  * - no leader gets more than BURST_NODES nodes before every open leader had the steps of its root;
  * - from PUT_OFF_FROM work on, a node whose bound reaches cutoff (1 - gap) is put off while there are parts below; when there
- *   are none left, the gap shrinks to GAP_SHRINK times, with a stop at GAP_STOP. At FINE_GAP and below nothing more is put off
+ *   are none left, the gap shrinks to GAP_SHRINK times, with a stop at GAP_STOP. Below GAP_STOP nothing more is put off
  *   once there are FEW_PARTS: each of them raises the bound when it is finished, and more would only cost more.
  *
  * Of the parts below, the parts of the leader under work come first, by bound: another leader has other costs everywhere.
@@ -108,7 +108,7 @@ int run_search(context *x, double work)
             crowded = has_new_leaders(x);
             continue;
         }
-        if (x->open.gap >= 0.0 && x->open.gap <= FINE_GAP && x->open.count >= FEW_PARTS)
+        if (x->open.gap >= 0.0 && x->open.gap < GAP_STOP && x->open.count >= FEW_PARTS)
             x->open.puts_off = 0;
         x->open.burst++;
         x->tree.enough = enough_to_put_off(x);
