@@ -120,7 +120,7 @@ void cheapest_case_of(context *x, tree_node *f, const keyed *sorted, int n, int 
 
 /* voter_greedy.c */
 int quorum_radius(context *x, int leader, const int *replicas, int count, double *radius);
-double least_wait(context *x, const int *replicas, int count);
+double least_wait_of_set(context *x, const int *replicas, int count);
 int any_leader(context *x, const int *replicas, int count);
 
 /* incumbent.c */

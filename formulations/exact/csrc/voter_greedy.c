@@ -237,7 +237,7 @@ int quorum_radius(context *x, int leader, const int *replicas, int count, double
 
 /* A lower bound of the weighted wait of the leader under work over `replicas`: that of one scenario exactly, of several by
  * floors, of cases 0. BIG when no voters can be chosen. */
-double least_wait(context *x, const int *replicas, int count)
+double least_wait_of_set(context *x, const int *replicas, int count)
 {
     double radius;
     if (x->view.leader < 0 || x->p.cases.count || x->p.quorum_weight == 0.0)

@@ -15,7 +15,7 @@ static int may_win(context *x, double part, const int *set, int size)
     double shift = x->sizes.active ? size_shift(x, size) : 0.0, wait;
     if (part - shift >= x->best.score)
         return 0;
-    wait = least_wait(x, set, size);
+    wait = least_wait_of_set(x, set, size);
     return part + wait - shift - LEAF_ROUNDING * (fabs(part) + wait + fabs(shift)) < x->best.score;
 }
 
