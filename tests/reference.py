@@ -81,11 +81,13 @@ def votes_obey(problem: Problem, leader: int, voters: Sequence[int]) -> bool:
 
 
 def spread(problem: Problem, rule: Diversity, chosen: Sequence[int]) -> bool:
-    """Return whether sites obey the cap and the minimum of domains of a rule."""
+    """Return whether sites obey the cap, the minimum of domains or the named domain of a rule."""
     instance = problem.instance
     known = instance.sites if rule.level == "site" else instance.domains[rule.level]
     labels = [known[s] for s in chosen]
     good = rule.cap is None or all(labels.count(x) <= rule.cap for x in labels)
+    if rule.least is not None:
+        good = good and labels.count(rule.domain) >= rule.least
     return good and (rule.min_domains is None or len(set(labels)) >= rule.min_domains)
 
 

@@ -43,12 +43,7 @@ from placement.evaluation.losses import (
     unnoticed,
 )
 from placement.evaluation.many_losses import scores_after_many
-from placement.evaluation.objective import (
-    ProofMethod,
-    score_of,
-    scores_of,
-    values_one_by_one,
-)
+from placement.evaluation.objective import ProofMethod, score_of, scores_of, values_one_by_one
 from placement.evaluation.value_tables import ValueTable
 from placement.evaluation.waits.wait_checks import needs_roles, refuse_roles
 from placement.model.configuration import Configuration

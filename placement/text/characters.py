@@ -80,11 +80,12 @@ def wrap(text: str, width: int | None = None, indent: str = "") -> str:
     """
     width = page_width() if width is None else width
     lines: list[str] = []
-    line = ""
-    for word in text.split(" "):
-        longer = f"{line} {word}" if line else word
+    first, *rest = text.split(" ")
+    line = first
+    for word in rest:
+        longer = f"{line} {word}"
         room = width - (display_width(indent) if lines else 0)
-        if line and display_width(longer) > room:
+        if display_width(longer) > room:
             lines.append(line)
             line = word
         else:
