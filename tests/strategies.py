@@ -332,17 +332,17 @@ def _questions(
     if "decay" in chosen:
         asked["decay"] = draw(st.sampled_from([1.0, 1.5, 2.0, math.inf]), label="decay")
 
-    asked["diversity"] = tuple(_diversity(draw, chosen, instance))
-    if "survive" in chosen:
-        quorum = asked.get("quorum", voters // 2 + 1)
-        if voters > max(quorum, voters - quorum + 1):
-            asked["survive"] = draw(st.sampled_from(["zone", "region", "continent"]))
     if "unlabelled" in chosen:
         missing = {
             level: tuple(None if s in forbidden else label for s, label in enumerate(labels))
             for level, labels in instance.domains.items()
         }
         instance = instance.replace(domains=missing)
+    asked["diversity"] = tuple(_diversity(draw, chosen, instance))
+    if "survive" in chosen:
+        quorum = asked.get("quorum", voters // 2 + 1)
+        if voters > max(quorum, voters - quorum + 1):
+            asked["survive"] = draw(st.sampled_from(["zone", "region", "continent"]))
     if "budget" in chosen:
         asked["budget"] = float(draw(st.integers(0, 12 * most), label="budget"))
     if "cost_weight" in chosen:
@@ -373,5 +373,6 @@ def _diversity(draw: st.DrawFn, chosen: frozenset[Kind], instance: Instance) -> 
     if "named_domains" in chosen:
         level = draw(st.sampled_from(["zone", "region", "continent", "provider"]))
         of_role: Literal["voters", "replicas"] = draw(st.sampled_from(["voters", "replicas"]))
-        name = draw(st.sampled_from(sorted({*instance.domains[level]})))
+        labels = {label for label in instance.domains[level] if label is not None}
+        name = draw(st.sampled_from(sorted(labels)))
         yield Diversity(level, role=of_role, domain=name, least=draw(st.integers(1, 2)))

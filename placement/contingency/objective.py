@@ -255,12 +255,9 @@ class Contingency:
             moves = self.leader_may_move
             if self.percentile is None:
                 scores = score_after(
-                    problem,
-                    configuration,
-                    loss.sites,
-                    leader_may_move=moves,
-                    clients_move=self.clients_move,
-                )
+                    problem, configuration, loss.sites,
+                    leader_may_move=moves, clients_move=self.clients_move,
+                )  # fmt: skip
             else:
                 scores = percentiles_after(
                     problem, self.percentile, configuration, loss.sites, leader_may_move=moves
