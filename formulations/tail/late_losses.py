@@ -24,7 +24,6 @@ from formulations.exact.threshold_search import Scenario
 from formulations.tail.late_voters import LateIntervals, LateSuccessors, VotersByInterval
 from placement.contingency.objective import Contingency
 from placement.support.checks import BoolArray, FloatArray, IntArray
-from placement.tail.percentile_bound import SLACK
 
 __all__ = ["LateLosses", "LossesOfSet"]
 
@@ -129,10 +128,7 @@ class LateLosses:
         most = self.goal.ceiling(self.late.problem) / distributions.width
         if math.isinf(most):
             return most
-        end = self.late.hops * (distributions.bins - 1)
-        if self.late.overflow > SLACK:  # beyond the horizon every percentile is infinite
-            end = min(end, distributions.bins - 1)
-        return min(math.floor(most * (1 + 1e-12)), end)
+        return min(math.floor(most * (1 + 1e-12)), self.late.last)
 
     @property
     def numbers(self) -> tuple[int, ...]:

@@ -28,6 +28,7 @@ import numpy as np
 
 from placement.evaluation.score import closest_first
 from placement.evaluation.voter_choice import best_voters
+from placement.proof.late.late_claim import last_deadline
 from placement.support.checks import BoolArray, FloatArray, IntArray
 from placement.tail.distribution_arithmetic import at_least
 from placement.tail.late_operations import LateOperations
@@ -255,10 +256,11 @@ class LateIntervals:
         """Distributions of the first interval: all intervals are on one grid."""
         return self.each[0].distributions
 
-    @property
-    def overflow(self) -> float:
-        """Largest mass of a pair beyond the horizon that there is in every interval."""
-        return min(one.distributions.overflow for one in self.each)
+    @cached_property
+    def last(self) -> int:
+        """Latest deadline that says anything, in bins."""
+        ways = [flow for one in self.each for flow in one.flows]
+        return last_deadline(ways, [one.distributions for one in self.each])
 
     @property
     def hops(self) -> int:

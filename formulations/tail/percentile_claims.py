@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from formulations.tail.late_certificate import CLAIMED_LESS, FORMAT, LateCertificate
-from placement.proof.late.late_claim import LateClaim
 
 if TYPE_CHECKING:
     from formulations.tail.percentile_search import PercentileProof
@@ -26,14 +24,11 @@ def percentile_certificate(search: PercentileProof) -> Callable[[], Mapping[str,
     if not search.records.complete or search.bound < search.value:
         return None
     demand, found = search.problem.demand, search.best is not None
-    deadline = min(search.bins, search.horizon) - 1
-    if math.isinf(search.bound) and LateClaim(search.problem, None).last > deadline:
-        return None  # where only some RTTs overflow, a later deadline may still say something
     written = LateCertificate(
         configuration=search.best,
         score=search.value,
         bound=search.bound,
-        deadline=deadline,
+        deadline=search.bins - 1,
         clients=np.nonzero((demand.near > 0).reshape(-1) | (demand.relay > 0).reshape(-1))[0],
         recorded=len(search.orders),
         replicas=search.problem.rules.replicas_max,

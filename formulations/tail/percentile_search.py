@@ -141,7 +141,7 @@ class PercentileProof:
         """Deadline that the best plan keeps; with none, the first that says nothing any more."""
         if math.isfinite(self.value):
             return round(self.value / self.goal.distributions.width)
-        end = self.late.hops * (self.goal.distributions.bins - 1)
+        end = self.late.last
         return 1 + (end if self.losses is None else int(min(end, self.losses.ceiling)))
 
     @property
@@ -254,7 +254,7 @@ class PercentileProof:
             for ell in block:
                 if led[ell] > self.allowed:
                     self.least[ell] = deadline + 1
-                    self._close_alone(ell, deadline)
+                    self.records.close(ell, None)
                 else:
                     open_ones.append(ell)
             if not open_ones:
@@ -271,7 +271,7 @@ class PercentileProof:
                 if static[ell] <= self.allowed:
                     found = self._tree(voters[ell], tables[i])
                 else:
-                    self._close_alone(ell, deadline)
+                    self.records.close(ell, None)
                 if found is not None:
                     return found
                 self.least[ell] = deadline + 1
@@ -306,8 +306,7 @@ class PercentileProof:
                 if objective_value(self.problem, chosen) <= self._ms(voters.deadline):
                     self.accept(chosen)
                     return chosen
-                if not self._says_nothing(voters.deadline):
-                    self._note_undecided(late)
+                self._note_undecided(late)
             return None
 
         return self._search_tree(voters, scenarios, leaf, self.records, self._until)
@@ -334,26 +333,11 @@ class PercentileProof:
             keep=self._keeper(records, voters, scenarios),
         )
 
-    @property
-    def horizon(self) -> int:
-        """First deadline that says nothing."""
-        bins = self.goal.distributions.bins
-        return bins if self._says_nothing(bins) else self.bins
-
-    def _says_nothing(self, deadline: int) -> bool:
-        """Return whether percentiles behind a deadline are infinite for any late operations."""
-        return self.late.overflow > SLACK and deadline >= self.goal.distributions.bins
-
-    def _close_alone(self, leader: int, deadline: int) -> None:
-        """Note that a checker finds without a proof that a deadline cannot be kept."""
-        if not self._says_nothing(deadline):
-            self.records.close(leader, None)
-
     def _keeper(
         self, records: LateRecords, voters: VotersByInterval, scenarios: list[Scenario]
     ) -> Callable[[FloatArray | None], None] | None:
         """Return the function that keeps the record of a tree; None: nothing is recorded."""
-        if not records.complete or self._says_nothing(voters.deadline):
+        if not records.complete:
             return None
         scales = tuple(scenario.scale for scenario in scenarios)
         numbers = (0, *(() if self.losses is None else self.losses.numbers))

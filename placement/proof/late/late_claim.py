@@ -23,7 +23,7 @@ for each bin of the longest sum.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from fractions import Fraction
 from functools import cached_property
 
@@ -38,11 +38,36 @@ from placement.proof.rounded_costs import TableCosts
 from placement.support.checks import FloatArray, IntArray
 from placement.tail.latency_mixture import Flow, flows
 from placement.tail.objective import Percentile
+from placement.tail.rtt_distributions import Distributions
 
-__all__ = ["LateClaim", "LateTables"]
+__all__ = ["LateClaim", "LateTables", "last_deadline"]
 
 _TOLERANCE, _PER_BIN = Fraction(2, 10**12), Fraction(1, 10**13)
 _OVERFLOWS = 1 - 3e-9  # the evaluator calls a latency of mass below 1 - 1e-9 one that overflows
+
+
+def last_deadline(ways: Iterable[Flow], distributions: Sequence[Distributions]) -> int:
+    """Return the latest deadline that says anything, in bins.
+
+    Parameters
+    ----------
+    ways
+        Ways that operations go, of all scenarios.
+    distributions
+        Of each scenario, on one grid.
+
+    Notes
+    -----
+    No latency is above the horizon of every trip: hops · (bins − 1). Where every trip between a
+    client and a site has mass beyond the horizon, so has every latency, and the evaluator calls
+    percentiles beyond the horizon infinite. Where only some trips have, a plan without these
+    trips may keep a later deadline.
+    """
+    found, bins = list(ways), distributions[0].bins
+    last = max((flow.hops for flow in found), default=0) * (bins - 1)
+    mass = max(float(one.client_site.sum(axis=2).max()) for one in distributions)
+    overflows = mass <= _OVERFLOWS and all(flow.near + flow.direct for flow in found)
+    return min(last, bins - 1) if overflows else last
 
 
 class LateClaim:
@@ -102,12 +127,9 @@ class LateClaim:
         bins, width = goal.distributions.bins, goal.distributions.width
         if any((f.near or f.relay) and (f.direct or f.quorum) for f in found):
             raise ValueError("an operation asks a replica nearby and the leader besides")
-        self.last = max((f.hops for f in found), default=0) * (bins - 1)
-        late = 1 - Fraction(goal.percent / 100) + _TOLERANCE + _PER_BIN * (self.last + 1)
-        mass = max(float(one.client_site.sum(axis=2).max()) for one in self.distributions)
-        if mass <= _OVERFLOWS and all(flow.near + flow.direct for flow in found):
-            # then every latency has mass beyond the horizon, behind which percentiles are infinite
-            self.last = min(self.last, bins - 1)
+        hops = max((f.hops for f in found), default=0)
+        late = 1 - Fraction(goal.percent / 100) + _TOLERANCE + _PER_BIN * (hops * (bins - 1) + 1)
+        self.last = last_deadline(found, self.distributions)
         if isinstance(asked, Contingency) and asked.limit is not None:
             most = asked.ceiling(problem) / width * (1 + 1e-12)
             self.limit = self.last = min(self.last, math.floor(min(most, self.last)))
