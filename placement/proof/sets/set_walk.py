@@ -30,6 +30,8 @@ def walk_refusal(problem: Problem) -> str | None:
         return "not all replicas vote"
     if rules.budget is not None or rules.cost_weight:
         return "more than the latency is asked for"
+    if problem.moves is not None and problem.moves.priced:
+        return "moves have prices"
     if rules.lease_holders:
         return "lease holders are chosen"
     if rules.witnesses:
