@@ -30,6 +30,7 @@ __all__ = [
     "add_limits",
     "add_method",
     "add_output",
+    "add_progress",
     "add_sites",
     "count_or_names",
     "instance_from",
@@ -274,7 +275,12 @@ def add_limits(group: argparse._ArgumentGroup, *, each: tuple[str, float] | None
     group.add_argument(
         "--threads", type=types.threads, default=1, metavar="N", help="threads (default 1)"
     )
-    group.add_argument(
+    add_progress(group)
+
+
+def add_progress(parser: argparse._ActionsContainer) -> None:
+    """Add ``--progress``."""
+    parser.add_argument(
         "--progress",
         action=argparse.BooleanOptionalAction,
         default=None,

@@ -44,6 +44,35 @@ def test_a_plan_without_a_proof_is_refused(tmp_path, capsys):
     assert "carries no certificate" in capsys.readouterr().out
 
 
+def test_a_search_is_repeated(tmp_path, capsys):
+    """A plan that another method proved without a certificate holds, and a worse one does not."""
+    plan = solve(tmp_path, "--set", "certificate=false")
+    assert main(["check", str(plan)]) == 2
+    capsys.readouterr()
+    assert main(["check", str(plan), "--again"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("searched again: no configuration has a mean latency below 84.33")
+    assert main(["check", str(plan), "--again", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["holds"] is True
+    assert answer["bound"] <= answer["score"] * (1 + 1e-9)
+    worse = solve(tmp_path, "--method", "nearest-centroid", "--force")
+    capsys.readouterr()
+    assert main(["check", str(worse), "--again"]) == 2
+    assert "not proved: a second search finds 84.33" in capsys.readouterr().out
+    assert main(["check", str(worse), "--again", "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["holds"] is False
+
+
+def test_no_plan_is_found_again(tmp_path, capsys):
+    path = tmp_path / "none.json"
+    words = ["solve", "world27", "--replicas", "3", "--voters", "3", "--json"]
+    assert main([*words, "--distinct", "continent=4"]) == 2
+    path.write_text(capsys.readouterr().out)
+    assert main(["check", str(path), "--again"]) == 0
+    assert "searched again: no configuration obeys all constraints" in capsys.readouterr().out
+
+
 def test_a_missing_file_is_bad_input(tmp_path, capsys):
     assert main(["check", str(tmp_path / "none.json")]) == 1
     assert "none.json" in capsys.readouterr().err

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from placement.cli import argument_types as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
-from placement.cli.options import add_json
+from placement.cli.options import add_json, add_progress
 from placement.cli.page import print_page
 from placement.cli.plan_output import print_json
 from placement.errors import InputError
@@ -33,7 +33,8 @@ def add_parser(verbs: Subparsers) -> None:
         "sets. A plan of a fleet (JSON or Parquet) is proved by its prices and one pass over its "
         "databases. "
         "All other numbers and names of the file are recomputed, and a file with other values is "
-        "bad input. Exit code 0: proved; 1: bad input; 2: refused, with the first flaw.",
+        "bad input. Exit code 0: proved; 1: bad input; 2: refused, with the first flaw. With "
+        "--again: 0: the second search finds nothing better, and proves it; 2 otherwise.",
     )
     parser.add_argument(
         "plan", help="a plan file that solve, contingency or fleet wrote (-o, --json)"
@@ -45,6 +46,13 @@ def add_parser(verbs: Subparsers) -> None:
         help="most steps to take (default 1,000,000,000, two to four minutes); a certificate that "
         "needs more ends with exit code 1",
     )
+    parser.add_argument(
+        "--again",
+        action="store_true",
+        help="repeat the search of exact in place of a check of the certificate: for a plan whose "
+        "certificate would be too large",
+    )
+    add_progress(parser)
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -62,21 +70,81 @@ def run(args: argparse.Namespace) -> int:
             "out of range", field="--work", value=args.work, expected="a whole number >= 0"
         )
     if is_fleet_file(args.plan):
+        _only_certificates(args, "a fleet")
         return _fleet(args)
     plan = load_any_plan(args.plan)
     if not isinstance(plan, Plan):
+        _only_certificates(args, "a quorum store")
         return _quorum_plan(plan, args)
+    if args.again:
+        return _searched_again(plan, args)
     evaluated = plan.problem.objective.unproven(plan)
     if evaluated is not None:
         return _not_proved(*evaluated, args)
     try:
         checked = check_certificate(plan, work=WORK if args.work is None else args.work)
     except CertificateError as flaw:
-        return _refused(str(flaw), args)
+        more = "" if plan.certified else "; --again repeats the search"
+        return _refused(f"{flaw}{more}", args)
     if not plan.found:
         return _none(plan, checked, args)
     _proved(plan, checked, args)
     return exits.FOUND
+
+
+def _only_certificates(args: argparse.Namespace, what: str) -> None:
+    """Refuse ``--again`` where no search is repeated."""
+    if args.again:
+        raise InputError(
+            f"the search is not repeated for the plan of {what}",
+            field="--again",
+            expected="a plan that solve or contingency leader wrote; or no --again",
+        )
+
+
+def _searched_again(plan: Plan, args: argparse.Namespace) -> int:
+    """Answer the question of a plan once more, and compare the value and the bound."""
+    from placement.cli.progress_line import progress_of
+    from placement.methods.registry import solve
+    from placement.support.status import OPTIMALITY_TOLERANCE, Status
+
+    problem, objective = plan.problem, plan.problem.objective
+    with progress_of(args, problem) as line:
+        second = solve(problem, "exact", settings={"certificate": False}, progress=line)
+    close = 1 - OPTIMALITY_TOLERANCE
+    holds = second.status is Status.INFEASIBLE and not plan.found
+    if plan.found and second.status is Status.OPTIMAL:
+        holds = plan.objective * close <= second.bound
+    flaw = "" if holds else f"the second search ended with: {second.status.value}"
+    if plan.found and second.found and second.objective < plan.objective * close:
+        better = objective.in_ms(problem, second.objective)
+        mine = objective.in_ms(problem, plan.objective)
+        flaw = f"a second search finds {better:.6f} ms; this plan has {mine:.6f} ms"
+    if args.json:
+        print_json(
+            {
+                "searched_again": True,
+                "holds": holds,
+                "method": second.method,
+                "bound": second.bound if math.isfinite(second.bound) else None,
+                "score": plan.objective if plan.found else None,
+                **({} if holds else {"flaw": flaw}),
+            }
+        )
+    elif not holds:
+        print_page(f"not proved: {flaw}")
+    else:
+        what = "no configuration obeys all constraints"
+        if plan.found:
+            value = objective.headline(problem).lower() or "mean latency"
+            least, mine = (objective.in_ms(problem, x) for x in (second.bound, plan.objective))
+            what = f"no configuration has a {value} below {least:.6f} ms; this plan has {mine:.6f}"
+            what += " ms"
+        print_page(
+            f"searched again: {what}\n        (by {second.method} in {second.seconds:.3g} s; a "
+            "certificate would be checked apart from the search)"
+        )
+    return exits.FOUND if holds else exits.INFEASIBLE
 
 
 def _fleet(args: argparse.Namespace) -> int:
