@@ -133,13 +133,17 @@ def breakpoints(known: list[Known], values: list[float]) -> list[float]:
     return [at for at, _ in steps]
 
 
-@pytest.mark.parametrize("seed", seeds(2, 150))
+@pytest.mark.parametrize("seed", seeds(3, 150))
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rounds", [0, 3])
 def test_every_question_about_moves_is_proven(
     seed: int, kind: str, rounds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Limits at, below and above breakpoints; from a descent and from whatever comes first."""
+    """Limits at, below and above breakpoints; from a descent and from whatever comes first.
+
+    The claim of a certificate was more than its trees prove, where the plain question's bound is
+    the value itself: the third seed has such questions.
+    """
     monkeypatch.setattr(tuning, "LIMIT_LEADERS", rounds)
     monkeypatch.setattr(tuning, "LIMIT_DESCENT_STEPS", rounds)
     free = small_problem(paid_instance(seed, non_voting=seed % 4 == 0), seed)

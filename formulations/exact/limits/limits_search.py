@@ -148,7 +148,7 @@ class LimitsSearch:
         less = max(CLAIMED_LESS, self.options.gap_limit)
         closed = math.inf if self.best is None else self.value * (1 - less)
         least = min([closed, *self.floors.values()])
-        if not self.floors and (self.best is None or less > CLAIMED_LESS):
+        if not self.floors:
             return least  # no more than the certificate proves
         return max(least, self.floor)
 

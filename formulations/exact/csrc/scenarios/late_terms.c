@@ -251,10 +251,9 @@ int late_open(late_problem *x)
     q->padded = x->padded;
     if (!x->site_order || !x->state || !x->near || !x->surviving || !x->left || !x->voters || !x->cheapest)
         return 0;
-    for (int s = 0; s < x->scenarios; s++)
-        late = late || x->given[s].lates;
     for (int s = 0; s < x->scenarios; s++) {
         late_scenario *g = &x->given[s];
+        late = late || g->lates;
         lost = lost || g->lost;
         x->scenario[s].price = g->price;
         x->scenario[s].lost = g->lost;
@@ -267,8 +266,7 @@ int late_open(late_problem *x)
         x->scenario[s].cost = g->cost;
         x->scenario[s].rank = x->rank;
         x->scenario[s].first = g->first;
-        /* A checker of limits on prices and moves does not follow detours in every state: they are for percentiles alone. */
-        x->scenario[s].order = g->lost || !late ? NULL : order_of_detours(q, g->cost, x->site_order);
+        x->scenario[s].order = g->lost ? NULL : order_of_detours(q, g->cost, x->site_order);
     }
     q->rules = &x->rules;
     q->scenarios = x->scenarios;
