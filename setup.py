@@ -119,6 +119,7 @@ kernels = [
                 "site_families",
                 "trees/transfer_rows",
                 "tuning",
+                "waits/greedy_choice",
             )
         ],
         include_dirs=[

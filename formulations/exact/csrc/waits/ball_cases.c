@@ -3,7 +3,7 @@
  * radii are scanned for those that may be cheapest, as for a quorum of votes alone. */
 #include <string.h>
 
-#include "kernel.h"
+#include "greedy_choice.h"
 
 /* Bits of a wait's scope that some site has, and those that all have, of the sites that may hold a replica, under any leader. */
 static void bits_of_scope(const problem *p, const leader_wait *wait, unsigned *some, unsigned *all)
@@ -123,7 +123,7 @@ int cheapest_of_balls(const context *x, const tree_node *f, const keyed *sorted,
     size_t row = (size_t)x->view.leader * (size_t)x->p.sites;
     const double *distance = x->p.site_rtt + row;
     const unsigned char *scope = cases->barring < 0 ? NULL : cases->wait[cases->barring].scope + row;
-    int open = cases->counting < 0 ? 0 : cases->wait[cases->counting].votes, size = 0;
+    int open = cases->counting < 0 ? 0 : cases->wait[cases->counting].votes;
     for (int i = 0; i < f->in_count; i++) {
         double d = distance_of(x, x->view.leader, f->in_site[i]);
         if (scope && d > reach && scope[f->in_site[i]] & FORBIDDEN)
@@ -133,32 +133,19 @@ int cheapest_of_balls(const context *x, const tree_node *f, const keyed *sorted,
     open = open > 0 ? open : 0;
     if (open > hi)
         return -1;
-    int least = lo > open ? lo - open : 0, most = hi - open;
-    *value = 0.0;
-    *top = -BIG;
-    *next = BIG;
+    greedy_choice g = {.chosen = chosen, .least = lo > open ? lo - open : 0, .most = hi - open, .top = -BIG, .next = BIG};
     for (int i = 0; i < n; i++) {
         int site = f->free_site[sorted[i].position];
-        double key = sorted[i].key, d = distance[site];
-        int able = !scope || d <= reach || !(scope[site] & FORBIDDEN), take = able && open > 0 && d <= within;
-        open -= take;
-        if (able && !take && most > 0 && (key < 0.0 || least > 0)) {
-            most--;
-            least--;
-            take = 1;
-        }
-        if (take) {
-            chosen[size++] = sorted[i].position;
-            *value += key;
-            *top = key;
-        } else {
-            if (key < *next)
-                *next = key;
-            if (able && open == 0)
-                break; /* no later site is taken either */
-        }
+        double d = distance[site];
+        int able = !scope || d <= reach || !(scope[site] & FORBIDDEN), needed = able && open > 0 && d <= within;
+        open -= needed;
+        if (!offer_site(&g, sorted[i], able, needed) && able && open == 0)
+            break; /* no later site is taken either */
     }
-    return open > 0 || least > 0 ? -1 : size;
+    *value = g.value;
+    *top = g.top;
+    *next = g.next;
+    return open > 0 || g.least > 0 ? -1 : g.size;
 }
 
 /* A site that is in or free, by distance from the leader. */

@@ -1,7 +1,7 @@
 /* Cases of the waits of a leader: made when first asked for, the cheapest sites that meet one, and what a complete set waits. */
 #include <string.h>
 
-#include "kernel.h"
+#include "greedy_choice.h"
 
 static int larger(int a, int b) { return a > b ? a : b; }
 
@@ -285,31 +285,18 @@ int cheapest_of_case(const tree_node *f, const keyed *sorted, int n, const wait_
     shortage s;
     if (!begin_shortage(f, one, family, &s) || s.total > hi)
         return -1;
-    int size = 0, least = larger(lo - s.total, 0), most = hi - s.total, single = one->blocks.count == 1;
-    *value = 0.0;
-    *top = -BIG;
-    *next = BIG;
+    int single = one->blocks.count == 1;
+    greedy_choice g = {.chosen = chosen, .least = larger(lo - s.total, 0), .most = hi - s.total, .top = -BIG, .next = BIG};
     for (int i = 0; i < n; i++) {
         unsigned bits = one->member[f->free_site[sorted[i].position]];
-        double key = sorted[i].key;
-        int able = !(bits & FORBIDDEN), take = able && s.total > 0 && bits && (single ? s.total-- : lessens(&s, bits));
-        if (able && !take && most > 0 && (key < 0.0 || least > 0)) {
-            most--;
-            least--;
-            take = 1;
-        }
-        if (take) {
-            chosen[size++] = sorted[i].position;
-            *value += key;
-            *top = key;
-        } else {
-            if (key < *next)
-                *next = key;
-            if (able && s.total == 0)
-                break; /* no later site is taken either */
-        }
+        int able = !(bits & FORBIDDEN), needed = able && s.total > 0 && bits && (single ? s.total-- : lessens(&s, bits));
+        if (!offer_site(&g, sorted[i], able, needed) && able && s.total == 0)
+            break; /* no later site is taken either */
     }
-    return s.total > 0 || least > 0 ? -1 : size;
+    *value = g.value;
+    *top = g.top;
+    *next = g.next;
+    return s.total > 0 || g.least > 0 ? -1 : g.size;
 }
 
 /* 1 when a replica set meets one case of one wait. */
