@@ -41,7 +41,7 @@ __all__ = ["refuses", "solve"]
 
 _PROVED = "evaluation of every set whose normal score is within the objective"
 _FIRST_STEP = 0.02
-"""How far the first ceiling is above the normal optimum; each next step is twice as large."""
+"""Share of the normal optimum that the first ceiling adds; each next step is twice as large."""
 
 _STEPS = 8
 """Steps without any plan, after which all sets are listed: the last is 6 times the optimum."""

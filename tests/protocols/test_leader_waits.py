@@ -333,7 +333,7 @@ def test_sites_too_far_for_a_wait_for_all_replicas_are_ruled_out_together() -> N
 
 
 def test_the_certificate_holds_where_the_wait_of_a_leader_has_no_case() -> None:
-    """One site is left outside the region of s1, and its wait asks for two of them."""
+    """The region of s1 leaves one site outside, and the wait of s1 asks for two such sites."""
     one = world(3, sites=5, clients=2).replace(
         domains={"region": ("east", "west", "east", "west", "west")}
     )
