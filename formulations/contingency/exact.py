@@ -87,16 +87,20 @@ def solve(problem: Problem, options: Options) -> Plan:
 def _by_another(problem: Problem, options: Options) -> Plan:
     """Answer by the method that proves the question otherwise.
 
-    Under a time limit, a share of it goes to the optimum of normal times first. No plan is better
-    after a loss than the best one is normally, so its bound is a bound here as well.
+    Under a time limit, a share of it goes to the optimum of normal times first. The value of no
+    plan is below its normal score, times the least share of that in a weighted mean: a bound here.
     """
-    usual = problem.replace(objective=MEAN_LATENCY)
+    goal, usual = problem.objective, problem.replace(objective=MEAN_LATENCY)
+    assert isinstance(goal, Contingency)
     takes = ReducedProblem.refuses(usual.demand, usual.rules) is None and not usual.limits
     if options.time_limit is None or not takes or problem.cost_parts:
         return method.solve(problem, options)
     began = time.perf_counter()
     share = _NORMAL_SHARE * options.time_limit
     normal = method.solve(usual, replace(options, time_limit=share, start=None, progress=None))
+    bound = normal.bound
+    if math.isfinite(bound):
+        bound *= max(0.0, 1 - sum(goal.probabilities(problem)))
     if normal.termination is Termination.INTERRUPTED:
         found = normal.configuration
         best = found if found is not None and not violations(problem, found) else None
@@ -104,18 +108,18 @@ def _by_another(problem: Problem, options: Options) -> Plan:
             problem,
             best,
             method=method.METHOD.name,
-            bound=min(normal.bound, math.inf if best is None else objective_value(problem, best)),
+            bound=bound if best is None else min(bound, objective_value(problem, best)),
             termination=Termination.INTERRUPTED,
         )
     left = max(options.time_limit - (time.perf_counter() - began), 0.0)
     plan = method.solve(problem, replace(options, time_limit=left))
-    if normal.configuration is None or plan.bound >= normal.bound:
+    if normal.configuration is None or plan.bound >= bound:
         return plan
     return Plan.of(
         problem,
         plan.configuration,
         method=plan.method,
-        bound=min(normal.bound, plan.objective),
+        bound=min(bound, plan.objective),
         termination=plan.termination,
         notes=(*plan.notes, "the bound is the optimum of normal times, or a bound on it"),
         stats=plan.stats,
@@ -141,6 +145,7 @@ class LossSearch:
         self.best: Configuration | None = None
         self.value = math.inf
         self.bound = -math.inf
+        self.share = 1.0  # of the normal score in the value, at least
         self.certify = bool(options.settings.get("certificate"))
         self.claim: LossClaimRecord | None = None
         self.ties: Callable[[], Mapping[str, object]] | None = None
@@ -165,13 +170,8 @@ class LossSearch:
                 reasons=normal.reasons,
                 certificate=lambda: normal.certificate,  # type: ignore[arg-type, return-value]
             )
-        share = 1.0
-        if self.goal.goal == "weighted":
-            share = max(0.0, 1 - sum(self.goal.probabilities(self.problem)))
-        if math.isfinite(normal.bound):
-            self.bound = max(0.0, share * normal.bound)
         ceiling = self.goal.ceiling(self.problem)
-        stage = ThresholdStage(self, self.goal.goal, ceiling, share, certify=self.certify)
+        stage = ThresholdStage(self, self.goal.goal, ceiling, self.share, certify=self.certify)
         if self.options.start is not None:
             stage.start_from(self.options.start)
         if normal.configuration is not None:
@@ -266,10 +266,14 @@ class LossSearch:
                 settings=self.options.settings,
             ),
         )
+        if self.goal.goal == "weighted":
+            self.share = max(0.0, 1 - sum(self.goal.probabilities(problem)))
+        if math.isfinite(plan.bound):
+            self.bound = max(0.0, self.share * plan.bound)
         if plan.termination is Termination.INTERRUPTED:
-            if plan.configuration is not None:
-                self.best = plan.configuration
-                self.value = objective_value(self.problem, plan.configuration)
+            found = plan.configuration
+            if found is not None and not violations(problem, found):
+                self.best, self.value = found, objective_value(problem, found)
             raise KeyboardInterrupt
         return plan
 

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import placement
+from formulations.contingency import exact as loss_method
 from formulations.contingency import loss_program
 from formulations.contingency import milp as contingency_milp
 from formulations.exact import method as exact_method
@@ -344,6 +345,36 @@ def test_the_optimum_of_normal_times_bounds_what_another_method_leaves_open(
 
     monkeypatch.setattr(exact_method, "_delegate", proves_nothing)
     plan = answer("exact", problem, time_limit=60.0)
-    assert normal.bound * (1 - 1e-9) <= plan.bound <= truth.objective
+    share = 1 - sum(problem.objective.probabilities(problem))
+    assert share * normal.bound * (1 - 1e-9) <= plan.bound <= truth.objective
     assert plan.notes[-1] == "the bound is the optimum of normal times, or a bound on it"
     assert answer("exact", problem).bound == -math.inf
+
+
+@pytest.mark.parametrize(("limit", "status"), [(1.0, "unknown"), (1e4, "feasible")])
+def test_an_interrupt_in_normal_times_keeps_the_bound_and_no_plan_above_the_limit(
+    limit, status, monkeypatch
+):
+    """Before, the optimum of normal times was given whatever it costs after a loss."""
+    problem = placement.Problem(
+        random_instance(3, sites=7),
+        replicas=4,
+        voters=3,
+        objective=Contingency(goal="bounded", limit=limit),
+    )
+    usual = answer("exact", problem.replace(objective=MEAN_LATENCY))
+
+    def interrupted(found, asked, options):
+        return Plan.of(
+            asked,
+            usual.configuration,
+            method="exact",
+            bound=usual.bound / 2,
+            termination=Termination.INTERRUPTED,
+        )
+
+    monkeypatch.setattr(loss_method, "run", interrupted)
+    plan = answer("exact", problem)
+    assert plan.status == status
+    assert plan.termination is Termination.INTERRUPTED
+    assert plan.bound == usual.bound / 2
