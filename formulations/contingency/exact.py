@@ -100,7 +100,7 @@ def _by_another(problem: Problem, options: Options) -> Plan:
     normal = method.solve(usual, replace(options, time_limit=share, start=None, progress=None))
     bound = normal.bound
     if math.isfinite(bound):
-        bound *= max(0.0, 1 - sum(goal.probabilities(problem)))
+        bound *= goal.normal_share(problem)
     if normal.termination is Termination.INTERRUPTED:
         found = normal.configuration
         best = found if found is not None and not violations(problem, found) else None
