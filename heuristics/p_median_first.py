@@ -13,6 +13,9 @@ candidate at once, and the set of least p-median cost over all of them is taken.
 from __future__ import annotations
 
 import dataclasses
+import math
+import time
+from collections.abc import Callable
 
 import numpy as np
 
@@ -30,11 +33,14 @@ from placement.methods.registry import Method
 from placement.model.configuration import Configuration
 from placement.plan import Plan, cheapest
 from placement.problem import Problem
+from placement.support.status import SearchEnd, Termination, end_early
 
 __all__ = ["METHOD", "p_median", "solve"]
 
 
-def p_median(problem: Problem, size: int) -> tuple[int, ...] | None:
+def p_median(
+    problem: Problem, size: int, stop: Callable[[], bool] = lambda: False
+) -> tuple[int, ...] | None:
     """Replica sites for the p-median of all operations, in site order; None when nothing was found.
 
     Parameters
@@ -43,6 +49,13 @@ def p_median(problem: Problem, size: int) -> tuple[int, ...] | None:
         The question; its rules are obeyed, with some leader.
     size
         |R|.
+    stop
+        Asked between steps; true ends the substitution with the best set so far.
+
+    Raises
+    ------
+    TimeoutError
+        When `stop` says so before the first sets are complete.
     """
     exactly = dataclasses.replace(problem.rules, replicas_min=size, replicas_max=size)
     terms = _without_leader(problem)
@@ -50,12 +63,12 @@ def p_median(problem: Problem, size: int) -> tuple[int, ...] | None:
     width = size + 1
     leaders = np.nonzero(exactly.may_lead)[0]
     if AdmissibleSites(problem, size).free_of_rules:
-        pairs = grow_sets(neighbourhood, leaders, size, width, quorum=False)
+        pairs = grow_sets(neighbourhood, leaders, size, width, quorum=False, stop=stop)
     else:
         pairs = _feasible(problem, leaders.tolist(), size, width)
     if not len(pairs):
         return None
-    values = SteepestDescent(neighbourhood, lambda: False).run(pairs)
+    values = SteepestDescent(neighbourhood, stop).run(pairs)
     chosen = pairs.replicas[int(values.argmin())]
     return tuple(sorted(chosen[chosen < terms.sites].tolist()))
 
@@ -92,21 +105,23 @@ def _feasible(problem: Problem, leaders: list[int], size: int, width: int) -> Pa
 
 def solve(problem: Problem, options: Options) -> Plan:
     """Place replicas by p-median, then choose roles."""
-    del options
-    found: list[Configuration] = []
-    for size in replica_counts(problem):
-        sites = p_median(problem, size)
-        roles = None if sites is None else best_roles(problem, list(sites))
-        if roles is None:
-            roles = closest_feasible(problem, sites or (), size)
-        if roles is not None:
-            found.append(roles)
+    limit = math.inf if options.time_limit is None else options.time_limit
+    end = time.perf_counter() + limit
+    search, found = SearchEnd(), list[Configuration]()
+    with end_early(search):
+        for size in replica_counts(problem):
+            sites = p_median(problem, size, lambda: time.perf_counter() > end)
+            roles = None if sites is None else best_roles(problem, list(sites))
+            if roles is None:
+                roles = closest_feasible(problem, sites or (), size)
+            if roles is not None:
+                found.append(roles)
+            if time.perf_counter() > end:
+                raise TimeoutError
     best = cheapest(problem, found)
-    return (
-        infeasible_plan(problem, METHOD.name)
-        if best is None
-        else Plan.of(problem, best, method=METHOD.name)
-    )
+    if best is None and search.termination is Termination.FINISHED:
+        return infeasible_plan(problem, METHOD.name)
+    return Plan.of(problem, best, method=METHOD.name, termination=search.termination)
 
 
 METHOD = Method(

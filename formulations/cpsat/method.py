@@ -130,10 +130,11 @@ def solve(problem: Problem, options: Options) -> Plan:
         for leader in np.nonzero(problem.rules.may_lead)[0].tolist():
             search.bounds[leader] = 0.0  # nothing costs less than nothing
         _start(search)
-        search.check_time()
-        costs = {leader: leader_costs(problem, leader) for leader in search.bounds}
-        for leader, cost in costs.items():
-            search.bounds[leader] = cost.floor
+        costs = dict[int, LeaderCosts]()
+        for leader in search.bounds:
+            search.check_time()
+            costs[leader] = leader_costs(problem, leader)
+            search.bounds[leader] = costs[leader].floor
         search.report()
         for leader in _order(search):
             if search.bounds[leader] < search.target:

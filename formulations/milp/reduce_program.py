@@ -14,46 +14,80 @@ than U, nor in one equal to it: the comparison leaves a relative 1e-9.
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
 
 import numpy as np
 
 from formulations.milp.program_data import ProgramData, flow_classes, guarded_sites
 from placement.evaluation.waits.wait_rows import least_wait
-from placement.support.checks import FloatArray
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["leader_bounds", "reduce_terms", "static_bound"]
 
 _MARGIN = 1e-9
 
 
-def _served(terms: ProgramData, leader: int) -> tuple[FloatArray, FloatArray]:
-    """Cost of serving client i from site r under a leader, shape (clients, sites), and its minima.
+@dataclass(frozen=True)
+class _Service:
+    """Cost of serving client i from site r, before the trip to the leader.
 
-    Infinite where r may not serve i, or lies farther from it than the leader.
+    Attributes
+    ----------
+    near
+        A d(c, r), infinite where r may not serve i, shape (clients, sites).
+    relay
+        B, shape (clients,).
+    scenario
+        Of each client, shape (clients,).
+    place
+        Place of a site in the order of a client; that of other sites is after all, shape (clients,
+        sites).
+    between
+        RTTs between sites, shape (scenarios, sites, sites).
     """
-    demand = terms.demand
-    size = demand.client_rtt.shape[2]
-    cost = np.full((len(terms.clients), size), np.inf)
-    for i, row in enumerate(terms.clients):
-        ball = row.serving
-        if leader in row.order:
-            reach = set(row.order[: row.order.index(leader) + 1])
-            ball = tuple(r for r in ball if r in reach)
-        if ball:
-            sites = np.array(ball, dtype=np.intp)
-            cost[i, sites] = (
-                row.near * demand.client_rtt[row.scenario, row.client, sites]
-                + row.relay * demand.site_rtt[row.scenario, sites, leader]
-            )
-    least = cost.min(axis=1) if len(cost) else np.zeros(0)
-    return cost, least
+
+    near: FloatArray
+    relay: FloatArray
+    scenario: IntArray
+    place: IntArray
+    between: FloatArray
+
+    @classmethod
+    def of(cls, terms: ProgramData) -> _Service:
+        """Collect the rows of the clients."""
+        demand = terms.demand
+        size = demand.client_rtt.shape[2]
+        near = np.full((len(terms.clients), size), np.inf)
+        place = np.full(near.shape, size, dtype=np.intp)
+        for i, row in enumerate(terms.clients):
+            sites = np.array(row.serving, dtype=np.intp)
+            near[i, sites] = row.near * demand.client_rtt[row.scenario, row.client, sites]
+            place[i, np.array(row.order, dtype=np.intp)] = np.arange(len(row.order))
+        return cls(
+            near=near,
+            relay=np.array([row.relay for row in terms.clients]),
+            scenario=np.array([row.scenario for row in terms.clients], dtype=np.intp),
+            place=place,
+            between=demand.site_rtt,
+        )
+
+    def under(self, leader: int) -> tuple[FloatArray, FloatArray]:
+        """Return the costs under a leader, shape (clients, sites), and the least of each client.
+
+        Infinite also where a site lies farther from the client than the leader.
+        """
+        if not len(self.near):
+            return self.near, np.zeros(0)
+        cost = self.near + self.relay[:, np.newaxis] * self.between[self.scenario, :, leader]
+        cost[self.place > self.place[:, leader, np.newaxis]] = np.inf
+        return cost, cost.min(axis=1)
 
 
 def leader_bounds(terms: ProgramData) -> dict[int, float]:
     """b_ℓ of every leader candidate. O(L·K·C·S)."""
     rules, demand = terms.problem.rules, terms.demand
     holders = np.array(terms.holders, dtype=np.intp)
-    bounds = {}
+    bounds, service = {}, _Service.of(terms)
     for leader in terms.leaders:
         waits = sum(
             demand.quorum[k] * waits[0] for (k, ell), waits in terms.radii.items() if ell == leader
@@ -63,7 +97,7 @@ def leader_bounds(terms: ProgramData) -> dict[int, float]:
             prices = terms.leader_price(leader)
             others = np.sort(prices[holders[holders != leader]])[: rules.replicas_min - 1]
             money = rules.cost_weight * float(prices[leader] + others.sum())
-        served = float(_served(terms, leader)[1].sum())
+        served = float(service.under(leader)[1].sum())
         led = least_wait([wait for (_, _, ell), wait in terms.led.items() if ell == leader])
         bounds[leader] = terms.direct[leader] + served + float(waits) + led + money
     return bounds
@@ -95,8 +129,9 @@ def reduce_terms(terms: ProgramData, cutoff: float) -> ProgramData:
     leaders = tuple(leader for leader in terms.leaders if bounds[leader] <= limit)
     demand = terms.demand
     cheap = np.zeros((len(terms.clients), demand.client_rtt.shape[2]), dtype=bool)
+    service = _Service.of(terms)
     for leader in leaders:
-        cost, least = _served(terms, leader)
+        cost, least = service.under(leader)
         cheap |= bounds[leader] - least[:, np.newaxis] + cost <= limit
     array = np.array(leaders, dtype=np.intp)
     clients = []

@@ -75,6 +75,7 @@ class _SwapSearch:
     values: FloatArray = field(init=False)
     sets: IntArray = field(init=False)
     rounds: int = 0
+    prepared: bool = False
     termination: Termination = Termination.FINISHED
 
     def run(self) -> None:
@@ -95,6 +96,7 @@ class _SwapSearch:
         self.values = np.full(terms.sites, math.inf)
         width = self.problem.rules.replicas_max + 1
         self.sets = np.full((terms.sites, width), terms.sites, dtype=np.intp)
+        self.prepared = True
 
     def _descend_from_starts(self) -> None:
         """Steps 1 and 2: from the sets of KQ, QK and greedy growth, the most promising first."""
@@ -260,14 +262,18 @@ def solve(problem: Problem, options: Options) -> Plan:
     search.run()
     if search.best is None and search.termination is Termination.FINISHED:
         return infeasible_plan(problem, METHOD.name)
-    bound = float(search.bounds.min()) if search.best is not None else -math.inf
+    known = search.prepared and search.best is not None
+    bound = float(search.bounds.min()) if known else -math.inf
     return Plan.of(
         problem,
         search.best,
         method=METHOD.name,
         bound=min(bound, search.value),
         termination=search.termination,
-        stats={"rounds": search.rounds, "steps": search.descent.steps},
+        stats={
+            "rounds": search.rounds,
+            "steps": search.descent.steps if search.prepared else 0,
+        },
     )
 
 

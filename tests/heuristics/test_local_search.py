@@ -11,11 +11,12 @@ from hypothesis import given
 
 import placement
 from benchmarks.harness.tier3_worlds import world
-from heuristics import best_of
+from heuristics import best_of, p_median_first
 from heuristics.local_search import method as local_search
 from placement import Instance, Operation, Problem, Status
 from placement.methods.options import Options
 from placement.methods.registry import load_method, run
+from placement.support.status import Termination
 from placement.testing import random_instance
 from placement.workloads import MIXES
 from tests import reference
@@ -211,3 +212,42 @@ def test_honest_where_it_is_not_optimal() -> None:
             assert plan.gap >= 1 - best.objective / plan.objective
             assert plan.gap > 0
     assert missed
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_ctrl_c_before_the_first_descent_is_no_error(
+    started: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, the number of steps of a descent that had not begun was asked for."""
+    problem = Problem(random_instance(1), replicas=3, voters=3)
+    start = placement.solve(problem).configuration if started else None
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(local_search, "leader_bounds", interrupted)
+    plan = run(load_method("local-search"), problem, Options(start=start))
+    assert plan.termination is Termination.INTERRUPTED
+    assert plan.configuration == start
+    assert plan.bound == -math.inf
+
+
+def test_p_median_first_ends_at_the_time_limit_and_at_ctrl_c(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem = Problem(random_instance(1), replicas=(3, 4), voters=3)
+    method = load_method("p-median-first")
+    plan = run(method, problem, Options(time_limit=0.0))
+    assert (plan.status, plan.termination) == (Status.UNKNOWN, Termination.TIME_LIMIT)
+    whole = run(method, problem.replace(replicas=3), Options())
+    first = p_median_first.p_median
+
+    def second_is_interrupted(asked: Problem, size: int, *more: object) -> object:
+        if size == 4:
+            raise KeyboardInterrupt
+        return first(asked, size)
+
+    monkeypatch.setattr(p_median_first, "p_median", second_is_interrupted)
+    plan = run(method, problem, Options())
+    assert plan.termination is Termination.INTERRUPTED
+    assert plan.configuration == whole.configuration
