@@ -31,6 +31,7 @@ MODULES = MappingProxyType(
         "exact.hard": "benchmarks.exact.hard",
         "exact.kernels": "benchmarks.exact.kernels",
         "exact.leader_waits": "benchmarks.exact.leader_waits",
+        "exact.limits": "benchmarks.exact.limits",
         "exact.many_clients": "benchmarks.exact.many_clients",
         "exact.rules": "benchmarks.exact.rules",
         "exact.set_waits": "benchmarks.exact.set_waits",

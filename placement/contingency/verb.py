@@ -67,8 +67,8 @@ def _add_leader(parts: Subparsers) -> None:
         "--within",
         type=types.number(),
         metavar="E",
-        help="minimise the normal latency, with at most (1 + E) times the best worst case after any "
-        "loss",
+        help="minimise the normal latency, with at most (1 + E) times the best worst case after "
+        "any loss",
     )
     add_losses(parser)
     add_percentile(parser)
