@@ -31,7 +31,6 @@ MODULES = MappingProxyType(
         "exact.hard": "benchmarks.exact.hard",
         "exact.kernels": "benchmarks.exact.kernels",
         "exact.leader_waits": "benchmarks.exact.leader_waits",
-        "exact.limits": "benchmarks.exact.limits",
         "exact.many_clients": "benchmarks.exact.many_clients",
         "exact.rules": "benchmarks.exact.rules",
         "exact.set_waits": "benchmarks.exact.set_waits",
@@ -62,6 +61,7 @@ MODULES = MappingProxyType(
         "quorumstore.speed": "benchmarks.quorumstore.speed",
         "rtt_model": "benchmarks.rtt_model.study",
         "tail": "benchmarks.tail.study",
+        "tuning": "benchmarks.tuning.study",
     }
 )
 """Name of a study -> its module."""
