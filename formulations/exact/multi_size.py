@@ -7,8 +7,8 @@ all of them, as long as they agree on where to branch and on the multipliers
 
 Three sites by hand: clients at 0, 1 and 3 ms on a line read 3, 2 and 4 times. With the multipliers
 u = (3, 2, 8) the reduced costs are −3, −2 and −8. Their sums prove two sizes at once: the bound is
-13 − 8 − 3 = 2 for two replicas (at 0 and 3), and 0 for three. One replica costs 11 (at 1), and needs
-other multipliers:
+13 − 8 − 3 = 2 for two replicas (at 0 and 3), and 0 for three. One replica costs 11 (at 1), and
+needs other multipliers:
 
 >>> from itertools import combinations
 >>> costs = np.array([[3.0], [2.0], [4.0]]) * np.abs(np.subtract.outer([0, 1, 3], [0, 1, 3]))
