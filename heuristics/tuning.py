@@ -16,17 +16,17 @@ GROWN_AMONG = 6
 SHAKES = (3, 8)
 """Random moves of a shaken copy, in turn [local-search]."""
 STARTS_BLOCK = 4_000_000
-"""Elements of the largest temporary: 32 MB [local-search]."""
+"""Elements of the largest temporary: 32 MB [no study]."""
 REMEMBERED_DESCENTS = 200_000
 """Pairs of a leader and a set whose descent is remembered: some 50 MB [no study]."""
 BOUNDS_BLOCK = 200_000
-"""Summands of the bounds of leaders that are handled at once [local-search]."""
+"""Summands of the bounds of leaders that are handled at once [no study]."""
 INSERTION_CELLS = 4_000_000
-"""Cells of the tables of all leaders: 32 MB [local-search]."""
+"""Cells of the tables of all leaders: 32 MB [no study]."""
 INSERTION_PAIRS = 4
 """Pairs for each new leader from which a table pays [local-search]."""
 DESCENT_BLOCK = 2_000_000
-"""Elements of the largest temporary: 16 MB [local-search]."""
+"""Elements of the largest temporary: 16 MB [no study]."""
 EXACT_MOVES = 8
 """Moves of one pair valued exactly in one go [local-search]."""
 NEIGHBOUR_SHAKES = 3

@@ -10,7 +10,7 @@ correctness or a file format depends stand where they are used.
 SMOOTHING = 0.5
 """Part of the prices of the best bound in the next prices [fleet]."""
 LARGER_PENALTY = 30.0
-"""Factor by which the penalty of overloads is raised [fleet]."""
+"""Factor by which the penalty of overloads is raised [no study]."""
 MOST_PENALTIES = 6
 """Times that it is raised before the search gives up [no study]."""
 SHARE_OF_GAP = 0.25

@@ -212,8 +212,8 @@ def _clients(plan: Plan) -> Markup:
     )
     same = None
     if not different and plan.leader is not None:
-        same = tag("p", {"class": "note"}, "The baseline rules choose the same leader as this plan: "
-                   "there is nothing to compare with.")  # fmt: skip
+        same = tag("p", {"class": "note"}, "The baseline rules choose the same leader as this "
+                   "plan: there is nothing to compare with.")  # fmt: skip
     return section("clients", "Latency of each client", same, picture, dumbbell, table)
 
 
