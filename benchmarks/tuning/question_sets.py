@@ -26,14 +26,14 @@ from placement.quorumstore import QuorumProblem
 from placement.tail import Distributions, Percentile
 from placement.workloads import MIXES
 
-__all__ = ["QUESTION_SETS", "Question", "QuestionSet"]
+__all__ = ["QUESTION_SETS", "QuestionSet", "TunedQuestion"]
 
 _SHARE = 0.2
 """Of the way from the cheapest replicas to the plan without a budget."""
 
 
 @dataclass(frozen=True)
-class Question:
+class TunedQuestion:
     """Question with a function that answers it; the function returns a value to minimise."""
 
     name: str
@@ -56,7 +56,7 @@ class QuestionSet:
 
     table: ModuleType
     values: Mapping[str, tuple[object, ...]]
-    questions: Callable[[], Iterator[Question]]
+    questions: Callable[[], Iterator[TunedQuestion]]
 
 
 def _value(problem: Problem, method: str) -> float:
@@ -64,7 +64,7 @@ def _value(problem: Problem, method: str) -> float:
     return placement.solve(problem, method, settings=settings).objective
 
 
-def _limits() -> Iterator[Question]:
+def _limits() -> Iterator[TunedQuestion]:
     """Yield questions with a budget, at most three changes, or both; prices are log-normal."""
     mixes = list(MIXES)
     for name in ("world27", "azure", "aws", "gcp"):
@@ -87,26 +87,26 @@ def _limits() -> Iterator[Question]:
                 ("both", moves.replace(budget=max(budget, cost))),
             ):
                 about = f"{name} {mix} {few}..{many}/{voters} {kind}"
-                yield Question(about, partial(_value, asked, "exact"))
+                yield TunedQuestion(about, partial(_value, asked, "exact"))
 
 
-def _local_search() -> Iterator[Question]:
+def _local_search() -> Iterator[TunedQuestion]:
     """Yield questions for ``local-search``: the bundled data sets, with and without ``survive``."""
     for name, mix in itertools.product(("world27", "azure"), list(MIXES)):
         instance = placement.load(name, mix=mix)
         for (replicas, voters), level in itertools.product(((5, 3), (9, 5)), (None, "country")):
             asked = Problem(instance, replicas=replicas, voters=voters, survive=level)
             about = f"{name} {mix} {replicas}/{voters} {level or 'no rules'}"
-            yield Question(about, partial(_value, asked, "local-search"))
+            yield TunedQuestion(about, partial(_value, asked, "local-search"))
 
 
-def _percentiles() -> Iterator[Question]:
+def _percentiles() -> Iterator[TunedQuestion]:
     """Yield questions for ``local-search`` that minimise the 99th percentile on ``world27``."""
     for mix, spread in itertools.product(("social", "oltp", "ledger"), (0.1, 0.3)):
         instance = placement.load("world27", mix=mix)
         given = Distributions.parametric(instance, "lognormal", variation=spread, width=4, bins=400)
         asked = Problem(instance, replicas=5, voters=3, objective=Percentile(99, given))
-        yield Question(f"world27 {mix} {spread}", partial(_value, asked, "local-search"))
+        yield TunedQuestion(f"world27 {mix} {spread}", partial(_value, asked, "local-search"))
 
 
 def _quorum_value(keys: list[QuorumProblem]) -> float:
@@ -114,14 +114,14 @@ def _quorum_value(keys: list[QuorumProblem]) -> float:
     return sum(solver.solve(key).value for key in keys)
 
 
-def _quorum_stores() -> Iterator[Question]:
+def _quorum_stores() -> Iterator[TunedQuestion]:
     """Yield batches of ten keys of each kind and model, by the enumeration in NumPy."""
     rtt = rtt_matrix(None, 27)
     for (model, rules), (kind, draw) in itertools.product(models_of(5), KINDS.items()):
         rng = np.random.default_rng(1)
         template = store(rtt, rules)
         keys = [template.with_demand(*draw(rng, len(rtt))) for _ in range(10)]
-        yield Question(f"{model} {kind}", partial(_quorum_value, keys))
+        yield TunedQuestion(f"{model} {kind}", partial(_quorum_value, keys))
 
 
 def _fleet_value(fleet: FleetProblem) -> float:
@@ -129,7 +129,7 @@ def _fleet_value(fleet: FleetProblem) -> float:
     return plan.value if isinstance(plan, FleetPlan) else float("inf")
 
 
-def _fleets() -> Iterator[Question]:
+def _fleets() -> Iterator[TunedQuestion]:
     """Yield fleets of 150 databases on ``world27``, to a gap of 0.1 %."""
     instance = placement.load("world27")
     ground = client_ground(instance)
@@ -137,7 +137,9 @@ def _fleets() -> Iterator[Question]:
         fleet = synthetic_fleet(
             instance, ground.clients, 150, seed=seed, slack=slack, owner=ground.owner
         )
-        yield Question(f"150 databases, slack {slack}, seed {seed}", partial(_fleet_value, fleet))
+        yield TunedQuestion(
+            f"150 databases, slack {slack}, seed {seed}", partial(_fleet_value, fleet)
+        )
 
 
 QUESTION_SETS = {
