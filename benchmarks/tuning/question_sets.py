@@ -71,7 +71,9 @@ def _limits() -> Iterator[TunedQuestion]:
         sites = len(placement.load(name).sites)
         rng = np.random.default_rng([1, sites])
         prices = Prices(storage=np.round(100 * rng.lognormal(0, 0.5, sites)))
-        for mix, (few, many, voters) in itertools.product(mixes, ((5, 5, 3), (7, 7, 5), (3, 7, 3))):
+        for mix, (few, many, voters) in itertools.product(
+            mixes[::3], ((5, 5, 3), (7, 7, 5), (3, 7, 3))
+        ):
             instance = placement.load(name, mix=mix).replace(prices=prices)
             free = Problem(instance, replicas=range(few, many + 1), voters=voters)
             other = placement.load(name, mix=mixes[(mixes.index(mix) + 1) % len(mixes)])
@@ -125,20 +127,20 @@ def _quorum_stores() -> Iterator[TunedQuestion]:
 
 
 def _fleet_value(fleet: FleetProblem) -> float:
-    plan = solve_fleet(fleet, FleetSearch(gap=1e-3))
+    plan = solve_fleet(fleet, FleetSearch(gap=5e-3))
     return plan.value if isinstance(plan, FleetPlan) else float("inf")
 
 
 def _fleets() -> Iterator[TunedQuestion]:
-    """Yield fleets of 150 databases on ``world27``, to a gap of 0.1 %."""
+    """Yield fleets of 40 databases on ``world27``, to a gap of 0.5 %."""
     instance = placement.load("world27")
     ground = client_ground(instance)
-    for seed, slack in itertools.product(range(2), (1.3, 1.8)):
+    for seed, slack in ((0, 1.5), (1, 1.8)):
         fleet = synthetic_fleet(
-            instance, ground.clients, 150, seed=seed, slack=slack, owner=ground.owner
+            instance, ground.clients, 40, seed=seed, slack=slack, owner=ground.owner
         )
         yield TunedQuestion(
-            f"150 databases, slack {slack}, seed {seed}", partial(_fleet_value, fleet)
+            f"40 databases, slack {slack}, seed {seed}", partial(_fleet_value, fleet)
         )
 
 
