@@ -195,8 +195,6 @@ QUESTION_SETS = {
             "SHARE_OF_GAP": (0.1, 0.5),
             "PRICE_STEPS": (1, 16),
             "ROUNDED_COLUMNS": (6, 24),
-            "PLACED_FIRST": (50, 450),
-            "PLACED_AGAIN": (20, 180),
             "ROUNDING_NODES": (5, 80),
             "PRICINGS": (1, 8),
             "POLISHES": (2, 16),

@@ -30,10 +30,10 @@ CONNECT_SECONDS = 20.0
 ROUNDED_COLUMNS = 12
 """Columns of each database in the integer program: those of least reduced cost [fleet]."""
 PLACED_FIRST = 150
-"""Databases placed whole before all others: those that take most of some limit [fleet]."""
+"""Databases placed whole before all others: those that take most of some limit [no study]."""
 PLACED_AGAIN = 60
 """Databases that pay most, and as many times four others, that are placed again at a
-time [fleet]."""
+time [no study]."""
 MARGINS = (0.0, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1)
 """Parts of the limits kept for the databases that the relaxation splits, tried in turn. 100,000
 databases in 2,000 groups at 48 sites: 0.0003 costs 0.004 % of the value, 0.01 0.09 %."""
