@@ -34,7 +34,7 @@ _SHARE = 0.2
 
 @dataclass(frozen=True)
 class TunedQuestion:
-    """Question with a function that answers it; the function returns a value to minimise."""
+    """Question, and a function that returns the value of an answer, which is minimised."""
 
     name: str
     answer: Callable[[], float]
