@@ -24,6 +24,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from heuristics import tuning
 from heuristics.admissible_sites import AdmissibleSites
 from heuristics.completion import infeasible_plan, replica_counts, sites_by_distance
 from heuristics.objective_terms import ObjectiveTerms, objective_terms, total_operations
@@ -49,8 +50,6 @@ __all__ = [
     "search",
     "solve",
 ]
-
-_BLOCK = 100_000  # summands of the leaders that are handled at once: they should stay in cache
 
 
 def quorum_of(problem: Problem, leader: int, size: int) -> tuple[int, ...] | None:
@@ -265,7 +264,7 @@ def _by_leader(
     problem: Problem, terms: ObjectiveTerms, leaders: list[int]
 ) -> Iterator[list[_Proposal]]:
     """Proposals of every |R| for one leader after the other, worked out for many at a time."""
-    step = max(1, _BLOCK // max(1, terms.sites * len(terms.rank)))
+    step = max(1, tuning.QUORUM_BLOCK // max(1, terms.sites * len(terms.rank)))
     for first in range(0, len(leaders), step):
         some = leaders[first : first + step]
         by_size = [_proposals(problem, terms, some, size) for size in replica_counts(problem)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from collections.abc import Callable
@@ -34,14 +35,14 @@ _METHODS: dict[str, Callable[[QuorumProblem], QuorumPlan]] = {
 
 def e8(scale: StudySize) -> Outcome:
     """E8: methods for N-1C by the largest N: CPU time and gap to the proven optimum."""
-    sites, rtt = regions27()
+    sites, rtt = regions27(scale.latency)
     count = max(2, scale.keys // 100)
     seconds: dict[str, list[float]] = {name: [] for name in _METHODS}
     body: list[list[object]] = []
     sizes = range(3, 8)
     for largest in sizes:
         template = store(sites, rtt, StoreRules(True, max_replicas=largest))
-        few = StudySize(count, 0, scale.seed)
+        few = dataclasses.replace(scale, keys=count, snapshots=0)
         problems = [template.with_demand(*key) for key in keys_of(template, "timeline", few)]
         optima = [enumerate_sets(problem).value for problem in problems]
         for name, method in _METHODS.items():
@@ -65,10 +66,10 @@ def e8(scale: StudySize) -> Outcome:
 
 def e9(scale: StudySize) -> Outcome:
     """E9: what the percentile, the redirection and the tie rule do to BA and N-1C."""
-    sites, rtt = regions27()
+    sites, rtt = regions27(scale.latency)
     shares = (0.5, 0.9, 0.95, 0.99, 1.0)
-    few = StudySize(max(5, scale.keys // 8), 0, scale.seed)
-    fewest = StudySize(max(3, few.keys // 8), 0, scale.seed)
+    few = dataclasses.replace(scale, keys=max(5, scale.keys // 8), snapshots=0)
+    fewest = dataclasses.replace(few, keys=max(3, few.keys // 8))
     figure, three = axes_of(3)
     body: list[list[object]] = []
     for axes, redirect in zip(three, Redirect, strict=True):

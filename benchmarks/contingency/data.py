@@ -6,10 +6,10 @@ import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
-from benchmarks.harness.data_folders import folder
 from benchmarks.harness.result_files import read_rows
 from formulations.quorumstore.enumeration.enumeration import Enumeration
 from formulations.quorumstore.enumeration.nearest_sites import SetTables
@@ -20,6 +20,7 @@ from placement.support.checks import FloatArray
 
 __all__ = [
     "APPLICATIONS",
+    "Spreads",
     "StudySize",
     "keys_of",
     "matrix",
@@ -35,18 +36,21 @@ __all__ = [
 LEFT_OUT = ("ap-northeast-3", "ap-southeast-5", "eu-central-2", "eu-south-2", "me-south-1")
 APPLICATIONS = ("timeline", "article", "check-in")
 
+Spreads: TypeAlias = list[tuple[FloatArray, FloatArray]]
+"""Probabilities and factors around the median, of each measured pair of sites."""
+
 
 @dataclass(frozen=True, slots=True)
 class StudySize:
-    """Size of a study: keys per application, snapshots, seed."""
+    """Size of a study, keys per application, snapshots and seed, and its folder of latencies."""
 
     keys: int
     snapshots: int
     seed: int
+    latency: Path | None
 
 
-def _measured(name: str) -> Path:
-    here = folder("latency")
+def _measured(here: Path | None, name: str) -> Path:
     if here is None or not (here / name).is_file():
         raise InputError(
             "no such file among the measured latencies",
@@ -56,9 +60,9 @@ def _measured(name: str) -> Path:
     return here / name
 
 
-def matrix(name: str) -> tuple[tuple[str, ...], FloatArray]:
-    """Read a table of RTTs; at least 0.5 ms within a site."""
-    path = _measured(name)
+def matrix(here: Path | None, name: str) -> tuple[tuple[str, ...], FloatArray]:
+    """Read a table of RTTs in a folder of measured latencies; at least 0.5 ms within a site."""
+    path = _measured(here, name)
     with path.open(newline="", encoding="utf-8") as stream:
         rows = list(csv.reader(stream))
     sites = tuple(row[0] for row in rows[1:])
@@ -67,9 +71,9 @@ def matrix(name: str) -> tuple[tuple[str, ...], FloatArray]:
     return sites, rtt
 
 
-def regions27() -> tuple[tuple[str, ...], FloatArray]:
+def regions27(here: Path | None) -> tuple[tuple[str, ...], FloatArray]:
     """27 of the 32 AWS regions: of two near neighbours one stays."""
-    sites, rtt = matrix("aws_cloudping_2025-05_p50.csv")
+    sites, rtt = matrix(here, "aws_cloudping_2025-05_p50.csv")
     kept = [i for i, site in enumerate(sites) if site not in LEFT_OUT]
     return tuple(sites[i] for i in kept), rtt[np.ix_(kept, kept)]
 
@@ -124,14 +128,14 @@ def solve_all(
     return [solver.solve(template.with_demand(reads, writes)) for reads, writes in keys]
 
 
-def spreads() -> list[tuple[FloatArray, FloatArray]]:
+def spreads(here: Path | None) -> Spreads:
     """Scatter of single delays around their median: (probabilities, factors) of each pair.
 
     From the percentiles 10, 25, 50, 75, 90, 99 of a year's probes between 21 AWS regions.
     """
     shares = (10, 25, 50, 75, 90, 99)
     found = []
-    for row in read_rows(_measured("aws_cloudping_2024-04-19_percentiles.csv")):
+    for row in read_rows(_measured(here, "aws_cloudping_2024-04-19_percentiles.csv")):
         if row["src"] != row["dst"] and float(row["rtt_p50_ms"]) > 0:
             values = np.array([float(row[f"rtt_p{share}_ms"]) for share in shares])
             found.append((np.array(shares) / 100, values / values[2]))
@@ -141,7 +145,7 @@ def spreads() -> list[tuple[FloatArray, FloatArray]]:
 def snapshots(scale: StudySize) -> tuple[tuple[str, ...], list[FloatArray]]:
     """Weekly IBM matrices on the sites that all of them have, evenly thinned."""
     found: dict[str, dict[tuple[str, str], float]] = {}
-    for row in read_rows(_measured("ibm_interregion_weekly.csv")):
+    for row in read_rows(_measured(scale.latency, "ibm_interregion_weekly.csv")):
         week = found.setdefault(row["window_end"], {})
         week[row["src"], row["dst"]] = float(row["rtt_avg_ms"])
     common = sorted(set.intersection(*({a for a, _ in week} for week in found.values())))

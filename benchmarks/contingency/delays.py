@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.contingency.data import (
+    Spreads,
     StudySize,
     keys_of,
     matrix,
@@ -34,7 +35,7 @@ _PER_PERIOD = 3000
 
 def e2(scale: StudySize) -> Outcome:
     """E2: the English Wikipedia on EC2 of 2013, sites lost in turn (their figure 7)."""
-    names, rtt = matrix("ec2_2013-06_p50.csv")
+    names, rtt = matrix(scale.latency, "ec2_2013-06_p50.csv")
     sites = tuple(f"{name.split(' ')[0]}{zone}" for name in names for zone in "ab")
     wide = np.repeat(np.repeat(rtt, 2, axis=0), 2, axis=1)
     for i in range(len(names)):
@@ -43,6 +44,7 @@ def e2(scale: StudySize) -> Outcome:
     demand |= {"ap-southeast-1": 60, "ap-northeast-1": 36, "ap-southeast-2": 30, "sa-east": 36}
     counts = [demand[site[:-1]] if site.endswith("a") else 0 for site in sites]
     requested = np.array(counts, dtype=np.int64)
+    pairs = spreads(scale.latency)
     plans: dict[str, QuorumPlan] = {}
     for name, contingency in (("BA", False), ("N-1C", True)):
         rules = StoreRules(contingency, replicas=3, redirect=Redirect.HOP)
@@ -58,7 +60,7 @@ def e2(scale: StudySize) -> Outcome:
         found = plan.configuration
         assert found is not None
         rng = np.random.default_rng([scale.seed, 20])
-        drawn = [_reads(plan.problem, found, requested, site, rng) for site in periods]
+        drawn = [_reads(plan.problem, found, requested, site, rng, pairs) for site in periods]
         axes = three[index]
         axes.boxplot(
             drawn, whis=(10, 90), showfliers=False, widths=0.6, patch_artist=True,
@@ -99,6 +101,7 @@ def _reads(
     requested: CountArray,
     lost: str | None,
     rng: np.random.Generator,
+    pairs: Spreads,
 ) -> FloatArray:
     """Draw a half hour of reads: every delay is the pair's median times a factor that scatters.
 
@@ -114,17 +117,16 @@ def _reads(
         moved = np.flatnonzero(origins == gone)
         nearest = problem.closest_survivor(gone, (gone,))
         coordinator[moved] = nearest
-        hop[moved] = problem.rtt[gone, nearest] * _factors(rng, (len(moved),))
+        hop[moved] = problem.rtt[gone, nearest] * _factors(rng, (len(moved),), pairs)
     delay = problem.rtt[coordinator[:, np.newaxis], alive] * _factors(
-        rng, (_PER_PERIOD, len(alive))
+        rng, (_PER_PERIOD, len(alive)), pairs
     )
     latency: FloatArray = hop + np.sort(delay, axis=1)[:, found.read - 1]
     return latency
 
 
-def _factors(rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
+def _factors(rng: np.random.Generator, shape: tuple[int, ...], pairs: Spreads) -> FloatArray:
     """Factors around the median: the quantile function of a random measured pair, interpolated."""
-    pairs = spreads()
     picked = rng.integers(len(pairs), size=shape)
     level = rng.random(shape)
     factors = np.empty(shape)
@@ -137,7 +139,7 @@ def _factors(rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
 def e6(scale: StudySize) -> Outcome:
     """E6: optimum on the median matrix against the optimum of each snapshot (their figure 10)."""
     sites, weekly = snapshots(scale)
-    wide_sites, rtt = regions27()
+    wide_sites, rtt = regions27(scale.latency)
     count = max(3, scale.snapshots // 6)
     rng = np.random.default_rng([scale.seed, 60])
     alone = [rtt * rng.lognormal(0.0, 0.1, rtt.shape) for _ in range(count)]

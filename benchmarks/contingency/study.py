@@ -67,7 +67,7 @@ RESULTS = ROOT / "benchmarks" / "results" / "contingency_experiments.json"
 
 def e1(scale: StudySize) -> Outcome:
     """E1: BA against three random sites, over requests (their figure 6)."""
-    sites, rtt = matrix("ec2_2013-06_p50.csv")
+    sites, rtt = matrix(scale.latency, "ec2_2013-06_p50.csv")
     template = store(sites, rtt, StoreRules())
     keys = keys_of(template, "timeline", scale)
     rng = np.random.default_rng(scale.seed)
@@ -102,7 +102,7 @@ def e1(scale: StudySize) -> Outcome:
 
 def e3(scale: StudySize) -> Outcome:
     """E3: read percentile normally and with the most critical replica lost (their figure 8a)."""
-    sites, rtt = regions27()
+    sites, rtt = regions27(scale.latency)
     figure, both = axes_of(2)
     body = []
     for axes, application in zip(both, ("timeline", "article"), strict=True):
@@ -137,7 +137,7 @@ def e3(scale: StudySize) -> Outcome:
 
 def e4(scale: StudySize) -> Outcome:
     """E4: free N, R, W against 3-2-2 for N-1C (their figure 8b)."""
-    sites, rtt = regions27()
+    sites, rtt = regions27(scale.latency)
     free = store(sites, rtt, StoreRules(True, redirect=Redirect.KEEP))
     fixed = store(
         sites, rtt, dataclasses.replace(free.rules, replicas=3, read_quorum=2, write_quorum=2)
@@ -164,7 +164,7 @@ def e4(scale: StudySize) -> Outcome:
 
 def e5(scale: StudySize) -> Outcome:
     """E5: configure on the last period, use in the next (their figure 9)."""
-    sites, rtt = regions27()
+    sites, rtt = regions27(scale.latency)
     template = store(sites, rtt, StoreRules(False, redirect=Redirect.KEEP))
     figure, three = axes_of(3)
     body = []
@@ -202,7 +202,7 @@ def e5(scale: StudySize) -> Outcome:
 
 def e7(scale: StudySize) -> Outcome:
     """E7: bound writes, minimise reads (their asymmetric thresholds)."""
-    sites, rtt = regions27()
+    sites, rtt = regions27(scale.latency)
     template = store(sites, rtt, StoreRules(False))
     keys = keys_of(template, "timeline", scale)
     figure, both = axes_of(2)
@@ -302,9 +302,9 @@ def _run_study(args: argparse.Namespace) -> int:
             "no such experiment", field="NAME", value=unknown[0], expected=", ".join(EXPERIMENTS)
         )
     scale = (
-        StudySize(args.keys // 10, 6, args.seed)
+        StudySize(args.keys // 10, 6, args.seed, args.latency)
         if args.quick
-        else StudySize(args.keys, 60, args.seed)
+        else StudySize(args.keys, 60, args.seed, args.latency)
     )
     FIGURES.mkdir(parents=True, exist_ok=True)
     for name in args.names or list(EXPERIMENTS):

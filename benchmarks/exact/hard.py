@@ -33,6 +33,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -40,7 +41,7 @@ from benchmarks.exact.hard_networks import DEMANDS, MEASURED, MODELLED, hard_ins
 from benchmarks.exact.hard_table import HEADS, PUBLISHED, report
 from benchmarks.exact.p_median_files import p_median, read_pmed, read_tsplib
 from benchmarks.exact.speed_table import note_runs
-from benchmarks.harness.data_folders import add_folder, folder
+from benchmarks.harness.data_folders import add_folder
 from benchmarks.harness.result_files import add_results, read_rows, save_csv
 from benchmarks.harness.study import Study
 from formulations.exact.branch_and_bound import SearchLimits, search
@@ -132,7 +133,13 @@ def _medians(core: ReducedProblem) -> Callable[[float], HardAnswer]:
     return answer
 
 
-def questions(wanted: Sequence[str] | None, mixes: Sequence[str]) -> Iterator[HardQuestion]:
+def questions(
+    wanted: Sequence[str] | None,
+    mixes: Sequence[str],
+    latency: Path | None = None,
+    tsplib: Path | None = None,
+    pmed: Path | None = None,
+) -> Iterator[HardQuestion]:
     """Yield all questions whose data are there.
 
     Parameters
@@ -141,8 +148,10 @@ def questions(wanted: Sequence[str] | None, mixes: Sequence[str]) -> Iterator[Ha
         Groups; None: all.
     mixes
         Operation mixes.
+    latency, tsplib, pmed
+        Folders of data; None: there is none.
     """
-    for network in networks(wanted):
+    for network in networks(wanted, latency):
         for kind in DEMANDS:
             for mix in mixes:
                 instance = hard_instance(network, mix, kind, seed=1)
@@ -151,13 +160,12 @@ def questions(wanted: Sequence[str] | None, mixes: Sequence[str]) -> Iterator[Ha
                     name = f"{network.name} {kind} {mix} {replicas}/{voters}"
                     yield HardQuestion(network.name, name, _placement(problem))
     if not wanted or "tsplib" in wanted:
-        yield from _tsplib()
+        yield from _tsplib(tsplib)
     if not wanted or "pmed" in wanted:
-        yield from _pmed()
+        yield from _pmed(pmed)
 
 
-def _tsplib() -> Iterator[HardQuestion]:
-    here = folder("tsplib")
+def _tsplib(here: Path | None) -> Iterator[HardQuestion]:
     if here is None:
         print("no --tsplib DIR: the points of TSPLIB are left out", file=sys.stderr)
         return
@@ -171,8 +179,7 @@ def _tsplib() -> Iterator[HardQuestion]:
             yield HardQuestion("tsplib", f"{name} p={size}", _medians(core))
 
 
-def _pmed() -> Iterator[HardQuestion]:
-    here = folder("pmed")
+def _pmed(here: Path | None) -> Iterator[HardQuestion]:
     if here is None:
         print("no --pmed DIR: the graphs of the OR-Library are left out", file=sys.stderr)
         return
@@ -231,7 +238,8 @@ def _run_study(asked: argparse.Namespace) -> int:
         )
     rows = {row["question"]: list(row.values()) for row in read_rows(table)}
     left = 0
-    for question in questions(asked.groups, asked.mixes):
+    folders = (asked.latency, asked.tsplib, asked.pmed)
+    for question in questions(asked.groups, asked.mixes, *folders):
         if not (asked.resume and question.name in rows):
             row = _measure(question, asked.limit)
             rows[question.name] = row

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.harness.data_folders import folder
 from benchmarks.harness.tier3_worlds import read_matrix, spread_demand
 from placement import Instance, datasets
 from placement.datasets.distance_rtt import RouteModel, modelled_rtt
@@ -57,13 +56,17 @@ class Network:
     rtt: FloatArray
 
 
-def networks(wanted: Container[str] | None = None) -> Iterator[Network]:
+def networks(
+    wanted: Container[str] | None = None, latency: Path | None = None
+) -> Iterator[Network]:
     """Yield the modelled networks, and the measured ones whose files are there.
 
     Parameters
     ----------
     wanted
         Names; None: all.
+    latency
+        Folder of measured latencies; None: there is none.
 
     Raises
     ------
@@ -73,11 +76,10 @@ def networks(wanted: Container[str] | None = None) -> Iterator[Network]:
     for name, sites in MODELLED.items():
         if wanted is None or name in wanted:
             yield _modelled(name, sites)
-    here = folder("latency")
     for name, file in MEASURED.items():
         if wanted is not None and name not in wanted:
             continue
-        if here is not None and (path := here / file).exists():
+        if latency is not None and (path := latency / file).exists():
             rtt = read_npz(path) if path.suffix == ".npz" else read_matrix(path)[1]
             yield Network(name, rtt)
 

@@ -38,7 +38,7 @@ import numpy as np
 
 from benchmarks.exact.p_median_files import p_median, read_pmed
 from benchmarks.exact.speed_table import note_runs, report
-from benchmarks.harness.data_folders import add_folder, folder
+from benchmarks.harness.data_folders import add_folder
 from benchmarks.harness.memory import most_memory, watch_memory
 from benchmarks.harness.result_files import RESULTS, read_rows, save_csv
 from benchmarks.harness.study import Study
@@ -117,11 +117,15 @@ def _ask_core(core: ReducedProblem) -> RadiusMinimum:
 
 
 def _regional(
-    group: str, networks: Sequence[tuple[str, int]], counts: Sequence[tuple[int, int]], keep: bool
+    group: str,
+    networks: Sequence[tuple[str, int]],
+    counts: Sequence[tuple[int, int]],
+    keep: bool,
+    latency: Path | None,
 ) -> Iterator[SpeedQuestion]:
     for network, sites in networks:
         for mix in MIXES:
-            made = world(network, mix, seed=1, sites=sites)
+            made = world(network, mix, seed=1, sites=sites, latency=latency)
             if made is None:
                 print(f"{network}: no --latency DIR with its matrix, left out", file=sys.stderr)
                 break
@@ -177,9 +181,8 @@ def _large(
             yield SpeedQuestion(group, name, _ask(problem, keep, gap))
 
 
-def _library(group: str) -> Iterator[SpeedQuestion]:
+def _library(group: str, here: Path | None) -> Iterator[SpeedQuestion]:
     """OR-Library (Beasley 1985); all-pairs shortest paths are not timed."""
-    here = folder("pmed")
     if here is None:
         print("no --pmed DIR: the OR-Library instances are left out", file=sys.stderr)
         return
@@ -246,17 +249,29 @@ TENTH = 0.001
 SMALL = [(3, 1), (3, 3), (5, 3), (7, 5), (9, 1), (9, 5), (13, 7)]
 
 
-def groups(keep: bool) -> tuple[SpeedGroup, ...]:
-    """Return all groups; `keep` asks for the certificate."""
+def groups(
+    keep: bool, latency: Path | None = None, pmed: Path | None = None
+) -> tuple[SpeedGroup, ...]:
+    """Return all groups.
+
+    Parameters
+    ----------
+    keep
+        Whether the certificate is asked for.
+    latency, pmed
+        Folders of measured latencies and of the p-median files; None: there is none.
+    """
     small = [("modelled", 27), ("modelled", 32), ("aws-2025", 27), ("aws-2025", 32)]
     return (
-        SpeedGroup("small", 0.002, 0.05, 60, lambda _: _regional("small", small, SMALL, keep)),
+        SpeedGroup(
+            "small", 0.002, 0.05, 60, lambda _: _regional("small", small, SMALL, keep, latency)
+        ),
         SpeedGroup(
             "medium",
             0.01,
             0.3,
             60,
-            lambda _: _regional("medium", [("azure-2025", 48)], SMALL, keep),
+            lambda _: _regional("medium", [("azure-2025", 48)], SMALL, keep, latency),
         ),
         SpeedGroup(
             "100 x 200",
@@ -275,7 +290,7 @@ def groups(keep: bool) -> tuple[SpeedGroup, ...]:
         SpeedGroup(
             "500 x 500", 30, 30, 120, lambda _: _large("500 x 500", (500, 500), [(9, 5)], keep)
         ),
-        SpeedGroup("p-median", 0.2, 5, 60, lambda _: _library("p-median")),
+        SpeedGroup("p-median", 0.2, 5, 60, lambda _: _library("p-median", pmed)),
         SpeedGroup("p-median drawn", 0.125, 5, 60, lambda _: _drawn("p-median drawn")),
         SpeedGroup("p-median 900", 0.5, 5, 60, lambda _: _plane("p-median 900", 900, 900, (5,))),
         SpeedGroup(
@@ -373,7 +388,7 @@ def _run_study(arguments: argparse.Namespace) -> int:
     kernel = "compiled" if compiled_available() else "NumPy"
     print(f"kernel: {kernel}; CPU times in ms; aimed at: median, worst")
     print(f"{'group':<16}{'questions':>10}{'unproven':>10}{'median':>10}{'worst':>11}   aimed at")
-    for group in groups(arguments.certificate):
+    for group in groups(arguments.certificate, arguments.latency, arguments.pmed):
         if arguments.groups and group.name not in arguments.groups:
             continue
         found = list(measure(group, arguments.repeat))

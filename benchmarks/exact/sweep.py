@@ -70,11 +70,11 @@ HEADS = (
 )
 
 
-def _instance(name: str, mix: str) -> Instance | None:
+def _instance(name: str, mix: str, latency: Path | None) -> Instance | None:
     """Return the instance of a set with a mix; None when its matrix is not there."""
     if name not in NETWORKS:
         return placement.load(name, mix=mix)
-    made = world(name, mix, seed=1, sites=SITES)
+    made = world(name, mix, seed=1, sites=SITES, latency=latency)
     return None if made is None else made.instance
 
 
@@ -123,11 +123,11 @@ def measure(instance: Instance, voters: int, repeat: int) -> tuple[dict[int, flo
     return single, together
 
 
-def rows(name: str, voters: Sequence[int], repeat: int) -> Iterator[Row]:
+def rows(name: str, voters: Sequence[int], repeat: int, latency: Path | None) -> Iterator[Row]:
     """Yield the rows of one set; none when its matrix is not there."""
     machine = sentence(describe(("numpy", "pandas")))
     for mix in MIXES:
-        instance = _instance(name, mix)
+        instance = _instance(name, mix, latency)
         if instance is None:
             print(f"{name}: no --latency DIR with its matrix, left out", file=sys.stderr)
             return
@@ -196,7 +196,7 @@ def _run_study(asked: argparse.Namespace) -> int:
     found: list[Row] = []
     both: list[Row] = []
     for name in asked.sets:  # finished measurements are kept, whatever happens to the rest
-        found += (new := list(rows(name, asked.voters, asked.repeat)))
+        found += (new := list(rows(name, asked.voters, asked.repeat, asked.latency)))
         both = _written(asked.results / "exact_sweep.csv", new, name)
     print(table(both))
     return int(any(float(row["sweep / slowest"]) > MOST for row in found))

@@ -61,6 +61,7 @@ MODULES = MappingProxyType(
         "quorumstore.speed": "benchmarks.quorumstore.speed",
         "rtt_model": "benchmarks.rtt_model.study",
         "tail": "benchmarks.tail.study",
+        "tuning": "benchmarks.tuning.study",
     }
 )
 """Name of a study -> its module."""

@@ -6,8 +6,8 @@ heaviest tenth of many clients; a larger sigma concentrates them more. The opera
 client is drawn around one of the nine mixes of :mod:`placement.workloads.mixes`. Everything follows
 from a seed. Instances that differ in sigma alone have the same sites and the same order of clients.
 
-Measured matrices are read from the folder that ``--latency DIR`` names; without it the measured
-instances are left out and the benchmarks say so.
+Measured matrices are read from the folder that ``--latency DIR`` names, the argument `latency`;
+without it the measured instances are left out and the benchmarks say so.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.harness.data_folders import folder
 from placement import Instance, datasets
 from placement.datasets.distance_rtt import modelled_rtt
 from placement.errors import InputError
@@ -137,17 +136,27 @@ def _rtt(path: Path, site: str, cell: str) -> float:
 
 
 def measured_network(
-    name: str, rng: np.random.Generator, sites: int = SITES
+    name: str, rng: np.random.Generator, latency: Path | None, sites: int = SITES
 ) -> tuple[tuple[str, ...], FloatArray] | None:
     """Read a measured matrix and take `sites` of its regions; None when the file is absent.
+
+    Parameters
+    ----------
+    name
+        A key of :data:`MATRICES`.
+    rng
+        Source of the choice of regions.
+    latency
+        Folder of measured latencies; None: there is none.
+    sites
+        How many regions, at most.
 
     Returns
     -------
     tuple of str, ndarray
         Region names and RTTs in ms, shape (n, n), with the intra-region figure on the diagonal.
     """
-    here = folder("latency")
-    if here is None or not (path := here / MATRICES[name]).exists():
+    if latency is None or not (path := latency / MATRICES[name]).exists():
         return None
     names, matrix = read_matrix(path)
     keep = np.sort(rng.permutation(len(names))[:sites])
@@ -239,6 +248,7 @@ def instance_on(
     name: str,
     sites: int = SITES,
     sigma: float = SIGMA,
+    latency: Path | None = None,
 ) -> Instance | None:
     """Build an instance on a network; None when its matrix is absent.
 
@@ -256,6 +266,8 @@ def instance_on(
         How many sites, at most; a bundled data set keeps its own.
     sigma
         As :func:`demand` takes it.
+    latency
+        As :func:`measured_network` takes it.
     """
     if network in BUNDLED:
         bundled = datasets.load(network)
@@ -272,7 +284,7 @@ def instance_on(
     if network == "modelled":
         names, client_rtt = modelled_network(rng, sites)
     else:
-        found = measured_network(network, rng, sites)
+        found = measured_network(network, rng, latency, sites)
         if found is None:
             return None
         names, client_rtt = found
@@ -291,13 +303,18 @@ def instance_on(
 
 
 def world(
-    network: str, mix: str, seed: int, sites: int = SITES, sigma: float = SIGMA
+    network: str,
+    mix: str,
+    seed: int,
+    sites: int = SITES,
+    sigma: float = SIGMA,
+    latency: Path | None = None,
 ) -> Tier3Instance | None:
     """Build the instance of a network, a mix (a key of ``MIXES``) and a seed; None: no matrix."""
     numbers = [seed, sorted(MIXES).index(mix), number_of(network)]
     rng = np.random.default_rng(numbers)
     name = f"{network}, {mix}, seed {seed}"
-    instance = instance_on(network, mix_shares(mix), rng, name, sites, sigma)
+    instance = instance_on(network, mix_shares(mix), rng, name, sites, sigma, latency)
     return None if instance is None else Tier3Instance(network, mix, seed, instance)
 
 
@@ -306,11 +323,12 @@ def worlds(
     networks: Sequence[str] = ("modelled", "aws-2025", "azure-2025"),
     mixes: Sequence[str] = tuple(MIXES),
     sigma: float = SIGMA,
+    latency: Path | None = None,
 ) -> Iterator[Tier3Instance]:
     """Yield every combination of seed, network and mix whose matrix is there."""
     for seed in seeds:
         for network in networks:
             for mix in mixes:
-                found = world(network, mix, seed, sigma=sigma)
+                found = world(network, mix, seed, sigma=sigma, latency=latency)
                 if found is not None:
                     yield found

@@ -19,8 +19,10 @@ import itertools
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import placement
+from benchmarks.harness.data_folders import add_folder
 from benchmarks.harness.machine import describe
 from benchmarks.harness.result_files import add_results, save_csv, save_json
 from benchmarks.harness.study import Study
@@ -36,10 +38,12 @@ HEADS = ("network", "mix", "seed", "replicas", "voters", "patience", "gap %", "C
 EQUAL = 1e-9
 
 
-def questions(seeds: int) -> Iterator[tuple[tuple[object, ...], placement.Problem]]:
+def questions(
+    seeds: int, latency: Path | None
+) -> Iterator[tuple[tuple[object, ...], placement.Problem]]:
     """Yield the problems with their names."""
     for network, mix, seed in itertools.product(NETWORKS, MIXES, range(seeds)):
-        drawn = world(network, mix, seed, SITES)
+        drawn = world(network, mix, seed, SITES, latency=latency)
         if drawn is None:
             continue  # the measured matrix is not there
         for replicas, voters in SIZES:
@@ -48,6 +52,7 @@ def questions(seeds: int) -> Iterator[tuple[tuple[object, ...], placement.Proble
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_folder(parser, "latency")
     parser.add_argument("--patience", type=int, nargs="+", default=[3, 8])
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--time-limit", type=float, default=120.0, help="seconds for the optimum")
@@ -59,7 +64,7 @@ def _run_study(asked: argparse.Namespace) -> int:
     rows: list[tuple[object, ...]] = []
     gaps: dict[int, list[float]] = {patience: [] for patience in asked.patience}
     unproven = 0
-    for about, problem in questions(asked.seeds):
+    for about, problem in questions(asked.seeds, asked.latency):
         best = placement.solve(problem, time_limit=asked.time_limit)
         if best.status != "optimal":
             unproven += 1

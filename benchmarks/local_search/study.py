@@ -17,6 +17,7 @@ import dataclasses
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -55,7 +56,7 @@ class MethodGap:
     cpu_seconds: float
 
 
-def questions(seeds: int, sites: int) -> Iterator[tuple[str, str, Problem]]:
+def questions(seeds: int, sites: int, latency: Path | None) -> Iterator[tuple[str, str, Problem]]:
     """Yield (name, mix, problem)."""
     for mix in MIXES:
         bundled = placement.load("world27", mix=mix)
@@ -69,7 +70,7 @@ def questions(seeds: int, sites: int) -> Iterator[tuple[str, str, Problem]]:
                 )
         for network in NETWORKS:
             for seed in range(seeds):
-                found = world(network, mix, seed, sites)
+                found = world(network, mix, seed, sites, latency=latency)
                 if found is None:
                     continue
                 for replicas, voters in SIZES:
@@ -151,7 +152,7 @@ def _run_study(asked: argparse.Namespace) -> int:
     """Run the benchmark; exit code 0."""
     rows: list[MethodGap] = []
     unproven = 0
-    for name, mix, problem in questions(asked.seeds, asked.sites):
+    for name, mix, problem in questions(asked.seeds, asked.sites, asked.latency):
         found = measure(name, mix, problem, asked.runs)
         unproven += not found
         rows.extend(found)

@@ -18,6 +18,7 @@ Writes benchmarks/results/leader_shares.json and the picture; the report is in d
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import numpy as np
 
@@ -68,9 +69,11 @@ def true_reduction(means: FloatArray, best: int, heavy: int, share: float) -> fl
     return float(100 * (1 - means[best] / (weights @ means)))
 
 
-def _questions(name: str, databases: int, seed: int) -> list[tuple[Problem, Configuration]]:
+def _questions(
+    name: str, databases: int, seed: int, latency: Path | None
+) -> list[tuple[Problem, Configuration]]:
     """Databases with the best of five random voters as leader."""
-    instance, trace, _ = drawn_fleet(name, databases, seed)
+    instance, trace, _ = drawn_fleet(name, databases, seed, latency=latency)
     spread = Distributions.constant(instance, bins=BINS)
     rng = np.random.default_rng(seed)
     found = []
@@ -172,9 +175,9 @@ def _run_study(asked: argparse.Namespace) -> int:
     moves: list[Row] = []
     course: LeaderMigration | None = None
     for name in NETWORKS:
-        if network(name) is None:
+        if network(name, asked.latency) is None:
             continue
-        questions = _questions(name, asked.databases, asked.seed)
+        questions = _questions(name, asked.databases, asked.seed, asked.latency)
         shares.append({"network": name, **_shares(questions)})
         row, one = _figure_4(questions)
         moves.append({"network": name, **row})

@@ -13,6 +13,7 @@ import argparse
 import json
 import sys
 import time
+from pathlib import Path
 from typing import cast
 
 from benchmarks.harness import machine
@@ -31,10 +32,12 @@ PARTS = ("moving", "fleets", "memory", "tier3", "figures", "speed")
 Document = dict[str, object]
 
 
-def _measure(part: str, seed: int, quick: bool, drawn: dict[int, Drawn]) -> Document:
+def _measure(
+    part: str, seed: int, quick: bool, drawn: dict[int, Drawn], latency: Path | None
+) -> Document:
     """Run a part; its tables by name."""
     if part == "moving":
-        return {"moving": moving(seed, days=2 if quick else 7)}
+        return {"moving": moving(seed, latency, days=2 if quick else 7)}
     if part == "fleets":
         rows, replays = fleets(seed, 60 if quick else 1000)
         drawn[1] = figure_1(replays)
@@ -70,7 +73,7 @@ def _run_study(asked: argparse.Namespace) -> int:
     drawn: dict[int, Drawn] = {}
     for part in asked.only:
         started = time.process_time()
-        found = _measure(part, asked.seed, asked.quick, drawn)
+        found = _measure(part, asked.seed, asked.quick, drawn, asked.latency)
         document.update(found)
         for name, value in found.items():
             if isinstance(value, list):

@@ -35,12 +35,12 @@ READ = ("cache", "social", "configuration", "oltp", "ycsb-b")
 # --- what moving is worth --------------------------------------------------------------------
 
 
-def moving(seed: int, days: int = 7) -> list[Row]:
+def moving(seed: int, latency: Path | None, days: int = 7) -> list[Row]:
     """Static and dynamic gain of tenants whose demand moves with the sun."""
     timeline = Timeline.of_day(DAY, days * 48)
     rows: list[Row] = []
     for name in NETWORKS:
-        instance = network(name)
+        instance = network(name, latency)
         if instance is None:
             continue
         ground = client_ground(instance)
@@ -111,10 +111,10 @@ def _span(name: str, values: FloatArray) -> Row:
 
 
 def drawn_fleet(
-    name: str, databases: int, seed: int, intervals: int = 48
+    name: str, databases: int, seed: int, intervals: int = 48, latency: Path | None = None
 ) -> tuple[Instance, Trace, tuple[str | None, ...]]:
     """Draw a fleet on a network."""
-    instance = network(name)
+    instance = network(name, latency)
     assert instance is not None, name
     trace, wishes = fleet_trace(instance, databases, Timeline.of_day(DAY, intervals), seed=seed)
     return instance, trace, wishes

@@ -6,11 +6,11 @@ import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 
 import placement
-from benchmarks.harness.data_folders import folder
 from placement import Instance
 from placement.datasets import regions
 from placement.errors import MissingDependencyError
@@ -46,20 +46,27 @@ class Tenant:
     database: Database
 
 
-def network(name: str) -> Instance | None:
-    """Return a network as an instance whose own demand plays no part; None when it is not there."""
+def network(name: str, latency: Path | None = None) -> Instance | None:
+    """Return a network as an instance whose own demand plays no part; None when it is not there.
+
+    Parameters
+    ----------
+    name
+        One of :data:`NETWORKS`.
+    latency
+        Folder of measured latencies; None: there is none.
+    """
     if name == "aws-2025":
-        return _measured_aws()
+        return None if latency is None else _measured_aws(latency / _AWS)
     try:
         return placement.load(name)
     except MissingDependencyError:
         return None
 
 
-def _measured_aws() -> Instance | None:
+def _measured_aws(path: Path) -> Instance | None:
     """32 AWS regions, measured medians of May 2025; a client in each."""
-    here = folder("latency")
-    if here is None or not (path := here / _AWS).exists():
+    if not path.exists():
         return None
     with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.reader(file))

@@ -147,9 +147,9 @@ def _solved(problem: Problem, about: Point) -> Iterator[Point]:
         )
 
 
-def figure_8(seeds: Sequence[int], sigma: float) -> Iterator[Point]:
+def figure_8(seeds: Sequence[int], sigma: float, latency: Path | None) -> Iterator[Point]:
     """Gap by |R|: |V| = 3 with |R| 3 to 7 as in the paper, and |V| = 5 with |R| 5 to 9."""
-    for world in worlds(seeds, USED, sigma=sigma):
+    for world in worlds(seeds, USED, sigma=sigma, latency=latency):
         for voters, sizes in ((3, range(3, 8)), (5, range(5, 10))):
             for size in sizes:
                 problem = Problem(world.instance, replicas=size, voters=voters)
@@ -158,7 +158,12 @@ def figure_8(seeds: Sequence[int], sigma: float) -> Iterator[Point]:
 
 
 def _by_share(
-    figure: int, seeds: Sequence[int], sigma: float, base: str, raised: tuple[int, ...]
+    figure: int,
+    seeds: Sequence[int],
+    sigma: float,
+    latency: Path | None,
+    base: str,
+    raised: tuple[int, ...],
 ) -> Iterator[Point]:
     """Raise the share of some operations bucket by bucket, |V| = 5 and |R| = 7."""
     shares = mix_shares(base)
@@ -173,7 +178,7 @@ def _by_share(
                 share = (bucket + rng.uniform(-5, 5)) / 100
                 mix = share * up + (1 - share) * down
                 name = f"{network}, {base} at {bucket} %"
-                instance = instance_on(network, mix, rng, name, sigma=sigma)
+                instance = instance_on(network, mix, rng, name, sigma=sigma, latency=latency)
                 if instance is not None:
                     problem = Problem(instance, replicas=7, voters=5)
                     x = round(100 * issued(instance, raised), 4)
@@ -186,19 +191,19 @@ def issued(instance: Instance, operations: Sequence[int]) -> float:
     return float(counts[list(operations)].sum() / counts.sum())
 
 
-def figure_9(seeds: Sequence[int], sigma: float) -> Iterator[Point]:
+def figure_9(seeds: Sequence[int], sigma: float, latency: Path | None) -> Iterator[Point]:
     """QK against KQ by the share of transactions; the rest is the read mix of `social`."""
-    yield from _by_share(9, seeds, sigma, "social", (3, 4))
+    yield from _by_share(9, seeds, sigma, latency, "social", (3, 4))
 
 
-def figure_10(seeds: Sequence[int], sigma: float) -> Iterator[Point]:
+def figure_10(seeds: Sequence[int], sigma: float, latency: Path | None) -> Iterator[Point]:
     """KQ against QK by the share of weak reads; the rest is the mix of `sessions`."""
-    yield from _by_share(10, seeds, sigma, "sessions", (0,))
+    yield from _by_share(10, seeds, sigma, latency, "sessions", (0,))
 
 
-def figure_11(seeds: Sequence[int], sigma: float) -> Iterator[Point]:
+def figure_11(seeds: Sequence[int], sigma: float, latency: Path | None) -> Iterator[Point]:
     """Slowdown by |R| from 4 to 13, |V| = 3, against the optimum with 13 replicas."""
-    for world in worlds(seeds, USED, READ_HEAVY, sigma):
+    for world in worlds(seeds, USED, READ_HEAVY, sigma, latency):
         rows: list[Point] = []
         for size in range(4, 14):
             problem = Problem(world.instance, replicas=size, voters=3)
@@ -210,7 +215,7 @@ def figure_11(seeds: Sequence[int], sigma: float) -> Iterator[Point]:
             yield dataclasses.replace(row, optimum=most.optimum, proven=row.proven and most.proven)
 
 
-FIGURES: dict[int, Callable[[Sequence[int], float], Iterator[Point]]] = {
+FIGURES: dict[int, Callable[[Sequence[int], float, Path | None], Iterator[Point]]] = {
     8: figure_8,
     9: figure_9,
     10: figure_10,
@@ -398,7 +403,9 @@ def _run_study(asked: argparse.Namespace) -> int:
     for figure in asked.only:
         started = time.perf_counter()
         seeds = range(asked.seeds)
-        rows = [row for sigma in asked.sigma for row in FIGURES[figure](seeds, sigma)]
+        rows = [
+            row for sigma in asked.sigma for row in FIGURES[figure](seeds, sigma, asked.latency)
+        ]
         everything.extend(rows)
         table = by_demand(rows, SUMMARIES[figure])
         draw(figure, table, asked.figures / f"tier3_figure_{figure}.png")

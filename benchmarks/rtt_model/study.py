@@ -16,10 +16,11 @@ Writes results/rtt_model.json in the folder of the benchmarks. Seeds are 0 to dr
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import numpy as np
 
-from benchmarks.harness.data_folders import add_folder, folder
+from benchmarks.harness.data_folders import add_folder
 from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.machine import describe
 from benchmarks.harness.result_files import RESULTS, add_results, read_json, read_rows, save_json
@@ -38,8 +39,15 @@ NETWORKS = {
 APART_KM = 30.0
 
 
-def measured(name: str) -> tuple[FloatArray, FloatArray]:
+def measured(here: Path | None, name: str) -> tuple[FloatArray, FloatArray]:
     """Read coordinates and RTTs in ms; a pair missing one way takes the other.
+
+    Parameters
+    ----------
+    here
+        Folder of measured latencies; None: there is none.
+    name
+        Of the file, without its ending.
 
     Returns
     -------
@@ -51,7 +59,6 @@ def measured(name: str) -> tuple[FloatArray, FloatArray]:
     InputError
         When the file is not there.
     """
-    here = folder("latency")
     if here is None or not (path := here / f"{name}.csv").is_file():
         raise InputError(
             "no such file among the measured latencies",
@@ -75,12 +82,12 @@ def _shape(rtt: FloatArray, km: FloatArray) -> list[float]:
     return [geo.triangle_violations(closed), *np.quantile(inflation, [0.1, 0.5, 0.9]).tolist()]
 
 
-def table(draws: int) -> list[dict[str, object]]:
+def table(here: Path | None, draws: int) -> list[dict[str, object]]:
     """Return two lines per network: as measured, and as modelled on its regions."""
     heads = ("broken triangles %", "inflation p10", "median", "p90")
     result: list[dict[str, object]] = []
     for network, name in NETWORKS.items():
-        points, rtt = measured(name)
+        points, rtt = measured(here, name)
         km = geo.great_circle_km(points, points)
         pairs = ~np.eye(len(points), dtype=bool)
         found = []
@@ -108,7 +115,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run_study(asked: argparse.Namespace) -> int:
     """Print and write the table."""
-    lines = table(asked.draws)
+    lines = table(asked.latency, asked.draws)
     for line in lines:
         print("  ".join(f"{'–' if value is None else value}" for value in line.values()))
     about = {"machine": describe(("numpy",)), "draws": asked.draws, "table": lines}

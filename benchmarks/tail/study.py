@@ -24,6 +24,7 @@ import sys
 import time
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
@@ -116,11 +117,11 @@ def _solved(problem: Problem, method: str) -> placement.Plan:
 # --- how good the local search is ----------------------------------------------------------------
 
 
-def gaps(seeds: int) -> Iterator[Row]:
+def gaps(seeds: int, latency: Path | None) -> Iterator[Row]:
     """`local-search`, and the mean's best plan, against the proven least percentile."""
     for (sites, replicas, percents, every), network in itertools.product(GAPS, NETWORKS):
         for mix, seed in itertools.product(sorted(MIXES)[::every], range(seeds)):
-            found = world(network, mix, seed, sites=sites, clients=12)
+            found = world(network, mix, seed, sites=sites, clients=12, latency=latency)
             if found is None:
                 continue
             instance, given = found
@@ -153,12 +154,12 @@ def _configuration(plan: placement.Plan) -> Configuration:
 # --- what a percentile changes -------------------------------------------------------------------
 
 
-def leaders(seeds: int) -> Iterator[Row]:
+def leaders(seeds: int, latency: Path | None) -> Iterator[Row]:
     """Tier 1: least mean against least percentile, five replicas that all vote."""
     for network in NETWORKS:
         for mix in sorted(MIXES):
             for seed in range(seeds):
-                found = world(network, mix, seed, sites=5)
+                found = world(network, mix, seed, sites=5, latency=latency)
                 if found is None:
                     continue
                 instance, given = found
@@ -170,10 +171,10 @@ def leaders(seeds: int) -> Iterator[Row]:
                 for leader in everyone:
                     chosen = Configuration.of(leader, everyone, everyone)
                     means.append(score_of(problem, chosen) / problem.demand.operations)
-                    latency = mixture(problem, chosen, given)
+                    mixed = mixture(problem, chosen, given)
                     values.append(
                         [
-                            percentile(latency, p / 100, horizon=given.bins) * given.width
+                            percentile(mixed, p / 100, horizon=given.bins) * given.width
                             for p in PERCENTS
                         ]
                     )
@@ -195,12 +196,12 @@ def leaders(seeds: int) -> Iterator[Row]:
                 }
 
 
-def plans(seeds: int) -> Iterator[Row]:
+def plans(seeds: int, latency: Path | None) -> Iterator[Row]:
     """Tier 3: the proven least mean against the local search for p99, five replicas, three vote."""
     for network in NETWORKS:
         for mix in sorted(MIXES):
             for seed in range(seeds):
-                found = world(network, mix, seed)
+                found = world(network, mix, seed, latency=latency)
                 if found is None:
                     continue
                 instance, given = found
@@ -272,7 +273,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run_study(options: argparse.Namespace) -> int:
     """Run the benchmark; 0 when the target is met, else 1."""
     for part in options.part or PARTS:
-        _measure(part, options.seeds, options.runs)
+        _measure(part, options.seeds, options.runs, options.latency)
     document = read_json(RESULTS)
     timed = document.get("speed", [])
     late = [row for row in timed if row["target"] and row["cpu_ms"] > row["target"]]
@@ -281,13 +282,13 @@ def _run_study(options: argparse.Namespace) -> int:
     return 1 if late else 0
 
 
-def _measure(part: str, seeds: int, runs: int) -> None:
+def _measure(part: str, seeds: int, runs: int, latency: Path | None) -> None:
     """Run one part and put its rows into the file of results, in place of those that are there."""
     rows = {
         "speed": lambda: speed(runs),
-        "leaders": lambda: leaders(MORE * seeds),
-        "gaps": lambda: gaps(seeds),
-        "plans": lambda: plans(seeds),
+        "leaders": lambda: leaders(MORE * seeds, latency),
+        "gaps": lambda: gaps(seeds, latency),
+        "plans": lambda: plans(seeds, latency),
         "proofs": proofs,
     }[part]
     found = _collect(rows(), part)

@@ -13,10 +13,10 @@ Sites are clients too, demand and operation mixes are those of
 from __future__ import annotations
 
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
-from benchmarks.harness.data_folders import folder
 from benchmarks.harness.tier3_worlds import demand, modelled_network
 from placement import Instance
 from placement.errors import InputError
@@ -41,9 +41,9 @@ SITES = 27
 
 
 @lru_cache(maxsize=1)
-def _measured() -> tuple[PairTable, tuple[str, ...], FloatArray] | None:
-    here = folder("latency")
-    if here is None or not (path := here / TABLE).exists():
+def _measured(latency: Path) -> tuple[PairTable, tuple[str, ...], FloatArray] | None:
+    path = latency / TABLE
+    if not path.exists():
         return None
     rtt = read_rtt(path, "percentiles")
     values, _ = rtt.between(rtt.sources, rtt.sources)
@@ -51,7 +51,13 @@ def _measured() -> tuple[PairTable, tuple[str, ...], FloatArray] | None:
 
 
 def world(
-    network: str, mix: str, seed: int, *, sites: int | None = None, clients: int = SITES
+    network: str,
+    mix: str,
+    seed: int,
+    *,
+    sites: int | None = None,
+    clients: int = SITES,
+    latency: Path | None = None,
 ) -> tuple[Instance, Distributions] | None:
     """Build an instance and its distributions; None when the measured table is absent.
 
@@ -67,10 +73,12 @@ def world(
         How many candidate sites, drawn among the clients' places; None: all of them.
     clients
         How many clients at most.
+    latency
+        Folder of measured latencies; None: there is none.
     """
     numbers = [seed, sorted(MIXES).index(mix), NETWORKS.index(network)]
     rng = np.random.default_rng(numbers)
-    measured = _measured()
+    measured = None if latency is None else _measured(latency)
     if network == "aws-2024":
         if measured is None:
             return None

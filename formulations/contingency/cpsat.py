@@ -31,7 +31,7 @@ import numpy as np
 from formulations.contingency.break_ties import break_ties
 from formulations.contingency.cpsat_costs import Rounding, costs_after, elections
 from formulations.contingency.leader_floors import always_hit, survivor_floor
-from formulations.cpsat import constraints, variables
+from formulations.cpsat import constraints, tuning, variables
 from formulations.cpsat.integer_costs import LeaderCosts, leader_costs
 from formulations.solvers.cpsat import CpSatResult, new_solver, run_solver
 from formulations.solvers.statuses import Verdict
@@ -56,9 +56,6 @@ from placement.support.status import (
 __all__ = ["solve"]
 
 _START = "local-search"
-_SHARE = 0.2
-_FLOOR_SHARE = 0.05
-"""Share of the time left that the floor of one leader may take."""
 
 
 @dataclass
@@ -110,7 +107,7 @@ class _CpSatLossSearch:
             return 0.0
         if leader not in self.floors:
             left = self.seconds_left
-            seconds = None if left is None else _FLOOR_SHARE * max(left, 0.0)
+            seconds = None if left is None else tuning.LOSS_FLOOR_SHARE * max(left, 0.0)
             self.floors[leader] = survivor_floor(
                 self.problem, leader, seconds=seconds, seed=self.options.seed
             )
@@ -230,7 +227,7 @@ def _start(search: _CpSatLossSearch) -> None:
     if refusal(method, problem) is not None:
         return
     limit = search.seconds_left
-    share = None if limit is None else _SHARE * max(limit, 0.0)
+    share = None if limit is None else tuning.LOSS_START_SHARE * max(limit, 0.0)
     try:
         plan = run(method, problem, Options(time_limit=share, seed=options.seed))
     except PlacementError as error:

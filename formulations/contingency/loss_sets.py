@@ -10,6 +10,21 @@ plan has the certificate of the search over sets (:mod:`placement.proof.sets.set
 
 Enumeration (:mod:`formulations.contingency.loss_waits`) answers what the search over sets does not
 support: witnesses, chosen lease holders, RTTs that vary, and packages without a compiled kernel.
+
+Three sites by hand: clients at 0, 1 and 3 ms on a line read 3, 2 and 4 times from the nearest of
+two replicas. The normal scores are 8 (a, b), 2 (a, c) and 3 (b, c). A loss leaves one replica: a
+costs 14, b 11 and c 13. Sites a and c are best in normal operation, and have the value 14. The
+ceiling rises from 2, and the sets with scores up to it are evaluated under losses. At a ceiling of
+13 no other set can be below b and c, whose value is 13:
+
+>>> from placement import Instance, Operation
+>>> read = Operation("read", waits=["client: 1 of voters"])
+>>> rtt = [[0, 1, 3], [1, 0, 2], [3, 2, 0]]
+>>> line = Instance(["a", "b", "c"], ["d", "e", "f"], rtt, rtt, [[3], [2], [4]], operations=[read])
+>>> asked = Problem(line, replicas=2, voters=2, quorum=1, objective=Contingency())
+>>> plan = run(load_method("exact"), asked, Options())
+>>> plan.replicas, plan.score, plan.objective, plan.status.value
+(('b', 'c'), 3.0, 13.0, 'optimal')
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from formulations.cpsat import tuning
 from formulations.cpsat.constraints import forbid
 from formulations.cpsat.integer_costs import LeaderCosts, leader_costs
 from formulations.cpsat.leader_model import LeaderModel, build
@@ -42,8 +43,6 @@ from placement.support.status import (
 )
 
 __all__ = ["METHOD", "solve"]
-
-_HEURISTIC_SHARE = 0.2  # of the time limit, at most, goes to the start
 
 
 @dataclass
@@ -163,7 +162,7 @@ def _start(search: _LeaderByLeader) -> None:
         method = load_method(name)
         if method.refuses(problem) is None:
             limit = search.seconds_left
-            share = None if limit is None else _HEURISTIC_SHARE * max(limit, 0.0)
+            share = None if limit is None else tuning.START_SHARE * max(limit, 0.0)
             try:
                 plan = run(method, problem, Options(time_limit=share, seed=options.seed))
             except PlacementError as error:

@@ -4,6 +4,23 @@ At given multipliers the reduced costs of a leader are the same for every |R|, a
 them are added up differs. So each evaluation bounds every |R|, and one tree per leader can prove
 all of them, as long as they agree on where to branch and on the multipliers
 (``csrc/multi_size``).
+
+Three sites by hand: clients at 0, 1 and 3 ms on a line read 3, 2 and 4 times. With the multipliers
+u = (3, 2, 8) the reduced costs are −3, −2 and −8. Their sums prove two sizes at once: the bound is
+13 − 8 − 3 = 2 for two replicas (at 0 and 3), and 0 for three. One replica costs 11 (at 1), and
+needs other multipliers:
+
+>>> from itertools import combinations
+>>> costs = np.array([[3.0], [2.0], [4.0]]) * np.abs(np.subtract.outer([0, 1, 3], [0, 1, 3]))
+>>> u = np.array([3.0, 2.0, 8.0])
+>>> reduced = np.minimum(0.0, costs - u[:, np.newaxis]).sum(axis=0)
+>>> [float(u.sum() + np.sort(reduced)[:size].sum()) for size in (1, 2, 3)]
+[5.0, 2.0, 0.0]
+>>> [
+...     min(float(costs[:, list(some)].min(axis=1).sum()) for some in combinations(range(3), size))
+...     for size in (1, 2, 3)
+... ]
+[11.0, 2.0, 0.0]
 """
 
 from __future__ import annotations

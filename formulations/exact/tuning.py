@@ -2,8 +2,8 @@
 
 None of them matters for correctness: they decide how long a search takes, and which of several
 equally good plans it meets first. Each line names the value, its meaning and, in brackets, the
-questions of ``python -m benchmarks run exact.speed`` that it was measured on, or another study.
-``[no study]`` marks a value that was chosen by hand and is in no study. Constants on which
+questions of ``python -m benchmarks run exact.speed`` that it was measured on, or another study;
+``[limits]`` is a question set of ``python -m benchmarks run tuning``. Constants on which
 correctness or the format of a certificate depends stand where they are used.
 """
 
@@ -113,13 +113,13 @@ THRESHOLD_STEPS = 12
 
 # limits: budgets, limits on moves
 LIMIT_SCALE = 5.0
-"""Divisor of a function, in its limits, before it is weighed against the objective [no study]."""
+"""Divisor of a function, in its limits, before it is weighed against the objective [limits]."""
 LIMIT_LEADERS = 4
-"""Leaders under which a first plan is looked for [no study]."""
+"""Leaders under which a first plan is looked for [limits]."""
 LIMIT_DESCENT_STEPS = 30
-"""Most steps of the descent from the present configuration [no study]."""
+"""Most steps of the descent from the present configuration [limits]."""
 AFFORDABLE_SWAPS = 50
-"""Most swaps towards a set within the limits [no study]."""
+"""Most swaps towards a set within the limits [limits]."""
 
 # formulations.contingency: losses
 LOSS_KICKS = 8

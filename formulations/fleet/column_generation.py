@@ -25,6 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from formulations.fleet import tuning
 from formulations.fleet.checkpoints import Checkpoint
 from formulations.fleet.column_pool import ColumnPool, MasterResult
 from formulations.fleet.large_fleet import LargeFleet, sample_of
@@ -46,22 +47,9 @@ from placement.support.status import Termination, end_early, relative_gap
 
 __all__ = ["FleetSearch", "Generation", "solve_fleet", "solve_with_pricer"]
 
-_SMOOTHING = 0.5
-"""Part of the prices of the best bound in the next prices."""
-
-_LARGER_PENALTY = 30.0
-_MOST_PENALTIES = 6
-"""Times that the penalty of overloads is raised before the search gives up."""
 
 _IMPROVES = 1e-9
 """Part of the objective of a database by which a column must be below its worth."""
-
-_SHARE_OF_GAP = 0.25
-"""Part of the wanted gap that is left to the relaxation; the rest is for rounding."""
-
-
-_LARGE_FLEET = 3000
-"""Different databases from which on a sample gives the prices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +206,7 @@ class Generation:
                     tuple(map(self.misfit, misfits)),
                     oversize=tuple(member.name for member in misfits),
                 )
-            if len(self.fleet.members) >= _LARGE_FLEET:
+            if len(self.fleet.members) >= tuning.LARGE_FLEET:
                 self.plan_large(alone)
             if self.termination is Termination.FINISHED and not self.is_good():
                 self.generate()
@@ -340,7 +328,7 @@ class Generation:
     def generate(self) -> None:
         """Alternate between master and pricing."""
         raised = 0
-        smoothing = _SMOOTHING
+        smoothing = tuning.SMOOTHING
         while True:
             self.master = master = self.solve_master(self.deadline)
             self.note_round(master.value)
@@ -353,14 +341,14 @@ class Generation:
                 raise TimeoutError
             mixed = smoothing * self.prices + (1 - smoothing) * master.prices
             if self.improves(master, self.price(mixed)):
-                smoothing = _SMOOTHING
+                smoothing = tuning.SMOOTHING
                 continue
             if smoothing:
                 smoothing = 0.0
                 continue
-            if not overloaded or raised == _MOST_PENALTIES:
+            if not overloaded or raised == tuning.MOST_PENALTIES:
                 return
-            self.penalty, raised = self.penalty * _LARGER_PENALTY, raised + 1
+            self.penalty, raised = self.penalty * tuning.LARGER_PENALTY, raised + 1
 
     def improves(self, master: MasterResult, priced: list[PricedMember]) -> bool:
         """Return whether some configuration costs less in the master than its database is worth."""
@@ -379,7 +367,7 @@ class Generation:
     @property
     def share_of_gap(self) -> float:
         """Gap that is left to the relaxation."""
-        return _SHARE_OF_GAP * self.settings.gap
+        return tuning.SHARE_OF_GAP * self.settings.gap
 
     def note_round(self, value: float) -> None:
         """Keep bound and value of the relaxation, and tell the listener."""

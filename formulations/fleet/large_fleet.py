@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from formulations.fleet import tuning
 from formulations.fleet.column_pool import MasterResult
 from formulations.fleet.price_member import PricedMember
 from formulations.fleet.pricing_workers import batches_of
@@ -34,39 +35,6 @@ if TYPE_CHECKING:
     from formulations.fleet.column_generation import Generation
 
 __all__ = ["LargeFleet", "sample_of"]
-
-_SAMPLE = 1000
-"""Databases in the sample that gives the prices."""
-
-_BLOCK = 10
-"""Batches of a block: a linear program with 2,500 databases takes some tenths of a second."""
-
-_MOST_CORRECTIONS = 6
-"""Passes over all databases at prices of the sample."""
-
-_LEAST_ROOM = 0.1
-"""Part of a limit that a correction leaves the sample at least."""
-
-_SPREADS = (0.3, 0.1, 0.03)
-"""Relative differences of the prices between batches, a pass for each."""
-
-_MOST_BALANCES = 6
-"""Rounds of column generation in blocks."""
-
-_SMOOTHING = 0.5
-"""Part of the prices of the best bound in the prices of a block."""
-
-_SHARE_OF_GAP = 0.6
-"""Part of the wanted gap that the relaxation in blocks may leave."""
-
-_LARGE_BLOCKS = 2
-"""Blocks whose largest databases are placed whole."""
-
-_LARGE = 150
-"""Databases of such a block that are placed whole."""
-
-_MOST_DIVES = 8
-"""Linear programs that place them whole."""
 
 
 def sample_of(search: Generation, alone: IntArray) -> tuple[FleetProblem, IntArray, FloatArray]:
@@ -83,7 +51,7 @@ def sample_of(search: Generation, alone: IntArray) -> tuple[FleetProblem, IntArr
     size = search.copies * search.pool.relative_sizes(alone)
     named = {name for group in fleet.limits.apart for name in group}
     certain = np.array([member.name in named for member in fleet.members])
-    chosen, weights = weighted_sample(size, search.copies, certain, _SAMPLE)
+    chosen, weights = weighted_sample(size, search.copies, certain, tuning.SAMPLE_DATABASES)
     sample = FleetProblem([fleet.members[one] for one in chosen.tolist()], fleet.limits)
     return sample, chosen, weights
 
@@ -107,7 +75,7 @@ class LargeFleet:
         self.worth = np.array([each.least for each in alone])
         self.rng = np.random.default_rng(search.settings.seed)
         self.weights: FloatArray = np.zeros(0)
-        self.count = max(1, round(len(batches_of(len(alone))) / _BLOCK))
+        self.count = max(1, round(len(batches_of(len(alone))) / tuning.BLOCK_BATCHES))
 
     def fits(self) -> bool:
         """Return whether the columns of the last pass keep within the limits."""
@@ -129,7 +97,7 @@ class LargeFleet:
         """Find prices by the sample, and correct it by passes over all databases."""
         search = self.search
         wanted = search.share_of_gap
-        for _ in range(_MOST_CORRECTIONS):
+        for _ in range(tuning.MOST_CORRECTIONS):
             sample.generate()
             before = search.bound
             priced = search.price(sample.prices)
@@ -141,7 +109,7 @@ class LargeFleet:
                 return
             mine = self.pool.use(self.columns[chosen], sample.copies)
             room = self.capacity - self.pool.use(self.columns, self.copies) + mine
-            sample.change_room(np.maximum(room, _LEAST_ROOM * self.capacity))
+            sample.change_room(np.maximum(room, tuning.LEAST_ROOM * self.capacity))
             estimate = search.bound + max(0.0, sample.solve_master().value - sample.bound)
             search.note_round(estimate)
             if relative_gap(estimate, search.bound) <= wanted:
@@ -150,7 +118,7 @@ class LargeFleet:
     def vary_prices(self) -> None:
         """Find columns for databases that have several sites of nearly the same cost."""
         batches = len(batches_of(len(self.copies)))
-        for spread in _SPREADS:
+        for spread in tuning.PRICE_SPREADS:
             noise = self.rng.standard_normal((batches, len(self.capacity)))
             self.search.collect(self.search.prices * np.exp(spread * noise))
 
@@ -164,7 +132,7 @@ class LargeFleet:
             for block in blocks
         ]
         used = [self.pool.use(self.columns[each], self.copies[each]) for each in inside]
-        for left in range(_MOST_BALANCES, 0, -1):
+        for left in range(tuning.MOST_BALANCES, 0, -1):
             total = np.sum(used, axis=0)
             prices = np.zeros((len(batches), len(self.capacity)))
             self.weights = np.zeros(len(self.pool))
@@ -175,12 +143,15 @@ class LargeFleet:
                 found = self.relax(columns, each, room)
                 value += found.value
                 overloaded |= bool((found.overload > 1e-9 * np.maximum(room, 1.0)).any())
-                mixed = _SMOOTHING * search.prices + (1 - _SMOOTHING) * found.prices
+                mixed = (
+                    tuning.BLOCK_SMOOTHING * search.prices
+                    + (1 - tuning.BLOCK_SMOOTHING) * found.prices
+                )
                 prices[block] = mixed
                 used[number] = self.pool.use(columns, found.weights)
                 self.weights[columns] = found.weights
             search.note_round(value)
-            wanted = _SHARE_OF_GAP * search.settings.gap
+            wanted = tuning.BLOCK_SHARE_OF_GAP * search.settings.gap
             if left == 1 or (not overloaded and relative_gap(value, search.bound) <= wanted):
                 return
             search.collect(prices)
@@ -208,7 +179,7 @@ class LargeFleet:
                 self.pool.owners(self.pool.columns_of(each)),
             )
             part = _part(used[number] + of_carried, left + of_carried, 1 / (len(blocks) - number))
-            chosen = self.choose(columns, owner, each, room * part, number < _LARGE_BLOCKS)
+            chosen = self.choose(columns, owner, each, room * part, number < tuning.LARGE_BLOCKS)
             whole = np.floor(chosen + 1e-6)
             placed = np.bincount(owner, whole, len(self.copies))
             split = placed[owner] < self.copies[owner]
@@ -227,7 +198,7 @@ class LargeFleet:
         """
         order = np.argsort(-self.size, kind="stable")
         length = -(-len(order) // self.count)
-        first, others = order[: _LARGE_BLOCKS * length], order[_LARGE_BLOCKS * length :]
+        first, others = order[: tuning.LARGE_BLOCKS * length], order[tuning.LARGE_BLOCKS * length :]
         used = np.flatnonzero(self.weights)
         owner, whole = self.pool.owners(used), np.floor(self.weights[used] + 1e-6)
         split = np.bincount(owner, whole, len(order)) < self.copies
@@ -250,9 +221,11 @@ class LargeFleet:
         weights, room = np.zeros(len(columns)), room.copy()
         largest = np.zeros(len(self.copies), dtype=np.bool_)
         if large:
-            largest[each[np.argsort(-self.size[each], kind="stable")[:_LARGE]]] = True
+            largest[each[np.argsort(-self.size[each], kind="stable")[: tuning.LARGE_DATABASES]]] = (
+                True
+            )
         free = np.ones(len(columns), dtype=np.bool_)
-        for _ in range(_MOST_DIVES):
+        for _ in range(tuning.MOST_DIVES):
             left = np.flatnonzero(free)
             found = self.relax(columns[left], np.unique(owner[left]), room)
             weights[left] = found.weights

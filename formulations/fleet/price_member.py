@@ -14,6 +14,7 @@ import numpy as np
 
 from formulations.exact.branch_and_bound import search
 from formulations.exact.reduced_problem import ReducedProblem
+from formulations.fleet import tuning
 from placement.errors import SolverError
 from placement.feasibility.feasible_plans import violations
 from placement.feasibility.neighbours import neighbours
@@ -26,8 +27,6 @@ from placement.support.status import Termination
 
 __all__ = ["PricedMember", "price_member"]
 
-_STEPS = 4
-"""Steps of a descent by the true price, where the search has a lower bound of it."""
 
 _EXACT = 1e-9
 """Part of a cost below which a difference is rounding."""
@@ -93,7 +92,7 @@ def _descend(
         return np.asarray(values + [prices @ rows.use(member, one) for one in choices])
 
     best, cost = start, float(paid([start])[0])
-    for _ in range(_STEPS):
+    for _ in range(tuning.PRICE_STEPS):
         if cost <= least + _EXACT * abs(least):
             break
         around = [

@@ -19,6 +19,7 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.synchronize import Event
 from typing import Any
 
+from formulations.fleet import tuning
 from formulations.fleet.price_member import PricedMember, price_member
 from placement.errors import InputError, MissingDependencyError, SolverError
 from placement.fleet.fleet_problem import FleetProblem
@@ -30,11 +31,6 @@ __all__ = ["BATCH", "BatchWorkers", "DaskWorkers", "PricedBatch", "ProcessWorker
 BATCH = 250
 """Databases that a worker prices at a time: some tenths of a second."""
 
-_MOST_RESTARTS = 3
-"""Times that the same batch is sent again before the search fails."""
-
-_CONNECT_SECONDS = 20.0
-"""Time to reach the scheduler of a cluster and one of its workers."""
 
 PricedBatch = tuple[int, int, FloatArray]
 """Number of the first database, number behind the last, prices of the limits."""
@@ -91,7 +87,7 @@ class BatchWorkers(ABC):
                 answer: list[PricedMember] = self._answer_of(waiting[0][1])
             except self.lost as error:
                 failures += 1
-                if failures > _MOST_RESTARTS:
+                if failures > tuning.MOST_RESTARTS:
                     raise SolverError(
                         f"a worker was lost {failures} times while databases {waiting[0][0][0] + 1}"
                         f" to {waiting[0][0][1]} were priced"
@@ -251,11 +247,11 @@ class DaskWorkers(BatchWorkers):
         self._fleet = fleet
         try:
             connect: Any = Client
-            self._client = connect(address, timeout=_CONNECT_SECONDS, set_as_default=False)
+            self._client = connect(address, timeout=tuning.CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError) as error:
             raise self._unreachable(address, "no scheduler answers") from error
         try:
-            self._client.wait_for_workers(1, timeout=_CONNECT_SECONDS)
+            self._client.wait_for_workers(1, timeout=tuning.CONNECT_SECONDS)
         except TimeoutError as error:
             self._client.close()
             raise self._unreachable(address, "the scheduler has no worker") from error
@@ -280,7 +276,7 @@ class DaskWorkers(BatchWorkers):
 
     def restart(self) -> None:
         """Send the fleet again to the workers that there are."""
-        self._client.wait_for_workers(1, timeout=_CONNECT_SECONDS)
+        self._client.wait_for_workers(1, timeout=tuning.CONNECT_SECONDS)
         self._send_fleet()
 
     def close(self) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from formulations.fleet import tuning
 from formulations.fleet.column_pool import ColumnPool, MasterResult
 from formulations.fleet.every_configuration import count_configurations, every_configuration
 from formulations.fleet.price_member import price_member
@@ -22,43 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["round_master"]
 
-_MOST_COLUMNS = 12
-"""Columns of each database in the integer program: those of least reduced cost."""
-
-_LARGE = 150
-"""Databases that are placed whole before all others: those that take most of some limit."""
-
-_PLACED_AGAIN = 60
-"""Databases that pay most, and as many times four others, which are placed again at a time."""
-
-_MARGINS = (0.0, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1)
-"""Parts of the limits kept for the databases that the relaxation splits, tried in turn. 100,000
-databases in 2,000 groups at 48 sites: 0.0003 costs 0.004 % of the value, 0.01 0.09 %."""
 
 _TOLERANCE = 1e-9
 """Part of a limit by which a sum of doubles may be beyond it."""
-
-_MOST_NODES = 20
-"""Nodes of one integer program: most end at the first. A time limit would make plans differ from
-run to run."""
-
-_MOST_CONFIGURATIONS = 10_000
-"""Configurations of a small fleet, which one integer program chooses from."""
-
-_MOST_NODES_OF_ALL = 2000
-"""Nodes of that program."""
-
-_LAST_SECONDS = 0.7
-"""Time to place what the last master has split, once the search has been stopped."""
-
-_LAST_SECONDS_EACH = 1e-3
-"""Time for each database of the fleet beside that: pricing one takes some milliseconds."""
-
-_PRICINGS = 4
-"""Rounds of pricing before such an integer program."""
-
-_POLISHES = 8
-"""Integer programs that improve the plan."""
 
 
 def round_master(
@@ -140,7 +107,7 @@ class _RoundingState:
                     self.choose_of_all()
         self.pool.drop_unfinished()
         if self.termination is not Termination.FINISHED and not self.is_plan(self.counts):
-            seconds = _LAST_SECONDS + _LAST_SECONDS_EACH * len(self.members)
+            seconds = tuning.LAST_SECONDS + tuning.LAST_SECONDS_EACH * len(self.members)
             self.deadline = time.perf_counter() + seconds
             with end_early(SearchEnd()):
                 self.whole = self.place_known(self.within_limits(self.whole))
@@ -155,7 +122,7 @@ class _RoundingState:
 
     def place_all(self) -> None:
         """Place whole copies under limits with a margin, then the rest."""
-        for margin in _MARGINS:
+        for margin in tuning.MARGINS:
             self.whole = np.floor(self.place_large(margin) + 1e-6)
             counts = self.place_in_order(self.whole)
             if counts is not None:
@@ -240,7 +207,7 @@ class _RoundingState:
         the part of every limit that is kept for them.
         """
         owner = np.array(self.pool.owner)
-        large = self.largest_first()[:_LARGE]
+        large = self.largest_first()[: tuning.PLACED_FIRST]
         columns = self.best_columns(np.arange(len(self.members)), self.master)
         whole = np.isin(owner[columns], large)
         room = self.pool.rows.capacity * (1 - margin)
@@ -292,7 +259,7 @@ class _RoundingState:
 
     def polish(self) -> None:
         """Place databases again that pay most for sharing, with others drawn at random."""
-        for _ in range(_POLISHES):
+        for _ in range(tuning.POLISHES):
             if self.is_good():
                 return
             value, is_plan = self.paid(self.counts), self.is_plan(self.counts)
@@ -314,7 +281,7 @@ class _RoundingState:
         plan.
         """
         rows = self.pool.rows
-        if count_configurations(rows) > _MOST_CONFIGURATIONS:
+        if count_configurations(rows) > tuning.SMALL_FLEET_CONFIGURATIONS:
             return
         for number, member in enumerate(self.members):
             for one in every_configuration(rows, member):
@@ -333,7 +300,12 @@ class _RoundingState:
             columns = columns[reduced - least[owner] <= above]
         whole = np.ones(len(columns), dtype=np.bool_)
         found = self.choose(
-            columns, whole, self.copies, rows.capacity, hard=True, most_nodes=_MOST_NODES_OF_ALL
+            columns,
+            whole,
+            self.copies,
+            rows.capacity,
+            hard=True,
+            most_nodes=tuning.SMALL_FLEET_NODES,
         )
         if found is None:
             return
@@ -352,13 +324,13 @@ class _RoundingState:
         reduced = self.pool.reduced_costs(self.master, chosen)
         owner = self.pool.owners(chosen)
         paid = np.bincount(owner, reduced * counts[chosen], len(self.members))
-        dearest = np.argsort(-paid, kind="stable")[:_PLACED_AGAIN]
-        count = min(4 * _PLACED_AGAIN, len(self.members))
+        dearest = np.argsort(-paid, kind="stable")[: tuning.PLACED_AGAIN]
+        count = min(4 * tuning.PLACED_AGAIN, len(self.members))
         drawn = self.rng.choice(len(self.members), count, replace=False)
         over = self.overload(counts)
         columns = chosen.tolist() if over.any() else []
         taking = [self.pool.owner[column] for column in columns if self.pool.takes(column, over)]
-        crowd = self.rng.permutation(np.unique(taking).astype(np.intp))[: 2 * _PLACED_AGAIN]
+        crowd = self.rng.permutation(np.unique(taking).astype(np.intp))[: 2 * tuning.PLACED_AGAIN]
         return np.union1d(np.union1d(dearest, drawn), crowd)
 
     def place_again(
@@ -392,7 +364,7 @@ class _RoundingState:
 
     def new_columns(self, chosen: IntArray, copies: FloatArray, room: FloatArray) -> MasterResult:
         """Price some databases at the prices of the room that the others leave; return the last."""
-        for _ in range(_PRICINGS):
+        for _ in range(tuning.PRICINGS):
             columns = np.flatnonzero(np.isin(self.pool.owner, chosen))
             master = self.pool.relax(columns, copies, room, self.penalty, self.unit, self.deadline)
             new = False
@@ -413,7 +385,9 @@ class _RoundingState:
         owner = self.pool.owners(columns)
         order = np.lexsort((self.pool.reduced_costs(master, columns), owner))
         starts = np.searchsorted(owner[order], chosen)
-        ends = np.minimum(np.searchsorted(owner[order], chosen, "right"), starts + _MOST_COLUMNS)
+        ends = np.minimum(
+            np.searchsorted(owner[order], chosen, "right"), starts + tuning.ROUNDED_COLUMNS
+        )
         parts = [columns[order[a:b]] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
         return np.sort(np.concatenate(parts))
 
@@ -425,7 +399,7 @@ class _RoundingState:
         room: FloatArray,
         *,
         hard: bool = False,
-        most_nodes: int = _MOST_NODES,
+        most_nodes: int = tuning.ROUNDING_NODES,
     ) -> FloatArray | None:
         """Run one integer program; with `hard` no limit may be exceeded."""
         self.check_time()

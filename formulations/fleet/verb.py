@@ -156,7 +156,7 @@ def add_parser(verbs: Subparsers) -> None:
     group.add_argument(
         "--check",
         metavar="FILE",
-        help="instead: prove the bound in a JSON file of this verb again, for the same question",
+        help="no search: prove the bound in a JSON file of this verb again, for the same question",
     )
     add_table_output(parser, plot=False, suffixes=_SUFFIXES)
     group = parser.add_argument_group("moves")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from enum import Enum
 from math import comb
 
+from formulations.quorumstore import tuning
 from formulations.quorumstore.covering.cpsat import CpSatCovering
 from formulations.quorumstore.covering.milp import HighsCovering
 from formulations.quorumstore.covering.one_shot_milp import solve_assignment, solve_radius
@@ -19,9 +20,6 @@ from placement.quorumstore import LossScope, QuorumPlan, QuorumProblem
 from placement.support.status import Status
 
 __all__ = ["QuorumMethod", "place"]
-
-_ENUMERABLE = 2_000_000
-"""Replica sets up to which enumeration is the automatic choice (a few seconds for one key)."""
 
 
 class QuorumMethod(Enum):
@@ -98,7 +96,7 @@ def _automatic(problem: QuorumProblem) -> QuorumMethod:
     )
     if evaluated and rules.contingency and (rules.failures > 1 or rules.loss is LossScope.REGION):
         sets *= max(1, len(problem.losses))
-    return QuorumMethod.ENUMERATION if sets <= _ENUMERABLE else QuorumMethod.CP_SAT
+    return QuorumMethod.ENUMERATION if sets <= tuning.ENUMERABLE_SETS else QuorumMethod.CP_SAT
 
 
 def _solve(problem: QuorumProblem, method: QuorumMethod, time_limit: float) -> QuorumPlan:

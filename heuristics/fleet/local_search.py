@@ -16,6 +16,7 @@ import time
 
 import numpy as np
 
+from heuristics import tuning
 from heuristics.fleet.greedy_by_size import place_all, plan_within_limits
 from heuristics.fleet.penalised_descent import PenalisedDescent
 from placement.fleet.fleet_plan import FleetPlan, NoFleetPlan, Placed
@@ -28,8 +29,6 @@ __all__ = ["local_search"]
 
 _METHOD = "local-search"
 
-_PARTNERS = 6
-"""Databases with which an exchange is tried."""
 
 _IMPROVES = 1e-9
 """Part of the cost by which a change must be better."""
@@ -177,6 +176,6 @@ class _ExchangeSearch:
             use = self.descent.rows.use(self.fleet.members[other], next(iter(self.copies[other])))
             if use[crowded].any():
                 found.append(other)
-                if len(found) == _PARTNERS:
+                if len(found) == tuning.FLEET_PARTNERS:
                     break
         return found

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from heuristics import tuning
 from placement.feasibility.feasible_plans import find_feasible, violations
 from placement.feasibility.neighbours import neighbours
 from placement.fleet.fleet_problem import FleetMember, FleetProblem
@@ -21,8 +22,6 @@ from placement.support.checks import FloatArray
 
 __all__ = ["PenalisedDescent"]
 
-_FACTOR = 1e4
-"""Penalty of an overload, however small, and of one as large as the limit, in objectives."""
 
 _IMPROVES = 1e-9
 """Part of the cost by which a neighbour must be better."""
@@ -49,7 +48,7 @@ class PenalisedDescent:
         self._starts: dict[str, Configuration | None] = {}
         worst = max(float(member.problem.demand.operations) for member in fleet.members)
         longest = max(float(member.problem.demand.client_rtt.max()) for member in fleet.members)
-        self._least = _FACTOR * (worst * longest + 1.0)
+        self._least = tuning.OVERLOAD_PENALTY * (worst * longest + 1.0)
         self._penalty = self._least / np.maximum(self.rows.capacity, 1.0)
 
     def place(self, member: FleetMember, configuration: Configuration, copies: int) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from heuristics import tuning
 from heuristics.local_search.swap_neighbourhood import Pairs
 from placement.support.checks import FloatArray, IntArray
 
@@ -17,8 +18,6 @@ __all__ = ["DescentCache", "Ends"]
 
 Ends = dict[bytes, tuple[float, IntArray]]
 """Value and sites at which the descent from a pair ends, by :func:`_keys` of the pair."""
-
-_REMEMBERED = 200_000  # pairs; some 50 MB
 
 
 class DescentCache:
@@ -81,7 +80,7 @@ class DescentCache:
 
         Parameters as for :meth:`copy_end_points`, which must come first.
         """
-        if len(self._ends) + len(self._passed) > _REMEMBERED:
+        if len(self._ends) + len(self._passed) > tuning.REMEMBERED_DESCENTS:
             self._ends.clear()
         ends = [
             (float(value), replicas[row].copy()) for row, value in zip(rows, values, strict=True)

@@ -17,12 +17,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from heuristics import tuning
 from heuristics.local_search.swap_neighbourhood import Pairs, SwapNeighbourhood
 from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["grow_sets"]
-
-_BLOCK = 4_000_000  # elements of the largest temporary: 32 MB
 
 
 def grow_sets(
@@ -75,7 +74,7 @@ def grow_sets(
     """
     terms = neighbourhood.terms
     sizes = np.broadcast_to(np.asarray(size, dtype=np.intp), leaders.shape)
-    step = max(1, _BLOCK // max(1, (terms.sites + 1) * len(terms.rank)))
+    step = max(1, tuning.STARTS_BLOCK // max(1, (terms.sites + 1) * len(terms.rank)))
     parts = []
     for first in range(0, max(1, len(leaders)), step):
         if stop is not None and stop():

@@ -21,15 +21,13 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from heuristics import tuning
 from heuristics.objective_terms import ObjectiveTerms
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["DirectInsertionCosts", "InsertionCosts", "InsertionTables", "Ranks"]
 
 Ranks = npt.NDArray[np.int32]
-
-_CELLS = 4_000_000  # of the tables of all leaders: 32 MB
-_WORTH = 4  # pairs for each new leader from which a table pays
 
 
 class InsertionCosts(Protocol):
@@ -116,7 +114,7 @@ class InsertionTables:
     """
 
     terms: ObjectiveTerms
-    cells: int = _CELLS
+    cells: int = tuning.INSERTION_CELLS
 
     @cached_property
     def ranks(self) -> Ranks:
@@ -164,7 +162,7 @@ class InsertionTables:
             return DirectInsertionCosts(self.ranks, self.order, self.summands(leaders))
         tables, filled = self._kept
         new = np.unique(leaders[~filled[leaders]])
-        if _WORTH * len(new) > len(leaders):
+        if tuning.INSERTION_PAIRS * len(new) > len(leaders):
             return DirectInsertionCosts(self.ranks, self.order, self.summands(leaders))
         for leader, joins in zip(new.tolist(), self.summands(new), strict=True):
             stays = np.take_along_axis(joins, self.order, axis=1)[:, :, np.newaxis]

@@ -22,13 +22,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from heuristics import tuning
 from heuristics.objective_terms import ObjectiveTerms
 from placement.problem import Problem
 from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["leader_bounds"]
-
-_BLOCK = 200_000  # summands handled at once
 
 
 def leader_bounds(
@@ -56,7 +55,7 @@ def leader_bounds(
     if np.count_nonzero(rules.may_vote) < rules.voters:
         return bounds  # no leader has a plan
     leaders = np.nonzero(rules.may_lead)[0]
-    step = max(1, _BLOCK // max(1, terms.rank.size))
+    step = max(1, tuning.BOUNDS_BLOCK // max(1, terms.rank.size))
     bounds[leaders] = 0.0
     for first in range(0, len(leaders), step):
         if stop():

@@ -34,7 +34,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from heuristics import kq, qk
+from heuristics import kq, qk, tuning
 from heuristics.admissible_sites import AdmissibleSites
 from heuristics.completion import infeasible_plan
 from heuristics.local_search.greedy_starts import grow_sets
@@ -53,11 +53,6 @@ from placement.support.checks import FloatArray, IntArray
 from placement.support.status import Termination, end_early
 
 __all__ = ["METHOD", "solve"]
-
-_LEADERS = 4  # leaders that get new sets in a round
-_COPIES = 8  # new sets of each
-_AMONG = 6  # best additions that a growing set draws from
-_SHAKES = (3, 8)  # random moves of a shaken copy, in turn
 
 
 @dataclass
@@ -158,10 +153,10 @@ class _SwapSearch:
             if self._late():
                 raise TimeoutError
             alive = np.nonzero((self.values < math.inf) & (self.bounds < self.value))[0]
-            alive = alive[np.argsort(self.values[alive], kind="stable")][:_LEADERS]
+            alive = alive[np.argsort(self.values[alive], kind="stable")][: tuning.GROWN_LEADERS]
             if not alive.size:
                 return
-            pairs = self._fresh(np.repeat(alive, _COPIES), rng)
+            pairs = self._fresh(np.repeat(alive, tuning.GROWN_COPIES), rng)
             self.rounds += 1
             idle = 0 if len(pairs) and self._descend(pairs) else idle + 1
 
@@ -173,12 +168,14 @@ class _SwapSearch:
         if self.rounds % 2 == 0 and not rules.of("replicas") and rules.budget is None:
             size = (sets < len(self.bounds)).sum(axis=1)
             width = sets.shape[1]
-            new = grow_sets(moves, leaders, size, width, quorum=False, among=_AMONG, rng=rng)
+            new = grow_sets(
+                moves, leaders, size, width, quorum=False, among=tuning.GROWN_AMONG, rng=rng
+            )
             complete = (new.replicas < len(self.bounds)).sum(axis=1) == size
             new = self._feasible(new.take(complete))
             if len(new):
                 return new
-        for _ in range(_SHAKES[self.rounds // 2 % len(_SHAKES)]):
+        for _ in range(tuning.SHAKES[self.rounds // 2 % len(tuning.SHAKES)]):
             _shake(moves, pairs, rng)
         return self._feasible(pairs)
 

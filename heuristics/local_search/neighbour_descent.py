@@ -17,6 +17,7 @@ from typing import Literal
 
 import numpy as np
 
+from heuristics import tuning
 from placement.errors import InputError, PlacementError
 from placement.evaluation.objective import MEAN_LATENCY
 from placement.evaluation.score import TIE
@@ -38,9 +39,7 @@ Key = tuple[float, ...]
 
 _WORST: Key = (math.inf, math.inf, math.inf)
 
-_SHAKES = 3
 _NORMAL = "exact"
-_SHARE = 0.3  # of a time limit that the plan for normal times may use
 
 
 class NeighbourDescent(ABC):
@@ -118,7 +117,7 @@ class NeighbourDescent(ABC):
             return None
         limit = self.options.time_limit
         if limit is not None:
-            limit = _SHARE * max(0.0, limit - (time.perf_counter() - self.started))
+            limit = tuning.NORMAL_SHARE * max(0.0, limit - (time.perf_counter() - self.started))
         try:
             plan = run_method(load_method(_NORMAL), problem, Options(time_limit=limit))
         except PlacementError:
@@ -155,7 +154,7 @@ class NeighbourDescent(ABC):
             self.options.report(Progress(seconds, key[1], self.bound))
 
     def _shaken(self, configuration: Configuration, rng: np.random.Generator) -> Configuration:
-        for _ in range(_SHAKES):
+        for _ in range(tuning.NEIGHBOUR_SHAKES):
             moves = [
                 move
                 for move in neighbours(self.problem, configuration)

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from heuristics import tuning
 from heuristics.local_search.descent_cache import DescentCache, Ends
 from heuristics.local_search.swap_neighbourhood import Pairs, SwapNeighbourhood
 from placement.evaluation.score import quorum_latency
@@ -27,8 +28,6 @@ from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["SteepestDescent"]
 
-_BLOCK = 2_000_000  # elements of the largest temporary: 16 MB
-_AT_A_TIME = 8  # moves of one pair valued exactly in one go
 _FALL = 1e-11  # relative; the tables are exact to about 1e-14
 
 
@@ -58,7 +57,7 @@ class SteepestDescent:
     def block(self) -> int:
         """Number of pairs that are handled at once without large temporaries."""
         terms = self.neighbourhood.terms
-        return max(1, _BLOCK // max(1, (terms.sites + 1) * len(terms.rank)))
+        return max(1, tuning.DESCENT_BLOCK // max(1, (terms.sites + 1) * len(terms.rank)))
 
     def run(self, pairs: Pairs) -> FloatArray:
         """Move every pair down to a local optimum, in place; return the objectives, shape (B,).
@@ -121,7 +120,7 @@ class SteepestDescent:
         found = np.zeros(len(pairs), dtype=bool)
         open_ = np.nonzero(hope.min(axis=1) < limit)[0]
         while open_.size:
-            take = min(_AT_A_TIME, hope.shape[1])
+            take = min(tuning.EXACT_MOVES, hope.shape[1])
             picks = np.argpartition(hope[open_], take - 1, axis=1)[:, :take]
             owner = np.repeat(open_, take)
             moves = picks.reshape(-1)

@@ -11,6 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
+from heuristics import tuning
 from heuristics.quorumstore.greedy_cover import greedy_sets
 from heuristics.quorumstore.rank_sets import Best, finish
 from placement.errors import InputError
@@ -22,9 +23,6 @@ from placement.support.status import SearchEnd, end_early
 __all__ = ["local_search"]
 
 METHOD = "local search"
-
-_BATCH = 2_000
-"""Sets evaluated at once."""
 
 
 def local_search(
@@ -137,10 +135,10 @@ def _offer_all(
     best: Best,
     deadline: float,
 ) -> None:
-    for low in range(0, len(rows), _BATCH):
+    for low in range(0, len(rows), tuning.SWAP_BATCH):
         if time.perf_counter() > deadline:
             raise TimeoutError
-        best.offer(problem, rows[low : low + _BATCH], read, write)
+        best.offer(problem, rows[low : low + tuning.SWAP_BATCH], read, write)
 
 
 def _adopt(overall: Best, found: Best) -> None:

@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from heuristics import qk
+from heuristics import qk, tuning
 from heuristics.local_search.swap_neighbourhood import Pairs, SwapNeighbourhood
 from heuristics.objective_terms import objective_terms
 from placement.errors import LimitError, UnsupportedError
@@ -52,11 +52,6 @@ from placement.tail.role_choice import best_roles, describe_voter_search
 
 __all__ = ["solve"]
 
-_LEADERS = 4  # leaders that get new sets in a round
-_COPIES = 4  # new sets of each
-_SHAKES = (3, 8)  # random moves of a shaken copy, in turn
-_SHARE = 0.3  # of a time limit that the start may use
-_ROLES = 2000  # voter sets that the polish enumerates at most
 _LESS = 1e-12  # of all operations: less is rounding
 
 
@@ -161,7 +156,7 @@ class _PercentileSearch:
         limit = self.options.time_limit
         if limit is None:
             return None
-        return max(0.0, _SHARE * (limit - (time.perf_counter() - self.started)))
+        return max(0.0, tuning.LATE_START_SHARE * (limit - (time.perf_counter() - self.started)))
 
     # --- 2 and 3: one deadline after the other ------------------------------------------------
 
@@ -180,10 +175,12 @@ class _PercentileSearch:
             if idle >= self.patience:
                 return
             idle += 1
-            best = sorted(tables, key=lambda ell: (self._now(ell, tables), ell))[:_LEADERS]
+            best = sorted(tables, key=lambda ell: (self._now(ell, tables), ell))[
+                : tuning.LATE_LEADERS
+            ]
             if any(
                 self._descend(ell, self._shaken(ell, rng), tables[ell], keep=False)
-                for ell in np.repeat(best, _COPIES).tolist()
+                for ell in np.repeat(best, tuning.LATE_COPIES).tolist()
             ):
                 idle = 0
             self.rounds += 1
@@ -255,7 +252,7 @@ class _PercentileSearch:
     def _shaken(self, leader: int, rng: np.random.Generator) -> IntArray:
         """Copy of a leader's set after random moves that obey the rules for replicas."""
         pair = Pairs(np.array([leader]), self.sets[leader][np.newaxis].copy())
-        for _ in range(_SHAKES[self.rounds % len(_SHAKES)]):
+        for _ in range(tuning.LATE_SHAKES[self.rounds % len(tuning.LATE_SHAKES)]):
             allowed = np.nonzero(self.moves.allowed(pair)[0].reshape(-1))[0]
             if not allowed.size:
                 break
@@ -296,7 +293,7 @@ class _PercentileSearch:
         while self.best is not None:
             replicas = list(self.best.replicas)
             sets = math.comb(len(replicas), self.problem.rules.voters) * len(replicas)
-            if sets <= _ROLES:
+            if sets <= tuning.LATE_ROLES:
                 roles = best_roles(self.problem, replicas)
                 self.enumerated = (roles.leaders, roles.enumerated)
                 if roles.best is not None:

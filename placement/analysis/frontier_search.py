@@ -1,4 +1,4 @@
-"""Search for all plans that no other beats in both latency and cost.
+"""Search for all plans that no other plan beats in both latency and cost.
 
 Three steps, each proven by the method that solves:
 

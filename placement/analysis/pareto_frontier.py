@@ -1,4 +1,4 @@
-"""Latency against money: the plans that no other beats in both, and what changes between them."""
+"""Latency against money: the plans that no other plan beats in both, and their differences."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def pareto(
     progress: Callable[[float, Progress], None] | None = None,
     settings: Mapping[str, object] | None = None,
 ) -> pd.DataFrame:
-    """Find the plans that no other beats in both latency and cost.
+    """Find the plans that no other plan beats in both latency and cost.
 
     Parameters
     ----------

@@ -118,7 +118,7 @@ def add_constraints(parser: argparse.ArgumentParser, *, configuration: bool = Fa
         group.add_argument("--leader", required=True, metavar="SITE", help="the leader")
         add_sites(group, "--voters", "all voters", required=True)
         add_sites(group, "--replicas", "all replicas", required=True)
-        add_sites(group, "--lease-holders", "replicas with a lease (default: the best ones)")
+        add_sites(group, "--lease-holders", "replicas with a lease (default: the best choice)")
         group = parser.add_argument_group("constraints to check")
     else:
         group = parser.add_argument_group("question")
@@ -235,7 +235,7 @@ def add_method(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="a setting of the method",
+        help="setting of the method (placement methods NAME lists them)",
     )
 
 

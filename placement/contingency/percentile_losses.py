@@ -152,7 +152,7 @@ def percentile_tables(
             f"The {word} when {goal.lost_words} lost",
             (
                 ValueColumn("lost"),
-                ValueColumn("leads then"),
+                ValueColumn("new leader"),
                 ValueColumn(f"{word} ms", decimals, "beyond the horizon"),
                 ValueColumn("mean ms", 3),
             ),

@@ -59,13 +59,16 @@ def _add_leader(parts: Subparsers) -> None:
     add_constraints(parser)
     goal = add_goals(parser, "objective (default --worst)")
     goal.add_argument(
-        "--normal", action="store_true", help="latency with nothing lost; losses are shown"
+        "--normal",
+        action="store_true",
+        help="minimise the latency with nothing lost; losses are shown",
     )
     goal.add_argument(
         "--within",
         type=types.number(),
         metavar="E",
-        help="normal latency, with at most (1 + E) times the best worst case after any loss",
+        help="minimise the normal latency, with at most (1 + E) times the best worst case after "
+        "any loss",
     )
     add_losses(parser)
     add_percentile(parser)

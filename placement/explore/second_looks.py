@@ -146,7 +146,7 @@ def front(problem: Problem) -> dict[str, object]:
     table = pareto(problem, replicas=range(problem.rules.voters, problem.rules.replicas_max + 1))
     rows = table.to_dict("records")
     currency = table.attrs["currency"]
-    name = f"{len(rows)} plans that no other beats in both"
+    name = f"{len(rows)} plans that no other plan beats in both"
     chart = lines(
         [Series(name, tuple((float(row["cost"]), float(row["value"])) for row in rows))],
         caption="Cost against latency",

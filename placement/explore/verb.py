@@ -31,7 +31,7 @@ def add_parser(verbs: Subparsers) -> None:
         description="Start a local web application for one instance and open it in the browser. "
         "Click sites on the map, change numbers, demand and prices: each change is answered with "
         "the optimal plan and its proof. The page can be reached from this machine only, and its "
-        "address holds a random token. Ctrl-C ends it. Needs: pip install "
+        "address holds a random token. Ctrl-C ends the server. Needs: pip install "
         "'replica-placement[explore]'.",
     )
     add_instance(parser)

@@ -15,6 +15,15 @@ M_i > w, then w_i >= M_i, and the other terms sum up to min(u, w) <= w at most.
 
 So the sum of r_i over the clients is a price of site i that depends on the state, not on the
 multipliers. Where f is missing, detours are left out.
+
+Three sites by hand: a client prefers a to b and b to c, and pays 9, 5 and 4 there, as reads that
+are relayed to a leader may. The fixed replica is c, hence w = 4. Then M_1 = 9, M_2 = 5 and M_3 = 4:
+a replica at a has the price 9 − 5 = 4, and a replica at b the price 5 − 4 = 1. With replicas at all
+three sites the client pays 9 = 4 + 4 + 1.
+
+>>> detours = Detours(rank=np.array([[0, 1, 2]]), costs=np.array([[9, 5, 4]]))
+>>> detours.of(first=np.array([2]), alone=np.array([4]), free=[0, 1])
+[4, 1, 0]
 """
 
 from __future__ import annotations

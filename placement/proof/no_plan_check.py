@@ -26,6 +26,24 @@ objective asks for, which weakens the proof and nothing else.
 
 Whether some split is short is all there is to know: by the matroid intersection theorem (Edmonds
 1970) the most voters that obey both kinds of caps are the least that a split leaves.
+
+Three sites by hand: a and b are in one country, c is in another one, and a country may have one
+voter. Then at most two sites vote. Three voters are one too many under each of the three leaders,
+and the two splits without data prove it. Two voters have a plan, so the claim is refused:
+
+>>> from placement import Diversity, Instance, Problem
+>>> rtt = [[0, 1, 3], [1, 0, 2], [3, 2, 0]]
+>>> countries = {"country": ("x", "x", "y")}
+>>> line = Instance(["a", "b", "c"], ["d"], [[1, 2, 4]], rtt, [[1] * 5], domains=countries)
+>>> for voters in (3, 2):
+...     one = Diversity("country", cap=1)
+...     rules = Problem(line, replicas=voters, voters=voters, diversity=one).rules
+...     try:
+...         print(check_no_plan(rules, line.sites, None))
+...     except CertificateError as error:
+...         print(error)
+(3, 6)
+counting does not rule out a plan that a leads
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ __all__ = ["failure_levels", "plan_sections"]
 _HEAVIEST = 20
 
 _STATUS = {
-    Status.OPTIMAL: "optimal: proven, nothing is better",
+    Status.OPTIMAL: "optimal: proven, no plan is better",
     Status.FEASIBLE: "feasible: obeys all constraints",
     Status.INFEASIBLE: "infeasible: proven, there is no plan",
     Status.UNKNOWN: "unknown: nothing found, nothing proven",
@@ -107,12 +107,12 @@ def _summary(plan: Plan) -> Markup:
                 f"when {worst.lost} is lost",
             )
         )
-    naive = [b.choice for b in baselines(plan) if b.choice.overhead > 0.05]
-    if naive:
-        most = max(naive, key=lambda choice: choice.overhead)
+    by_rule = [b.choice for b in baselines(plan) if b.choice.overhead > 0.05]
+    if by_rule:
+        most = max(by_rule, key=lambda choice: choice.overhead)
         pairs.append(
             (
-                "Against a naive leader",
+                "Compared with a baseline rule",
                 f"{100 * (1 - plan.mean_latency / most.mean_latency):.1f} % lower",
                 f"mean latency than with {most.leader} ({most.strategy})",
             )
@@ -180,7 +180,7 @@ def _clients(plan: Plan) -> Markup:
             )
             for c in heaviest
         ],
-        caption=f"The {len(heaviest)} heaviest clients: before (a naive leader) and after"
+        caption=f"The {len(heaviest)} heaviest clients: leader of a baseline rule, and this plan"
         if different
         else f"The {len(heaviest)} heaviest clients",
         unit="ms",
@@ -213,8 +213,8 @@ def _clients(plan: Plan) -> Markup:
     )
     same = None
     if not different and plan.leader is not None:
-        same = tag("p", {"class": "note"}, "The naive rules choose the same leader as this plan: "
-                   "there is no before to compare with.")  # fmt: skip
+        same = tag("p", {"class": "note"}, "The baseline rules choose the same leader as this "
+                   "plan: there is nothing to compare with.")  # fmt: skip
     return section("clients", "Latency of each client", same, picture, dumbbell, table)
 
 
@@ -235,7 +235,7 @@ def _leaders(plan: Plan) -> Markup:
     )
     naive = rules_of_thumb(plan.problem, plan.configuration) if plan.configuration else ()
     table = data_table(
-        "What a leader chosen by a rule of thumb would cost",
+        "Leaders chosen by baseline rules",
         [
             Column("Rule"),
             Column("Leader"),

@@ -56,7 +56,7 @@ def plan_text(plan: Plan, today: MonthlyBill | None = None) -> str:
                 section("Operations", _operations(plan)),
                 section("Clients", _clients(plan)),
                 section("Leaders, replicas and voters unchanged", _leaders(plan)),
-                section("The same replicas with a leader chosen by rule of thumb", _naive(plan)),
+                section("The same replicas with a leader chosen by a baseline rule", _naive(plan)),
             ]
         )
     if plan.found:
@@ -379,7 +379,7 @@ def failures_table(report: Failures, most: int | None = None) -> str:
         ]
         for row in sorted(report.each, key=lambda row: -row.mean_latency)[:most]
     ]
-    heads = ["lost", "leads then", "mean ms", "overhead"]
+    heads = ["lost", "new leader", "mean ms", "overhead"]
     heads += ["until reconfigured"] * report.stop_first
     return table(heads, rows, right=(2, 3), indent="  ")
 

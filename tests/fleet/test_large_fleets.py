@@ -16,6 +16,7 @@ from formulations.fleet import (
     pricing,
     pricing_workers,
     solve_fleet,
+    tuning,
 )
 from formulations.fleet.weighted_sample import weighted_sample
 from placement import Termination
@@ -29,10 +30,10 @@ from tests.fleet.test_fleet_search import assert_proved, drawn_fleet, optimum
 @pytest.fixture
 def small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let fleets of four databases be large: samples of two, batches of two, blocks of four."""
-    monkeypatch.setattr(column_generation, "_LARGE_FLEET", 4)
-    monkeypatch.setattr(large_fleet, "_SAMPLE", 2)
-    monkeypatch.setattr(large_fleet, "_BLOCK", 2)
-    monkeypatch.setattr(large_fleet, "_LARGE", 3)
+    monkeypatch.setattr(tuning, "LARGE_FLEET", 4)
+    monkeypatch.setattr(tuning, "SAMPLE_DATABASES", 2)
+    monkeypatch.setattr(tuning, "BLOCK_BATCHES", 2)
+    monkeypatch.setattr(tuning, "LARGE_DATABASES", 3)
     monkeypatch.setattr(pricing_workers, "BATCH", 2)
 
 
@@ -60,8 +61,8 @@ def test_bounds_and_plans_hold_whatever_the_sample() -> None:
 @pytest.mark.usefixtures("small_is_large")
 def test_blocks_alone_reach_the_wanted_gap(monkeypatch: pytest.MonkeyPatch) -> None:
     """No linear program over all databases is solved on the way."""
-    monkeypatch.setattr(large_fleet, "_SAMPLE", 40)
-    monkeypatch.setattr(large_fleet, "_BLOCK", 30)
+    monkeypatch.setattr(tuning, "SAMPLE_DATABASES", 40)
+    monkeypatch.setattr(tuning, "BLOCK_BATCHES", 30)
 
     fleet = crowded_fleet(120, 1.8)
     masters: list[int] = []
@@ -109,8 +110,8 @@ def test_a_search_that_is_stopped_has_a_plan(
     step: str, error: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once prices are known, columns that were found already place a fleet whose limits bind."""
-    monkeypatch.setattr(large_fleet, "_SAMPLE", 40)
-    monkeypatch.setattr(large_fleet, "_BLOCK", 30)
+    monkeypatch.setattr(tuning, "SAMPLE_DATABASES", 40)
+    monkeypatch.setattr(tuning, "BLOCK_BATCHES", 30)
 
     def stopped(_: large_fleet.LargeFleet) -> None:
         raise error

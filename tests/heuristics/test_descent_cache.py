@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from heuristics import tuning
 from heuristics.local_search import descent_cache
 from heuristics.local_search.steepest_descent import SteepestDescent
 from heuristics.local_search.swap_neighbourhood import Pairs, SwapNeighbourhood
@@ -82,7 +83,7 @@ def test_known_descents_cost_no_step() -> None:
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of more than it may remember it keeps the last batch alone; only work is lost."""
     field = SwapNeighbourhood(PROBLEMS[0], objective_terms(PROBLEMS[0]), PROBLEMS[0].rules)
-    monkeypatch.setattr(descent_cache, "_REMEMBERED", 0)
+    monkeypatch.setattr(tuning, "REMEMBERED_DESCENTS", 0)
     descent = SteepestDescent(field, lambda: False)
     descent.run(starts(PROBLEMS[0], 0, 30))
     before = set(descent.ends)

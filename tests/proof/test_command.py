@@ -123,4 +123,4 @@ def test_what_was_not_checked_says_so(tmp_path, capsys):
     plan.write_text(json.dumps(document))
     assert main(["report", str(plan), "-o", str(page), "--force"]) == 0
     assert "bound claimed by exact, not checked" in page.read_text()
-    assert "nothing is better" not in page.read_text()
+    assert "no plan is better" not in page.read_text()

@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from formulations.quorumstore import tuning
 from formulations.quorumstore.covering.model import scenario_rtt
 from formulations.quorumstore.enumeration import screening as misses_module
 from formulations.quorumstore.enumeration.compiled_search import CompiledSearch, compiled_available
@@ -30,7 +31,7 @@ from tests.quorumstore.instances import random_problem, random_rules
 
 def screens(rng, monkeypatch):
     """A random key with one screen for each of its (N, R, W)."""
-    monkeypatch.setattr(misses_module, "_LANE", int(rng.choice([2, 3, 14])))
+    monkeypatch.setattr(tuning, "LANE_CLIENTS", int(rng.choice([2, 3, 14])))
     failures = int(rng.integers(1, 3))
     rules = random_rules(rng, max_replicas=2 * failures + 3, failures=failures)
     problem = random_problem(rng, sites=8, rules=rules)
@@ -73,7 +74,7 @@ def test_nothing_is_lost_and_order_is_kept(seed, monkeypatch):
 def test_without_redirection_the_screen_is_exact(seed, monkeypatch):
     """With clients that stay, or nothing lost, what passes is what obeys the limits."""
     rng = np.random.default_rng([21, seed])
-    monkeypatch.setattr(misses_module, "_LANE", 3)
+    monkeypatch.setattr(tuning, "LANE_CLIENTS", 3)
     rules = StoreRules(bool(seed % 2), redirect=Redirect.KEEP, read_fraction=0.7, max_replicas=5)
     problem = random_problem(rng, sites=8, rules=rules)
     worst = float(rng.choice(np.unique(problem.rtt)))

@@ -9,9 +9,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from formulations.quorumstore.enumeration import prefix_tree as descent_module
-from formulations.quorumstore.enumeration import screening as misses_module
-from formulations.quorumstore.enumeration import set_search as search_module
+from formulations.quorumstore import tuning
 from formulations.quorumstore.enumeration.compiled_search import Kernel, compiled_available
 from formulations.quorumstore.enumeration.enumeration import Enumeration, solve
 from formulations.quorumstore.enumeration.nearest_sites import SetTables
@@ -151,10 +149,10 @@ def test_every_path_of_large_stores(seed, monkeypatch):
     Sampling survivors once kept the ties of an incumbent that the sample had just beaten, so
     a worse configuration could win by the tie rule; it showed only above 512 survivors.
     """
-    monkeypatch.setattr(descent_module, "_BLOCK", 11)
-    monkeypatch.setattr(misses_module, "_LANE", [2, 4, 14][seed % 3])
-    monkeypatch.setattr(search_module, "_CHUNK", 3)
-    monkeypatch.setattr(search_module, "_MANY", 4)
+    monkeypatch.setattr(tuning, "PREFIX_BLOCK", 11)
+    monkeypatch.setattr(tuning, "LANE_CLIENTS", [2, 4, 14][seed % 3])
+    monkeypatch.setattr(tuning, "SURVIVOR_CHUNK", 3)
+    monkeypatch.setattr(tuning, "SAMPLED_SURVIVORS", 4)
     rng = np.random.default_rng([4, seed])
     problem = random_problem(rng, sites=6, rules=random_rules(rng, max_replicas=5))
     if seed % 4 == 3:

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from formulations.quorumstore import QuorumMethod, pareto_front, place
+from formulations.quorumstore import QuorumMethod, pareto_front, place, tuning
 from formulations.quorumstore import one_key as entry_module
 from formulations.quorumstore.covering.cpsat import CpSatCovering
 from formulations.quorumstore.covering.milp import HighsCovering
@@ -181,9 +181,9 @@ def test_automatic_choice(monkeypatch):
     """Enumeration for few sets and for costs, CP-SAT beyond."""
     problem = key()
     assert place(problem).method == "enumeration"
-    monkeypatch.setattr(entry_module, "_ENUMERABLE", 10)
+    monkeypatch.setattr(tuning, "ENUMERABLE_SETS", 10)
     assert place(problem).method == "cp-sat bisection"
-    monkeypatch.setattr(entry_module, "_ENUMERABLE", 1_000)
+    monkeypatch.setattr(tuning, "ENUMERABLE_SETS", 1_000)
     assert place(problem).method == "enumeration"
     pairs_lost = dataclasses.replace(problem, rules=StoreRules(True, failures=2))
     weighted = pairs_lost.with_goal(Goal(Target.WEIGHTED))
@@ -228,13 +228,11 @@ def test_too_many_sets_are_refused():
 
 def test_many_runs(monkeypatch):
     """Prefixes grown in many small runs give the same optimum and the same ties."""
-    from formulations.quorumstore.enumeration import prefix_tree as descent
-
     problem = key(sites=9)
     whole = Enumeration(SetTables.of(problem), "numpy")
     configuration = whole.solve(problem).configuration
     ties = [row for group in whole.optima(problem)[1] for row in group.sets.tolist()]
-    monkeypatch.setattr(descent, "_BLOCK", 7)
+    monkeypatch.setattr(tuning, "PREFIX_BLOCK", 7)
     split = Enumeration(SetTables.of(problem), "numpy")
     assert split.solve(problem).configuration == configuration
     found = [row for group in split.optima(problem)[1] for row in group.sets.tolist()]

@@ -1,4 +1,22 @@
-"""The bound of :mod:`formulations.exact.certificate_events` at a node, without multipliers β."""
+"""The bound of :mod:`formulations.exact.certificate_events` at a node, without multipliers β.
+
+Three sites by hand: a, b and c at 0, 1 and 3 ms on a line, with a client that reads once at each.
+Two replicas vote, two commits wait for both votes, and b leads. With b alone the clients wait u =
+(1, 0, 2), 3 in all. A replica at a saves 1 and costs a wait of 2 · 1; a replica at c saves 2 and
+costs 2 · 2. No plan under b is below 3 + min(2 − 1, 4 − 2) = 4, and a with b has this score. At u =
+0 the bound is only the wait of 2:
+
+>>> from formulations.exact.reduced_problem import ReducedProblem
+>>> rtt = np.abs(np.subtract.outer([0.0, 1.0, 3.0], [0.0, 1.0, 3.0]))
+>>> weights = (np.ones(3), np.zeros(3), np.zeros(3), 2.0)
+>>> core = ReducedProblem.of_arrays(rtt, rtt, weights, replicas=(2, 2), voters=2)
+>>> view = LeaderView.of(core, np.array([[0, 1, 2], [1, 0, 2], [2, 1, 0]]), leader=1)
+>>> for u in ([1.0, 0.0, 2.0], [0.0, 0.0, 0.0]):
+...     here = evaluate(view, TreeNode.root_of(core, view, np.array(u)), np.array(u))
+...     print(here.base, np.abs(here.rho).tolist(), here.bound)
+3.0 [1.0, 2.0] 4.0
+0.0 [0.0, 0.0] 2.0
+"""
 
 from __future__ import annotations
 

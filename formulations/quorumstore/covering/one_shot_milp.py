@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from formulations.quorumstore import tuning
 from formulations.quorumstore.covering.milp import run_model
 from formulations.quorumstore.covering.model import covering_model, scenario_rtt
 from formulations.quorumstore.covering.threshold_bisection import threshold_values
@@ -34,8 +35,6 @@ from placement.quorumstore import (
 )
 
 __all__ = ["assignment_model", "radius_model", "solve_assignment", "solve_radius"]
-
-_MOST_COLUMNS = 60_000
 
 
 def _checked(problem: QuorumProblem) -> None:
@@ -74,10 +73,10 @@ def assignment_model(problem: QuorumProblem) -> Any:
     count, pairs = len(problem.sites), problem.pairs
     scenarios = _scenarios(problem)
     size = 2 * len(scenarios) * count * count
-    if size > _MOST_COLUMNS:
+    if size > tuning.ONE_SHOT_COLUMNS:
         raise LimitError(
-            f"the assignment model would have about {size:,} binaries, above {_MOST_COLUMNS:,}; "
-            "use enumeration or bisection"
+            f"the assignment model would have about {size:,} binaries, above "
+            f"{tuning.ONE_SHOT_COLUMNS:,}; use enumeration or bisection"
         )
     mip = pyo.ConcreteModel(name="assignment")
     mip.T = pyo.Var(domain=pyo.NonNegativeReals)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from formulations.quorumstore import tuning
 from placement.quorumstore import (
     Goal,
     Metrics,
@@ -25,9 +26,6 @@ from placement.quorumstore.set_neighbours import swap_neighbours
 from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["improve_by_swaps", "start_configuration"]
-
-_BATCH = 2_000
-"""Sets times scenarios evaluated at once."""
 
 
 @dataclass(slots=True)
@@ -43,9 +41,9 @@ class _SwapEvaluator:
         """Return the best of some sets with its rank; None when no set obeys the regional rules."""
         problem = self.problem
         sets = sets[problem.admissible(sets, max(read, write))]
-        step = _BATCH
+        step = tuning.SWAP_BATCH
         if problem.rules.contingency and problem.rules.failures > 1:
-            step = max(16, _BATCH // (1 + len(problem.losses)))
+            step = max(16, tuning.SWAP_BATCH // (1 + len(problem.losses)))
         found = None
         for low in range(0, len(sets), step):
             if time.perf_counter() > self.deadline:

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from formulations.quorumstore import tuning
 from formulations.quorumstore.enumeration.compiled_search import (
     CompiledSearch,
     Kernel,
@@ -53,8 +54,6 @@ __all__ = ["METHOD", "Enumeration", "solve"]
 
 METHOD = "enumeration"
 
-_POOL = 12
-"""Recently optimal sets remembered per size, to start the next key from a good incumbent."""
 
 _ROUNDING = 1e-12
 """Relative difference up to which two sums of at most a few hundred latencies may be equal."""
@@ -226,7 +225,7 @@ class Enumeration:
 
     def _remember(self, replicas: tuple[int, ...]) -> None:
         pool = [sets for sets in self.recent.get(len(replicas), []) if sets != replicas]
-        self.recent[len(replicas)] = [replicas, *pool][:_POOL]
+        self.recent[len(replicas)] = [replicas, *pool][: tuning.REMEMBERED_SETS]
 
     def _best(self, problem: QuorumProblem, ties: Sequence[Ties]) -> QuorumConfiguration:
         """Apply the tie rule to configurations that are equal in value."""

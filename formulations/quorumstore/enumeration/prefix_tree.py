@@ -19,14 +19,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from formulations.quorumstore import tuning
 from formulations.quorumstore.enumeration.screening import Bits, Screen
 from placement.quorumstore import QuorumProblem
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["passing", "passing_sets"]
-
-_BLOCK = 200_000
-"""Prefixes grown at a time; their arrays then take some 20 MB."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +88,7 @@ def _grown(problem: QuorumProblem, screen: Screen, prefixes: _PrefixBlock) -> It
     low = 0
     while low < many:
         begun = int(ends[low - 1]) if low else 0
-        high = max(low + 1, int(np.searchsorted(ends, begun + _BLOCK, side="right")))
+        high = max(low + 1, int(np.searchsorted(ends, begun + tuning.PREFIX_BLOCK, side="right")))
         run = prefixes if high - low == many else prefixes.run(low, high)
         counts = children[low:high]
         parent = np.repeat(np.arange(high - low), counts)

@@ -62,6 +62,7 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
+from formulations.quorumstore import tuning
 from placement.quorumstore import QuorumProblem, ThresholdLimits
 from placement.support.checks import BoolArray, FloatArray, IntArray, read_only
 
@@ -78,8 +79,6 @@ __all__ = [
 Bits = npt.NDArray[np.uint16]
 """Clients as bits, shape (lanes, …)."""
 
-_LANE = 14
-"""Most clients in a lane: the sums over all its subsets are one table of 128 kB."""
 
 _ROUNDING = 1.0 + 1e-9
 """Loosens sums that may exceed 2^53 (several losses at once): a screen may keep too much."""
@@ -148,7 +147,7 @@ class RequestWeights:
     def of(cls, problem: QuorumProblem) -> RequestWeights:
         """Number the clients of `problem` and tabulate their requests."""
         clients = np.flatnonzero(problem.reads + problem.writes)
-        lanes = -(-len(clients) // _LANE)
+        lanes = -(-len(clients) // tuning.LANE_CLIENTS)
         lane, bit = np.arange(len(clients)) % lanes, np.arange(len(clients)) // lanes
         powers = np.where(lane == np.arange(lanes)[:, np.newaxis], 2.0**bit, 0.0)
         counts = np.stack([problem.reads[clients], problem.writes[clients]]).astype(np.float64)

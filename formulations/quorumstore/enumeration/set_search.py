@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from formulations.quorumstore import tuning
 from formulations.quorumstore.enumeration.exact_tests import Candidates, RankLimits
 from formulations.quorumstore.enumeration.nearest_sites import NearestSites
 from formulations.quorumstore.enumeration.prefix_tree import passing, passing_sets
@@ -37,12 +38,6 @@ from placement.quorumstore.latency import SortedSets, costs
 from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["SetSearch", "Ties"]
-
-_CHUNK = 2048
-"""Survivors gathered at a time: about 2 MB of ranks at 27 sites and N = 5."""
-
-_MANY = 512
-"""Survivors above which a sample of them is tried first, to lower the incumbent."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,9 +130,9 @@ class SetSearch:
     def _look(self, sets: IntArray, read: int, write: int) -> None:
         if self.goal.target is Target.COST or math.isfinite(self.goal.cost_bound):
             sets = self._cheapest_first(sets, read)
-        while self.goal.target is not Target.COST and len(sets) > _MANY:
+        while self.goal.target is not Target.COST and len(sets) > tuning.SAMPLED_SURVIVORS:
             before = self.value
-            step = len(sets) // (_MANY // 4)
+            step = len(sets) // (tuning.SAMPLED_SURVIVORS // 4)
             self.probe(sets[::step], read, write)
             if not self.value < before:
                 break
@@ -151,7 +146,7 @@ class SetSearch:
         held: list[IntArray] = []
         for sets in self.every(pair, self._limits(self.value)):
             held.append(sets)
-            if sum(len(rows) for rows in held) >= _CHUNK:
+            if sum(len(rows) for rows in held) >= tuning.SURVIVOR_CHUNK:
                 yield np.concatenate(held)
                 held = []
         if held:
@@ -177,17 +172,21 @@ class SetSearch:
 
     def _cheapest_first(self, sets: IntArray, read: int) -> IntArray:
         bill = np.empty(len(sets))
-        for low in range(0, len(sets), _CHUNK):
-            rows = sets[low : low + _CHUNK]
+        for low in range(0, len(sets), tuning.SURVIVOR_CHUNK):
+            rows = sets[low : low + tuning.SURVIVOR_CHUNK]
             ordered = SortedSets.of(self.problem, rows)
-            bill[low : low + _CHUNK] = costs(self.problem, rows, ordered, read)
+            bill[low : low + tuning.SURVIVOR_CHUNK] = costs(self.problem, rows, ordered, read)
         order = np.argsort(bill, kind="stable")
         kept: IntArray = sets[order[bill[order] <= self.goal.cost_bound]]
         return kept
 
     def _test(self, sets: IntArray, read: int, write: int) -> None:
         # The evaluator lays all scenarios side by side, so its chunks shrink with their number.
-        size = _CHUNK if self.ranked else max(16, _CHUNK // (1 + len(self.problem.losses)))
+        size = (
+            tuning.SURVIVOR_CHUNK
+            if self.ranked
+            else max(16, tuning.SURVIVOR_CHUNK // (1 + len(self.problem.losses)))
+        )
         for low in range(0, len(sets), size):
             chunk = sets[low : low + size]
             if not self.ranked:

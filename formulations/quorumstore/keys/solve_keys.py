@@ -28,6 +28,7 @@ from typing import IO, TextIO
 
 import numpy as np
 
+from formulations.quorumstore import tuning
 from formulations.quorumstore.keys.key_rows import KeyRow, canonical, row_names, solve_batch, to_csv
 from formulations.quorumstore.keys.key_tables import KeyBatch, read_keys
 from placement.errors import InputError, MissingDependencyError
@@ -40,8 +41,6 @@ from placement.support.status import Termination
 
 __all__ = ["KeysProgress", "KeysSummary", "progress_to", "solve_keys"]
 
-_REMEMBERED = 200_000
-"""Distinct demands whose configuration is remembered within a run."""
 
 _BLAS_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -266,7 +265,7 @@ class _KeyBatches:
         write_file(_part(self.parts, job.number), to_csv(table), force=True)
         self.solved += len(fresh)
         self.known.update(fresh)
-        while len(self.known) > _REMEMBERED:
+        while len(self.known) > tuning.REMEMBERED_KEYS:
             self.known.popitem(last=False)
         self._advance(len(job.names))
 

@@ -76,7 +76,7 @@ def add_parser(verbs: Subparsers) -> None:
         action="append",
         default=[],
         metavar="METHOD.NAME=VALUE",
-        help="a setting of one method",
+        help="setting of one method (placement methods NAME lists them)",
     )
     add_table_output(parser)
     parser.set_defaults(run=run)

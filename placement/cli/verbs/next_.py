@@ -59,7 +59,7 @@ def add_parser(verbs: Subparsers) -> None:
         type=types.whole(),
         const=_ALL,
         metavar="K",
-        help="instead: the best plan with 0, 1, 2, … changes to the present plan, up to K "
+        help="show instead the best plan with 0, 1, 2, … changes to the present plan, up to K "
         "(default: until no change helps), each proven, with its gain",
     )
     parser.add_argument(

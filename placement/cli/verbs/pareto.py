@@ -31,9 +31,9 @@ def add_parser(verbs: Subparsers) -> None:
     parser = verbs.add_parser(
         "pareto",
         help="find the plans that no other plan beats in both latency and cost",
-        description="Find every plan that no other beats in both latency and cost, among numbers "
-        "of replicas such as --replicas 3..7, and name what changes from one to the next. Needs "
-        "prices, of the instance or by --prices.",
+        description="Find every plan that no other plan beats in both latency and cost, "
+        "among numbers of replicas such as --replicas 3..7, and name the changes between them. "
+        "Needs prices, of the instance or by --prices.",
     )
     add_sizes_question(parser)
     parser.set_defaults(run=run)

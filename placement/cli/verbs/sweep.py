@@ -37,7 +37,7 @@ def add_parser(verbs: Subparsers) -> None:
     group.add_argument(
         "--pareto",
         action="store_true",
-        help="the plans that no other beats in both latency and cost, as placement pareto",
+        help="show the plans that no other plan beats in both latency and cost, as pareto does",
     )
     parser.set_defaults(run=run)
 

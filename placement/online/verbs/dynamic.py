@@ -59,7 +59,7 @@ def add_parser(parts: Subparsers) -> None:
         ("--bandwidth", types.number(above=True), 100.0, "MBIT",
          "bandwidth of a read in Mbit/s, for --object-kb"),
         ("--metric", types.text, None, "FILE",
-         "what decides between copies and is minimised in place of RTTs, such as the price of "
+         "cost that decides between copies and is minimised in place of RTTs, such as the price of "
          "traffic: long CSV with src, dst, cost; --prefer-within is in its unit"),
         ("--write-cost", types.number(), 0.0, "W",
          "cost of a write at each dynamic copy, as part of the RTT to it"),

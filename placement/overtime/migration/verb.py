@@ -32,8 +32,8 @@ def add_parser(verbs: Subparsers) -> None:
         "migrate",
         help="show the latency while leaders move to the leader of a plan, step by step",
         description="Simulate a migration: the groups of a database have their leaders at several "
-        "voters of a plan, and in each step some of them move to the leader of the plan. Shown "
-        "are the mean latency and percentiles after every step.",
+        "voters of a plan, and in each step some of them move to the leader of the plan. The "
+        "output has the mean latency and percentiles after every step.",
     )
     parser.add_argument("plan", metavar="PLAN", help="a plan file with the leader at the end")
     group = parser.add_argument_group("migration")

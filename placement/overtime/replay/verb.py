@@ -97,8 +97,7 @@ def add_parser(verbs: Subparsers) -> None:
         "--tiers",
         type=types.names,
         metavar="LIST",
-        help="tiers: 1, 2, 3 (default 1,2; with prices or limits of moves 3, the only one that "
-        "takes them)",
+        help="tiers: 1, 2, 3 (default 1,2; with prices or limits of moves only 3)",
     )
     group.add_argument(
         "--strategies", type=types.names, metavar="LIST", help="strategies (default: all)"

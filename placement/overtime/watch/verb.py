@@ -46,7 +46,7 @@ def add_parser(verbs: Subparsers) -> None:
         "watch",
         help="recommend to keep or to move after every interval, as intervals arrive",
         description="Read intervals of demand as they arrive in a folder or at the end of a table, "
-        "and say after each whether to keep the configuration or to move, and how to move safely. "
+        "and recommend after each to keep the configuration or to move, with the safe steps. "
         "All state is in one file: a watch may be killed at any moment and started again. "
         f"The decay is {DEFAULT_DECAY:g} unless --decay says otherwise.",
     )
@@ -133,7 +133,7 @@ def add_parser(verbs: Subparsers) -> None:
         help=f"method to use (default {DEFAULT_METHOD}); placement methods lists all",
     )
     group.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the method"
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="setting of the method"
     )
     group = parser.add_argument_group("output")
     group.add_argument(

@@ -20,8 +20,8 @@ LEGEND = (
     ("site", "site without a replica"),
     ("client", "client: area by operations, colour from quick to slow"),
     ("vote", "vote that the leader waits for"),
-    ("late", "vote it does not wait for"),
-    ("ask", "the heaviest clients ask the leader"),
+    ("late", "vote that the commit does not need"),
+    ("ask", "requests of the heaviest clients to the leader"),
 )
 """Roles on the map of a plan, each with its meaning."""
 
@@ -83,7 +83,7 @@ def map_section(plan: Plan) -> Markup:
         )  # fmt: skip
     if plan.found:
         parts.append(_sites_table(plan))
-    return section("map-section", "Where everything is", parts)
+    return section("map-section", "Map of replicas and clients", parts)
 
 
 _ROLES = {

@@ -1,0 +1,80 @@
+"""Tuning constants of the search for fleets, in one table.
+
+None of them matters for correctness: they decide how long a search takes, and which of several
+plans it finds first. The brackets name what a value was measured on: a question set of ``python -m
+benchmarks run tuning``. ``[no study]`` marks a value that was chosen by hand. Constants on which
+correctness or a file format depends stand where they are used.
+"""
+
+# column_generation
+SMOOTHING = 0.5
+"""Part of the prices of the best bound in the next prices [fleet]."""
+LARGER_PENALTY = 30.0
+"""Factor by which the penalty of overloads is raised [no study]."""
+MOST_PENALTIES = 6
+"""Times that it is raised before the search gives up [no study]."""
+SHARE_OF_GAP = 0.25
+"""Part of the wanted gap that is left to the relaxation; the rest is for rounding [fleet]."""
+LARGE_FLEET = 3000
+"""Different databases from which on a sample gives the prices [no study]."""
+
+# price_member and pricing_workers
+PRICE_STEPS = 4
+"""Steps of a descent by the true price, where the search has a lower bound of it [fleet]."""
+MOST_RESTARTS = 3
+"""Times that the same batch is sent again before the search fails [no study]."""
+CONNECT_SECONDS = 20.0
+"""Time to reach the scheduler of a cluster and one of its workers [no study]."""
+
+# rounding
+ROUNDED_COLUMNS = 12
+"""Columns of each database in the integer program: those of least reduced cost [fleet]."""
+PLACED_FIRST = 150
+"""Databases placed whole before all others: those that take most of some limit [no study]."""
+PLACED_AGAIN = 60
+"""Databases that pay most, and as many times four others, that are placed again at a
+time [no study]."""
+MARGINS = (0.0, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1)
+"""Parts of the limits kept for the databases that the relaxation splits, tried in turn. 100,000
+databases in 2,000 groups at 48 sites: 0.0003 costs 0.004 % of the value, 0.01 0.09 %."""
+ROUNDING_NODES = 20
+"""Nodes of one integer program: most end at the first. A time limit would make plans differ from
+run to run [fleet]."""
+SMALL_FLEET_CONFIGURATIONS = 10_000
+"""Configurations of a small fleet, which one integer program chooses from [no study]."""
+SMALL_FLEET_NODES = 2000
+"""Nodes of that program [no study]."""
+LAST_SECONDS = 0.7
+"""Time to place what the last master has split, once the search has been stopped [no study]."""
+LAST_SECONDS_EACH = 1e-3
+"""Time for each database of the fleet beside that: pricing one takes some milliseconds
+[no study]."""
+PRICINGS = 4
+"""Rounds of pricing before such an integer program [fleet]."""
+POLISHES = 8
+"""Integer programs that improve the plan [fleet]."""
+
+# large_fleet: a sample of the databases gives the prices
+SAMPLE_DATABASES = 1000
+"""Databases in the sample that gives the prices [no study]."""
+BLOCK_BATCHES = 10
+"""Batches of a block: a linear program with 2,500 databases takes some tenths of a second
+[no study]."""
+MOST_CORRECTIONS = 6
+"""Passes over all databases at prices of the sample [no study]."""
+LEAST_ROOM = 0.1
+"""Part of a limit that a correction leaves the sample at least [no study]."""
+PRICE_SPREADS = (0.3, 0.1, 0.03)
+"""Relative differences of the prices between batches, a pass for each [no study]."""
+MOST_BALANCES = 6
+"""Rounds of column generation in blocks [no study]."""
+BLOCK_SMOOTHING = 0.5
+"""Part of the prices of the best bound in the prices of a block [no study]."""
+BLOCK_SHARE_OF_GAP = 0.6
+"""Part of the wanted gap that the relaxation in blocks may leave [no study]."""
+LARGE_BLOCKS = 2
+"""Blocks whose largest databases are placed whole [no study]."""
+LARGE_DATABASES = 150
+"""Databases of such a block that are placed whole [no study]."""
+MOST_DIVES = 8
+"""Linear programs that place them whole [no study]."""

@@ -1,0 +1,62 @@
+"""Tuning constants of the heuristics, in one table.
+
+None of them matters for correctness: they decide how long a search takes, and which of several
+plans it finds first. The brackets name what a value was measured on: a question set of ``python -m
+benchmarks run tuning``. ``[no study]`` marks a value that was chosen by hand. Constants on which
+correctness or a file format depends stand where they are used.
+"""
+
+# local_search
+GROWN_LEADERS = 4
+"""Leaders that get new sets in a round [local-search]."""
+GROWN_COPIES = 8
+"""New sets of each of these leaders [local-search]."""
+GROWN_AMONG = 6
+"""Best additions that a growing set draws from [local-search]."""
+SHAKES = (3, 8)
+"""Random moves of a shaken copy, in turn [local-search]."""
+STARTS_BLOCK = 4_000_000
+"""Elements of the largest temporary: 32 MB [no study]."""
+REMEMBERED_DESCENTS = 200_000
+"""Pairs of a leader and a set whose descent is remembered: some 50 MB [no study]."""
+BOUNDS_BLOCK = 200_000
+"""Summands of the bounds of leaders that are handled at once [no study]."""
+INSERTION_CELLS = 4_000_000
+"""Cells of the tables of all leaders: 32 MB [no study]."""
+INSERTION_PAIRS = 4
+"""Pairs for each new leader from which a table pays [local-search]."""
+DESCENT_BLOCK = 2_000_000
+"""Elements of the largest temporary: 16 MB [no study]."""
+EXACT_MOVES = 8
+"""Moves of one pair valued exactly in one go [local-search]."""
+NEIGHBOUR_SHAKES = 3
+"""Random moves of a shaken plan where moves are valued one by one: losses, waits [no study]."""
+NORMAL_SHARE = 0.3
+"""Part of a time limit that the plan for normal operation may use [no study]."""
+
+# qk
+QUORUM_BLOCK = 100_000
+"""Summands of the leaders that are handled at once: they should stay in cache [no study]."""
+
+# tail: percentiles
+LATE_LEADERS = 4
+"""Leaders that get new sets in a round [percentiles]."""
+LATE_COPIES = 4
+"""New sets of each of these leaders [percentiles]."""
+LATE_SHAKES = (3, 8)
+"""Random moves of a shaken copy, in turn [percentiles]."""
+LATE_START_SHARE = 0.3
+"""Part of a time limit that the start may use [no study]."""
+LATE_ROLES = 2000
+"""Voter sets that the last step enumerates at most [percentiles]."""
+
+# fleet
+FLEET_PARTNERS = 6
+"""Databases with which an exchange is tried [no study]."""
+OVERLOAD_PENALTY = 1e4
+"""Penalty of an overload, however small, and of one as large as the limit, in objectives
+[no study]."""
+
+# quorumstore
+SWAP_BATCH = 2_000
+"""Sets of replicas of a quorum store that are evaluated at once [no study]."""
