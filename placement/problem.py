@@ -89,7 +89,8 @@ class Problem:
         What is minimised; the mean latency unless given.
     protocol
         The commit protocol, as :class:`Protocol` or as its text ("epaxos:slow=0.05"): what the
-        operations of each kind wait for. None: what the operations of the instance say.
+        operations of each kind wait for. A mapping gives each kind of operation its own protocol.
+        None: what the operations of the instance say.
     current
         The configuration that runs today: a :class:`Configuration` on site indices, or a table of
         `leader`, `voters` and `replicas` by name. It need not obey the rules.
@@ -122,7 +123,7 @@ class Problem:
     budget: float | None = None
     cost_weight: float = 0.0
     objective: Objective = MEAN_LATENCY
-    protocol: Protocol | str | None = None
+    protocol: Protocol | Mapping[str, Protocol | str] | str | None = None
     current: CurrentSites | Configuration | Mapping[str, object] | None = None
     moves: Moves | None = None
 
@@ -190,7 +191,9 @@ class Problem:
                     expected="current=…, the configuration that runs today",
                 )
         if self.protocol is not None and not isinstance(self.protocol, Protocol):
-            object.__setattr__(self, "protocol", Protocol(text(self.protocol, "protocol")))
+            asked = self.protocol
+            one = Protocol(asked if isinstance(asked, Mapping) else text(asked, "protocol"))
+            object.__setattr__(self, "protocol", one)
         _ = self.rules, self.demand, cost_model(self.instance), self.limits  # all four validate
         check_waits(self)
         self.objective.check(self)

@@ -16,15 +16,22 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from placement.errors import InputError
 from placement.model.operations import Operation
+from placement.model.protocol_parts.protocol_kinds import (
+    KINDS,
+    check_kinds,
+    kinds_given,
+    names_kinds,
+)
 from placement.model.waits import Wait
 from placement.support.checks import text
 
 if TYPE_CHECKING:
-    from placement.model.protocol_families import ProtocolFamily
+    from placement.model.protocol_parts.protocol_family import Path, ProtocolFamily
 
 __all__ = ["Protocol", "asks_for_quorum", "operation_path", "operations_under"]
 
@@ -58,56 +65,95 @@ def operation_path(operation: Operation) -> str:
 
 @dataclass(frozen=True)
 class Protocol:
-    """A protocol with its parameters.
+    """A protocol with its parameters, or a protocol for each kind of operation.
 
     Parameters
     ----------
     name
         One that ``placement protocols`` lists; or the whole as text, ``NAME:PARAMETER=VALUE,…``.
+        With a protocol for each kind a mapping of kind to protocol, or its text,
+        ``KIND=NAME:PARAMETER=VALUE,…; KIND=…``.
     parameters
         Those that differ from the default.
+
+    Attributes
+    ----------
+    kinds
+        The protocol of each kind that was named; empty where one protocol is for all. An operation
+        of a kind that is not named keeps its row, and a multi-group transaction follows ``write``.
 
     Raises
     ------
     InputError
-        For an unknown name or parameter, and for a value out of its range.
+        For an unknown name, kind or parameter, for a value out of its range, and for protocols that
+        contradict each other (:mod:`placement.model.protocol_parts.protocol_kinds`).
 
     Examples
     --------
     >>> Protocol("epaxos:slow=0.05")
     Protocol('epaxos:slow=0.05')
+    >>> Protocol({"weak_read": "follower-reads:fresh=0.7", "write": "leases"})
+    Protocol('weak_read=follower-reads:fresh=0.7; write=leases')
     >>> Protocol("raft").rewritten([Operation("put", direct=1, quorum=1)], voters=3, quorum=2)
     (Operation(name='put', near=0.0, relay=0.0, direct=1.0, quorum=1.0, kind='write'),)
     """
 
     name: str
     parameters: Mapping[str, float | str] = dataclasses.field(default_factory=dict)
+    kinds: Mapping[str, Protocol] = dataclasses.field(default_factory=dict)
 
-    def __init__(self, name: str, parameters: Mapping[str, float | str] | None = None) -> None:
-        from placement.model.protocol_families import family_of
-
-        given: dict[str, float | str] = dict(parameters or {})
-        name, _, rest = text(name, "protocol").partition(":")
-        family = family_of(name.strip())
-        for part in filter(None, map(str.strip, rest.split(","))):
-            key, equals, value = part.partition("=")
-            if not equals or key.strip() in given:
+    def __init__(
+        self,
+        name: str | Mapping[str, Protocol | str],
+        parameters: Mapping[str, float | str] | None = None,
+    ) -> None:
+        kinds: Mapping[str, Protocol] = MappingProxyType({})
+        given: Mapping[str, float | str] = dict(parameters or {})
+        if not isinstance(name, str) or names_kinds(name):
+            if given:
                 raise InputError(
-                    "not a parameter of a protocol",
-                    field="protocol",
-                    value=part,
-                    expected="NAME:PARAMETER=VALUE,…, each parameter once",
+                    "parameters beside a protocol for each kind",
+                    field="parameters",
+                    value=given,
+                    expected="them in the text of a kind, as in {'write': 'leases:holders=3'}",
                 )
-            given[key.strip()] = value.strip()
-        object.__setattr__(self, "name", family.name)
-        object.__setattr__(self, "parameters", family.checked(given))
+            kinds = MappingProxyType(
+                {
+                    kind: one if isinstance(one, Protocol) else Protocol(text(one, kind))
+                    for kind, one in kinds_given(name)
+                }
+            )
+            check_kinds(kinds)
+            name = "; ".join(f"{kind}={one}" for kind, one in kinds.items())
+        else:
+            name, given = _read(name, dict(given))
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "parameters", given)
+        object.__setattr__(self, "kinds", kinds)
 
     @cached_property
     def family(self) -> ProtocolFamily:
-        """Return the family: the common part of all protocols of this name."""
+        """Return the family: the common part of all protocols of this name.
+
+        Raises
+        ------
+        InputError
+            Where each kind has a protocol, and so no name is that of all.
+        """
         from placement.model.protocol_families import family_of
 
         return family_of(self.name)
+
+    def part(self, kind: str) -> Protocol | None:
+        """Return the protocol of a kind of operation; None: its operations keep their rows."""
+        if not self.kinds:
+            return self
+        return self.kinds.get(kind, self.kinds.get("write") if kind == "multi_write" else None)
+
+    @property
+    def parts(self) -> tuple[Protocol, ...]:
+        """Return the different protocols of the kinds, in the order of the kinds."""
+        return tuple(dict.fromkeys(self.kinds.values())) or (self,)
 
     def __str__(self) -> str:
         given = ",".join(
@@ -122,9 +168,16 @@ class Protocol:
     def __hash__(self) -> int:
         return hash(str(self))
 
+    @property
+    def has_quorum(self) -> bool:
+        """Return whether a parameter says how many votes a commit waits for."""
+        return any("quorum" in one.parameters for one in self.parts)
+
     def quorum(self, voters: int) -> int | None:
         """Return the votes a commit waits for, where a parameter says so; else None."""
-        given = self.parameters.get("quorum")
+        given = next(
+            (one.parameters["quorum"] for one in self.parts if "quorum" in one.parameters), None
+        )
         if given is None:
             return None
         if float(given) > voters:
@@ -144,7 +197,7 @@ class Protocol:
         voters
             Voters with a replica, all of which hold a lease where :attr:`voters_hold_leases`.
         """
-        given = self.parameters.get("holders", "replicas")
+        given = self._holders
         if given == "replicas":
             return None
         return voters if given == "voters" else int(float(given))
@@ -152,11 +205,46 @@ class Protocol:
     @property
     def voters_hold_leases(self) -> bool:
         """Return whether the lease holders are the voters, and not chosen apart from them."""
-        return self.parameters.get("holders") == "voters"
+        return self._holders == "voters"
+
+    @property
+    def _holders(self) -> float | str:
+        """Return the parameter `holders`, which all parts with leases have in common."""
+        found = (one.parameters["holders"] for one in self.parts if "holders" in one.parameters)
+        return next(found, "replicas")
 
     def fast_quorum(self, voters: int) -> int | None:
-        """Return the votes of the fast quorum; None: the protocol has none."""
-        return self.family.fast_quorum(self.parameters, voters)
+        """Return the votes of the fast quorum; None: the protocol has none.
+
+        Only the protocol that commits the writes may have one; see
+        :mod:`placement.model.protocol_parts.protocol_kinds`.
+        """
+        one = self.part("write") or self.part("multi_write")
+        return None if one is None else one.family.fast_quorum(one.parameters, voters)
+
+    def paths(self, voters: int, *, slow: bool = False) -> Mapping[str, Path]:
+        """Return the path of each kind of operation that has one.
+
+        Parameters
+        ----------
+        voters
+            |V| of the question.
+        slow
+            Whether no fast quorum is left, in a protocol that has one.
+
+        Raises
+        ------
+        InputError
+            For a parameter that this number does not allow.
+        """
+        found: dict[str, Path] = {}
+        for kind in KINDS:
+            one = self.part(kind)
+            if one is not None:
+                family = one.family
+                make = family.slow_paths if slow and family.fast is not None else family.paths
+                found[kind] = make(one.parameters, voters)[kind]
+        return found
 
     def rewritten(
         self, operations: Sequence[Operation], *, voters: int, quorum: int, slow: bool = False
@@ -177,8 +265,7 @@ class Protocol:
         InputError
             For a parameter that these numbers do not allow.
         """
-        family = self.family
-        paths = (family.slow_paths if slow else family.paths)(self.parameters, voters)
+        paths = self.paths(voters, slow=slow)
         found = []
         for operation in operations:
             path = paths.get(operation_path(operation))
@@ -201,19 +288,59 @@ class Protocol:
 
     def needs_groups(self, operations: Sequence[Operation]) -> tuple[str, ...]:
         """Name the multi-group transactions that have no path: the groups have no leader."""
-        if not self.family.one_group_only or "multi" in self.parameters:
+        one = self.part("multi_write")
+        if one is None or not one.family.one_group_only or "multi" in one.parameters:
             return ()
-        return tuple(one.name for one in operations if operation_path(one) == "multi_write")
+        return tuple(each.name for each in operations if operation_path(each) == "multi_write")
+
+    def needs_leader(self, operations: Sequence[Operation]) -> tuple[str, ...]:
+        """Name the operations that keep a row with a leader beside writes without one."""
+        one = self.part("write") or self.part("multi_write")
+        if one is None or not one.family.one_group_only:
+            return ()
+        unnamed = [kind for kind in KINDS if self.part(kind) is None]
+        return tuple(
+            each.name
+            for each in operations
+            if operation_path(each) in unnamed and any(each.coefficients[1:])
+        )
 
     def notes(self, operations: Sequence[Operation], replicas: int) -> tuple[str, ...]:
         """Return notes about the protocol for the reader of a plan, as sentences."""
-        said = list(self.family.warnings(self.parameters, replicas))
+        said = [
+            warning
+            for one in self.parts
+            for warning in one.family.warnings(one.parameters, replicas)
+        ]
         kept = [one.name for one in operations if operation_path(one) == "other"]
         if kept:
             said.append(
                 f"the protocol {self.name} has no path for {', '.join(kept)}: kept as given"
             )
+        unnamed = [one.name for one in operations if self.part(operation_path(one)) is None]
+        unnamed = [name for name in unnamed if name not in kept]
+        if unnamed:
+            said.append(f"no protocol is given for {', '.join(unnamed)}: kept as given")
         return tuple(said)
+
+
+def _read(name: str, given: dict[str, float | str]) -> tuple[str, Mapping[str, float | str]]:
+    """Return name and checked parameters of a protocol in words, beside parameters `given`."""
+    from placement.model.protocol_families import family_of
+
+    name, _, rest = text(name, "protocol").partition(":")
+    family = family_of(name.strip())
+    for part in filter(None, map(str.strip, rest.split(","))):
+        key, equals, value = part.partition("=")
+        if not equals or key.strip() in given:
+            raise InputError(
+                "not a parameter of a protocol",
+                field="protocol",
+                value=part,
+                expected="NAME:PARAMETER=VALUE,…, each parameter once",
+            )
+        given[key.strip()] = value.strip()
+    return family.name, family.checked(given)
 
 
 def _votes_as_coefficients(operation: Operation, voters: int, quorum: int) -> Operation:
@@ -239,7 +366,7 @@ def _votes_as_coefficients(operation: Operation, voters: int, quorum: int) -> Op
 
 
 def operations_under(
-    protocol: Protocol | str | None, given: tuple[Operation, ...], voters: int, quorum: int
+    protocol: object, given: tuple[Operation, ...], voters: int, quorum: int
 ) -> tuple[Operation, ...]:
     """Return operations with the paths and waits of a question, names unchanged.
 

@@ -107,7 +107,7 @@ def _layout_quorum(problem: Problem, voters: int) -> int:
             value=problem.vote_layout,
             expected=f"{voters} whole numbers, largest first",
         )
-    if isinstance(problem.protocol, Protocol) and "quorum" in problem.protocol.parameters:
+    if isinstance(problem.protocol, Protocol) and problem.protocol.has_quorum:
         raise InputError(
             "the quorum of the protocol counts voters, and the layout gives them several votes",
             field="protocol",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from placement.errors import InputError, UnsupportedError
 from placement.model.constraints import Rules, majority
-from placement.model.protocols import Protocol
+from placement.model.protocols import Protocol, operation_path
 from placement.model.rules import layout_votes
 from placement.model.wait_terms import TO_LEASE_HOLDER, WaitTerm
 from placement.model.waits import Clause, Wait
@@ -216,7 +216,7 @@ def _check_layout(problem: Problem) -> None:
                 "a vote layout is not supported here", field=field, value=value, expected=expected
             )
     if isinstance(problem.protocol, Protocol):
-        paths = problem.protocol.family.paths(problem.protocol.parameters, problem.rules.voters)
+        paths = problem.protocol.paths(problem.rules.voters)
         waits = [Wait(wait) for path in paths.values() for wait in path.waits]
     else:
         waits = [Wait(str(wait)) for one in problem.instance.operations for wait in one.waits]
@@ -284,19 +284,30 @@ def _check_parts(problem: Problem, clauses: tuple[Clause, ...]) -> None:
 
 
 def _check_groups(problem: Problem, protocol: Protocol) -> None:
-    """Refuse transactions over several groups that have no path, where some were issued."""
+    """Refuse operations that were issued and have no path: the protocol has no leader for them."""
     instance = problem.instance
     missing = protocol.needs_groups(instance.operations)
+    led = protocol.needs_leader(instance.operations)
     for place, operation in enumerate(instance.operations):
-        if operation.name in missing and instance.counts[:, :, place].any():
+        if operation.name not in (*missing, *led) or not instance.counts[:, :, place].any():
+            continue
+        kind = operation_path(operation)
+        if operation.name in led:
             raise InputError(
-                f"the protocol {protocol.name} has no path for {operation.name}, which spans "
-                "several groups: without a leader, no commit covers all groups",
+                f"{operation.name} asks a leader, and the protocol of the writes has none",
                 field="protocol",
                 value=str(protocol),
-                expected=f"{protocol.name}:multi=2 (commits one after another), another mix "
-                "(--mix ycsb-a), or waits of the operation by hand",
+                expected=f"{kind}={protocol.part('write')} too",
             )
+        one = protocol.part(kind) or protocol
+        raise InputError(
+            f"the protocol {one.name} has no path for {operation.name}, which spans "
+            "several groups: without a leader, no commit covers all groups",
+            field="protocol",
+            value=str(protocol),
+            expected=f"{one.name}:multi=2 (commits one after another), another mix "
+            "(--mix ycsb-a), or waits of the operation by hand",
+        )
 
 
 def wait_notes(problem: Problem) -> tuple[str, ...]:
