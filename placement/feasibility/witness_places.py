@@ -198,7 +198,7 @@ def _without_witnesses(problem: Problem, places: tuple[int, ...]) -> Problem | N
             warnings.simplefilter("ignore", UnitsWarning)
             instance = given.replace(
                 client_rtt=rtt,
-                operations=given.operations if rules.lease_holders else tuple(operations),
+                **({} if rules.lease_holders else _paths_of(problem, operations)),
                 domains=domains,
                 prices=None,
             )
@@ -219,6 +219,14 @@ def _without_witnesses(problem: Problem, places: tuple[int, ...]) -> Problem | N
         )
     except InputError:  # an RTT that is as large as numbers may be
         return None
+
+
+def _paths_of(problem: Problem, operations: list[Operation]) -> dict[str, object]:
+    """Return operations under a protocol as those of an instance, with their counts."""
+    paths, counts = problem.client_paths, problem.instance.counts
+    if paths is not None:
+        counts = paths.parted(counts)
+    return {"operations": tuple(operations), "counts": counts, "shares": ()}
 
 
 def _unused(name: str, taken: Iterable[str]) -> str:

@@ -40,6 +40,7 @@ def instance_document(instance: Instance) -> dict[str, object]:
         "site_rtt": instance.site_rtt.tolist(),
         "client_rtt": instance.client_rtt.tolist(),
         "counts": instance.counts.tolist(),
+        **({"shares": [list(row) for row in instance.shares]} if instance.shares else {}),
     }
 
 
@@ -76,6 +77,7 @@ def instance_from_document(document: Document) -> Instance:
             prices=prices,
             name=document.text("name"),
             provenance=document.names("provenance"),
+            shares=document.values.get("shares", ()),  # type: ignore[arg-type]  # checked there
         )
     except InputError as error:
         raise (

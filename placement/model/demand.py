@@ -22,6 +22,7 @@ import numpy as np
 from placement.errors import InputError
 from placement.model.instance import Instance
 from placement.model.operations import Operation
+from placement.model.protocol_parts.client_shares import ClientPaths
 from placement.model.wait_terms import WaitTerm, wait_terms, wait_times
 from placement.support.checks import FloatArray
 
@@ -58,6 +59,9 @@ class Demand:
         How often each operation waits each of them, shape (operations, waits).
     constants
         Constant ms of each operation, shape (operations,).
+    of
+        Operation of the instance for each operation here, where shares of paths differ by client
+        (:class:`.ClientPaths`); empty: they are the same.
     """
 
     client_rtt: FloatArray
@@ -72,6 +76,13 @@ class Demand:
     waits: tuple[WaitTerm, ...] = ()
     times: FloatArray = dataclasses.field(default_factory=lambda: np.zeros((0, 0)))
     constants: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(0))
+    of: tuple[int, ...] = ()
+
+    def rows_of(self, operation: int) -> tuple[int, ...]:
+        """Return the operations here that stand for one of the instance."""
+        if not self.of:
+            return (operation,)
+        return tuple(row for row, place in enumerate(self.of) if place == operation)
 
     @property
     def scenarios(self) -> int:
@@ -140,7 +151,9 @@ def decay_weights(intervals: int, decay: float) -> FloatArray:
 
 
 def aggregate(
-    instance: Instance, decay: float = 1.0, operations: tuple[Operation, ...] | None = None
+    instance: Instance,
+    decay: float = 1.0,
+    operations: tuple[Operation, ...] | ClientPaths | None = None,
 ) -> Demand:
     """Aggregate the intervals of an instance into the coefficients of Eq. 1.
 
@@ -151,7 +164,8 @@ def aggregate(
     decay
         τ >= 1 of Eq. 2.
     operations
-        Operations under a protocol; None: the operations of the instance.
+        Operations under a protocol, or its paths where shares differ by client; None: the
+        operations of the instance.
 
     Returns
     -------
@@ -183,9 +197,14 @@ def aggregate(
 
 
 def _aggregate(
-    instance: Instance, weights: FloatArray, operations: tuple[Operation, ...]
+    instance: Instance, weights: FloatArray, operations: tuple[Operation, ...] | ClientPaths
 ) -> Demand:
     weighted = instance.counts * weights[:, np.newaxis, np.newaxis]
+    issued = float(weighted.sum())
+    of: tuple[int, ...] = ()
+    if isinstance(operations, ClientPaths):
+        weighted, of = operations.parted(weighted), operations.of
+        operations = operations.operations
     if not weighted.any():
         raise InputError(
             "all counts are zero: there is nothing to optimise"
@@ -227,7 +246,8 @@ def _aggregate(
             "times": wait_times(operations)[1],
             "constants": np.array([operation.constant for operation in operations]),
         }
-    return Demand(operations=float(counts.sum()), **arrays, **more)
+    total = issued if of else float(counts.sum())
+    return Demand(operations=total, of=of, **arrays, **more)
 
 
 def _per_interval(rtt: FloatArray, periods: int) -> FloatArray:

@@ -21,6 +21,12 @@ from typing import TYPE_CHECKING
 
 from placement.errors import InputError
 from placement.model.operations import Operation
+from placement.model.protocol_parts.client_shares import (
+    ClientPaths,
+    mixture_weights,
+    shares_by_client,
+    shares_of_paths,
+)
 from placement.model.protocol_parts.protocol_kinds import (
     KINDS,
     check_kinds,
@@ -31,6 +37,7 @@ from placement.model.waits import Wait
 from placement.support.checks import text
 
 if TYPE_CHECKING:
+    from placement.model.instance import Instance
     from placement.model.protocol_parts.protocol_family import Path, ProtocolFamily
 
 __all__ = ["Protocol", "asks_for_quorum", "operation_path", "operations_under"]
@@ -213,6 +220,23 @@ class Protocol:
         found = (one.parameters["holders"] for one in self.parts if "holders" in one.parameters)
         return next(found, "replicas")
 
+    def share(self, kind: str) -> tuple[str, float] | None:
+        """Return the parameter of a kind that is a share, and its value; None: there is none."""
+        one = self.part(kind)
+        if one is None:
+            return None
+        values = one.family.values(one.parameters)
+        names = (key for key, each in one.family.parameters.items() if each.kind == "share")
+        name = next(names, None)  # no protocol has two
+        return None if name is None else (name, float(values[name]))
+
+    def with_shares(self, shares: Mapping[str, float]) -> Protocol:
+        """Return the protocol with other shares, where it has these parameters."""
+        if self.kinds:
+            return Protocol({kind: one.with_shares(shares) for kind, one in self.kinds.items()})
+        known = {key: value for key, value in shares.items() if key in self.family.parameters}
+        return Protocol(self.name, {**self.parameters, **known})
+
     def fast_quorum(self, voters: int) -> int | None:
         """Return the votes of the fast quorum; None: the protocol has none.
 
@@ -266,25 +290,61 @@ class Protocol:
             For a parameter that these numbers do not allow.
         """
         paths = self.paths(voters, slow=slow)
-        found = []
-        for operation in operations:
-            path = paths.get(operation_path(operation))
-            if path is None:
-                found.append(operation)
-                continue
-            near, relay, direct = path.trips
-            found.append(
-                Operation(
-                    operation.name,
-                    near=near,
-                    relay=relay,
-                    direct=direct,
-                    kind=operation.kind,
-                    waits=path.waits,
-                    constant=path.constant,
-                )
-            )
+        found = (_on_path(one, paths.get(operation_path(one))) for one in operations)
         return tuple(_votes_as_coefficients(one, voters, quorum) for one in found)
+
+    def client_paths(
+        self, instance: Instance, *, voters: int, quorum: int, slow: bool = False
+    ) -> ClientPaths | None:
+        """Return the operations where shares differ by client; None: they are :meth:`rewritten`.
+
+        Parameters
+        ----------
+        instance
+            With its operations and its table of shares. A client that the table does not name has
+            the share that is a parameter.
+        voters, quorum, slow
+            As of :meth:`rewritten`.
+
+        Raises
+        ------
+        InputError
+            For a parameter that these numbers do not allow.
+        """
+        named = {parameter for _, parameter, _ in instance.shares}
+        kinds = [operation_path(one) for one in instance.operations]
+        shares = {kind: self.share(kind) for kind in kinds}
+        if not any(share is not None and share[0] in named for share in shares.values()):
+            return None
+        operations: list[Operation] = []
+        of: list[int] = []
+        weights: list[tuple[float, ...]] = []
+        taken = {one.name for one in instance.operations}
+        for place, (operation, kind) in enumerate(zip(instance.operations, kinds, strict=True)):
+            name, usual = shares[kind] or ("", 0.0)
+            values = shares_by_client(instance.shares, instance.clients, name, usual)
+
+            def under(share: float, one: Operation = operation, name: str = name) -> Operation:
+                protocol = self.with_shares({name: share})
+                return protocol.rewritten([one], voters=voters, quorum=quorum, slow=slow)[0]
+
+            alike = bool((values == values[0]).all())
+            first, last = (under(float(values[0])),) * 2 if alike else (under(0.0), under(1.0))
+            if first == last:
+                operations.append(first)
+                of.append(place)
+                weights.append(())
+                continue
+            knots = shares_of_paths(first, last)
+            for knot, part in zip(knots, mixture_weights(values, knots), strict=True):
+                unique = f"{operation.name} ({name} {knot:g})" if knot else operation.name
+                while knot and unique in taken:
+                    unique += "'"
+                taken.add(unique)
+                operations.append(dataclasses.replace(under(knot), name=unique))
+                of.append(place)
+                weights.append(tuple(part.tolist()))
+        return ClientPaths(tuple(operations), tuple(of), tuple(weights))
 
     def needs_groups(self, operations: Sequence[Operation]) -> tuple[str, ...]:
         """Name the multi-group transactions that have no path: the groups have no leader."""
@@ -305,13 +365,19 @@ class Protocol:
             if operation_path(each) in unnamed and any(each.coefficients[1:])
         )
 
+    def warnings(self, replicas: int) -> tuple[str, ...]:
+        """Return warnings about unusual parameters, as sentences."""
+        return tuple(
+            dict.fromkeys(
+                warning
+                for one in self.parts
+                for warning in one.family.warnings(one.parameters, replicas)
+            )
+        )
+
     def notes(self, operations: Sequence[Operation], replicas: int) -> tuple[str, ...]:
         """Return notes about the protocol for the reader of a plan, as sentences."""
-        said = [
-            warning
-            for one in self.parts
-            for warning in one.family.warnings(one.parameters, replicas)
-        ]
+        said = list(self.warnings(replicas))
         kept = [one.name for one in operations if operation_path(one) == "other"]
         if kept:
             said.append(
@@ -343,6 +409,22 @@ def _read(name: str, given: dict[str, float | str]) -> tuple[str, Mapping[str, f
     return family.name, family.checked(given)
 
 
+def _on_path(operation: Operation, path: Path | None) -> Operation:
+    """Return an operation on a path; None: as it is."""
+    if path is None:
+        return operation
+    near, relay, direct = path.trips
+    return Operation(
+        operation.name,
+        near=near,
+        relay=relay,
+        direct=direct,
+        kind=operation.kind,
+        waits=path.waits,
+        constant=path.constant,
+    )
+
+
 def _votes_as_coefficients(operation: Operation, voters: int, quorum: int) -> Operation:
     """Return the operation with waits of the leader for m votes as its coefficient δ.
 
@@ -366,20 +448,27 @@ def _votes_as_coefficients(operation: Operation, voters: int, quorum: int) -> Op
 
 
 def operations_under(
-    protocol: object, given: tuple[Operation, ...], voters: int, quorum: int
+    protocol: object, instance: Instance, voters: int, quorum: int
 ) -> tuple[Operation, ...]:
-    """Return operations with the paths and waits of a question, names unchanged.
+    """Return operations with the paths and waits of a question.
+
+    Names are unchanged, but for second paths where shares differ by client.
 
     Parameters
     ----------
     protocol
         Of the question; anything but a :class:`Protocol` is none.
-    given
-        Of the instance.
+    instance
+        With its operations and its shares of clients.
     voters, quorum
         |V| and m of the question.
     """
+    given = instance.operations
     if isinstance(protocol, Protocol):
+        if instance.shares:
+            paths = protocol.client_paths(instance, voters=voters, quorum=quorum)
+            if paths is not None:
+                return paths.operations
         return _rewritten(protocol, given, voters, quorum)
     if not any(operation.waits for operation in given):
         return given

@@ -458,7 +458,7 @@ def _groups(
     problem: Problem, voters: int, quorum: int, may_hold: np.ndarray, may_vote: np.ndarray
 ) -> tuple[GroupRule, ...]:
     implied = problem.objective.diversity(voters, quorum)
-    given, protocol = problem.instance.operations, problem.protocol
+    given, protocol = problem.instance, problem.protocol
     if implied and not asks_for_quorum(operations_under(protocol, given, voters, quorum)):
         implied = ()  # fewer voters than m may serve on
     groups = [

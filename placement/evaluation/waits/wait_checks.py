@@ -105,6 +105,11 @@ def refuse_waits(problem: Problem, what: str) -> None:
             f"witnesses: {what} supports only voters with a replica: got "
             f"{problem.rules.witnesses}, expected 0"
         )
+    if problem.client_paths is not None:
+        raise UnsupportedError(
+            f"shares: {what} supports only shares that are the same for all clients: got "
+            f"{_named_shares(problem)} by client, expected parameters of the protocol instead"
+        )
     if problem.vote_layout is not None:
         raise UnsupportedError(
             f"vote_layout: {what} counts one vote for each voter: got {problem.vote_layout!r}, "
@@ -235,6 +240,11 @@ def _check_layout(problem: Problem) -> None:
 _ORIGINS = {"near": "nearest replica", "client": "client"}
 
 
+def _named_shares(problem: Problem) -> str:
+    """Return the parameters that are given by client, in words."""
+    return ", ".join(sorted({parameter for _, parameter, _ in problem.instance.shares}))
+
+
 def _who(problem: Problem) -> str:
     """Return the source of the waits, in words."""
     return f"protocol {problem.protocol}" if problem.protocol else "operations with waits"
@@ -337,6 +347,12 @@ def wait_notes(problem: Problem) -> tuple[str, ...]:
     said: list[str] = []
     if isinstance(problem.protocol, Protocol):
         said += problem.protocol.notes(problem.instance.operations, rules.replicas_max)
+        if problem.client_paths is not None:
+            largest = {key: 0.0 for _, key, _ in problem.instance.shares}
+            for _, key, value in problem.instance.shares:
+                largest[key] = max(largest[key], value)
+            by_client = problem.protocol.with_shares(largest).warnings(rules.replicas_max)
+            said += [warning for warning in by_client if warning not in said]
     votes = bool(problem.demand.quorum.any()) or any(
         clause.need == "quorum" for term in problem.demand.waits for clause in term.clauses
     )
