@@ -10,7 +10,6 @@ import pytest
 
 import placement
 from placement import InputError, Instance, Problem, UnsupportedError
-from placement.analysis.next_best_plans import next_best_plans
 from placement.evaluation.losses import score_after
 from placement.evaluation.objective import MEAN_LATENCY as MEAN
 from placement.evaluation.objective import score_of
@@ -253,7 +252,7 @@ def test_what_cannot_take_shares_by_client_refuses_them() -> None:
     plan = placement.solve(problem)
     assert "follower by client" in describe(plan.problem)
     with pytest.raises(UnsupportedError, match=r"shares: .*follower by client"):
-        next_best_plans(plan, 3)
+        placement.next_replicas(plan)
     with pytest.raises(UnsupportedError, match="shares"):
         refuse_roles_of_replays(problem)
     raft = problem.replace(protocol="raft")  # has no such share, and so takes the instance

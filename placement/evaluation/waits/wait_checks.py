@@ -22,6 +22,7 @@ __all__ = [
     "needs_roles",
     "refuse_roles",
     "refuse_waits",
+    "refuse_witnesses",
     "wait_notes",
 ]
 
@@ -100,11 +101,7 @@ def refuse_waits(problem: Problem, what: str) -> None:
     UnsupportedError
         For a question whose operations have waits or constants.
     """
-    if problem.rules.witnesses:
-        raise UnsupportedError(
-            f"witnesses: {what} supports only voters with a replica: got "
-            f"{problem.rules.witnesses}, expected 0"
-        )
+    refuse_witnesses(problem, what)
     if problem.client_paths is not None:
         raise UnsupportedError(
             f"shares: {what} supports only shares that are the same for all clients: got "
@@ -120,6 +117,26 @@ def refuse_waits(problem: Problem, what: str) -> None:
             f"protocol: {what} supports only operations of the four coefficients: got waits or "
             f"constants ({_who(problem)}), expected operations without them, or a protocol whose "
             "commits wait for one quorum of votes, such as raft"
+        )
+
+
+def refuse_witnesses(problem: Problem, what: str) -> None:
+    """Refuse voters without a replica where only replicas are told apart.
+
+    Parameters
+    ----------
+    problem, what
+        As of :func:`refuse_waits`.
+
+    Raises
+    ------
+    UnsupportedError
+        For a question with witnesses.
+    """
+    if problem.rules.witnesses:
+        raise UnsupportedError(
+            f"witnesses: {what} supports only voters with a replica: got "
+            f"{problem.rules.witnesses}, expected 0"
         )
 
 
