@@ -230,7 +230,13 @@ class Problem:
     @cached_property
     def demand(self) -> Demand:
         """Demand aggregated over the intervals."""
-        return aggregate(self.instance, self.decay, self.client_paths or self.operations)
+        paths = self.client_paths or self.operations
+        return aggregate(self.instance, self.decay, paths, tuned_lead=self.tunes_lead)
+
+    @property
+    def tunes_lead(self) -> bool:
+        """Return whether writes wait for a lead that is tuned to the farthest replica."""
+        return isinstance(self.protocol, Protocol) and self.protocol.tunes_lead
 
     @cached_property
     def operations(self) -> tuple[Operation, ...]:

@@ -196,7 +196,7 @@ def answer_times(problem: Problem, configuration: Configuration) -> list[tuple[i
 
     With RTTs that vary by interval, those of the last scenario.
     """
-    rtt = problem.demand.site_rtt[-1][configuration.leader]
+    rtt = problem.demand.rtt_between[-1][configuration.leader]
     voters = [(site, float(rtt[site])) for site in sorted(configuration.voters)]
     return sorted(voters, key=lambda voter: voter[1])
 

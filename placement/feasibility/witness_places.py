@@ -28,6 +28,7 @@ from placement.errors import InputError, UnitsWarning
 from placement.feasibility.lease_copies import LeaseCopies, lease_copies
 from placement.model.configuration import Configuration
 from placement.model.operations import Operation
+from placement.model.protocol_families import lead_beyond_least
 from placement.model.wait_terms import TO_LEASE_HOLDER
 from placement.model.waits import Clause, Wait
 from placement.support.checks import BoolArray
@@ -222,11 +223,15 @@ def _without_witnesses(problem: Problem, places: tuple[int, ...]) -> Problem | N
 
 
 def _paths_of(problem: Problem, operations: list[Operation]) -> dict[str, object]:
-    """Return operations under a protocol as those of an instance, with their counts."""
+    """Return operations under a protocol as those of an instance, with counts and leads."""
     paths, counts = problem.client_paths, problem.instance.counts
     if paths is not None:
         counts = paths.parted(counts)
-    return {"operations": tuple(operations), "counts": counts, "shares": ()}
+    changes: dict[str, object] = {"operations": tuple(operations), "counts": counts, "shares": ()}
+    if problem.tunes_lead:
+        leads = lead_beyond_least(problem.instance.site_rtt)
+        return {**changes, "site_rtt": leads}
+    return changes
 
 
 def _unused(name: str, taken: Iterable[str]) -> str:

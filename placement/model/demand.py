@@ -59,6 +59,9 @@ class Demand:
         How often each operation waits each of them, shape (operations, waits).
     constants
         Constant ms of each operation, shape (operations,).
+    measured_rtt
+        d(r, s) as it was measured, where `site_rtt` is the lead of a time stamp in its place; None:
+        they are the same.
     of
         Operation of the instance for each operation here, where shares of paths differ by client
         (:class:`.ClientPaths`); empty: they are the same.
@@ -77,6 +80,12 @@ class Demand:
     times: FloatArray = dataclasses.field(default_factory=lambda: np.zeros((0, 0)))
     constants: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(0))
     of: tuple[int, ...] = ()
+    measured_rtt: FloatArray | None = None
+
+    @property
+    def rtt_between(self) -> FloatArray:
+        """Return d(r, s) in ms as it was measured, shape (scenarios, sites, sites)."""
+        return self.site_rtt if self.measured_rtt is None else self.measured_rtt
 
     def rows_of(self, operation: int) -> tuple[int, ...]:
         """Return the operations here that stand for one of the instance."""
@@ -154,6 +163,8 @@ def aggregate(
     instance: Instance,
     decay: float = 1.0,
     operations: tuple[Operation, ...] | ClientPaths | None = None,
+    *,
+    tuned_lead: bool = False,
 ) -> Demand:
     """Aggregate the intervals of an instance into the coefficients of Eq. 1.
 
@@ -166,6 +177,9 @@ def aggregate(
     operations
         Operations under a protocol, or its paths where shares differ by client; None: the
         operations of the instance.
+    tuned_lead
+        Whether leaders wait for the lead of a time stamp to their farthest replica, and not for
+        the RTT (:func:`.lead_beyond_least`).
 
     Returns
     -------
@@ -180,20 +194,32 @@ def aggregate(
     Notes
     -----
     O(T·C·O) for T intervals, C clients, O operations, once per instance, decay and operations: all
-    problems on an instance share what comes out, of the last few protocols.
+    problems on an instance share what comes out, of the last few protocols; with tuned leads for
+    each problem.
     """
     own = operations is None or operations == instance.operations
     kept, key = instance.aggregated, None if own else operations
     known = kept.get((decay, key)) if isinstance(decay, (int, float)) else None
-    if known is not None:
+    if known is not None and not tuned_lead:
         return known
     weights = decay_weights(len(instance.intervals), decay)
     demand = _aggregate(instance, weights, instance.operations if key is None else key)
+    if tuned_lead:
+        return _with_leads(demand)
     others = [one for one in kept if one[1] is not None]
     if len(others) >= _MOST_KEPT:
         del kept[others[0]]  # the oldest one
     kept[float(decay), key] = demand
     return demand
+
+
+def _with_leads(demand: Demand) -> Demand:
+    """Return the demand with leads in the place of RTTs between sites."""
+    from placement.model.protocol_families import lead_beyond_least
+
+    leads = lead_beyond_least(demand.site_rtt)
+    leads.flags.writeable = False
+    return dataclasses.replace(demand, site_rtt=leads, measured_rtt=demand.site_rtt)
 
 
 def _aggregate(

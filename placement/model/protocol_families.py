@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+import numpy as np
+
 from placement.errors import InputError
 from placement.model.protocol_parts.protocol_family import (
     Parameter,
@@ -17,8 +19,34 @@ from placement.model.protocol_parts.protocol_family import (
     share_of_wait,
 )
 from placement.model.wait_terms import TO_LEASE_HOLDER
+from placement.support.checks import FloatArray
 
-__all__ = ["FAMILIES", "family_of"]
+__all__ = ["FAMILIES", "LEAD_KNEE", "STEEPEST_LEAD", "TUNED_LEAD", "family_of", "lead_beyond_least"]
+
+TUNED_LEAD = "leader: all of replicas"
+"""Wait of a write of crdb-global:rho=auto, on RTTs that :func:`lead_beyond_least` has priced."""
+
+LEAD_KNEE = 180.0
+"""RTT in ms at which the lead of a time stamp gets steeper."""
+
+STEEPEST_LEAD = 1.5
+"""Largest rise of the lead of a time stamp per ms of RTT."""
+
+
+def lead_beyond_least(rtt: FloatArray) -> FloatArray:
+    """Return how much longer the lead is than that to a replica at no distance, ms.
+
+        max(1.5·d + 20, 0.5·d + 200) − 200 = max(1.5·d − 180, 0.5·d)
+
+    It rises with d, so that the lead to the farthest replica is the largest of all leads.
+
+    Examples
+    --------
+    >>> lead_beyond_least(np.array([0.0, 100.0, 180.0, 200.0])).tolist()
+    [0.0, 50.0, 90.0, 120.0]
+    """
+    return np.asarray(np.maximum(STEEPEST_LEAD * rtt - LEAD_KNEE, 0.5 * rtt))
+
 
 _NEAR, _RELAYED, _DIRECT = (1.0, 0.0, 0.0), (1.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 _NOWHERE = (0.0, 0.0, 0.0)
@@ -101,9 +129,11 @@ def _asked_by_client(slow: float, first: str) -> dict[str, Path]:
 
 def _global_tables(p: Values, voters: int) -> dict[str, Path]:
     del voters
-    rho = float(p["rho"])
+    tuned = p["rho"] == "auto"
+    rho = 0.0 if tuned else float(p["rho"])
     lead = float(p["max_offset"]) + 25 + max(1.5 * rho + 20, 0.5 * rho + 200)
-    paths = _led(strong=Path(_NEAR), bounded=Path(_NEAR), constant=lead)
+    waits = (TUNED_LEAD,) if tuned else ()
+    paths = _led(*waits, strong=Path(_NEAR), bounded=Path(_NEAR), constant=lead)
     return {**paths, "multi_write": paths["write"]}
 
 
@@ -199,9 +229,12 @@ _ALL = (
         "CockroachDB, closedts/policy.go", _global_tables,
         {
             "max_offset": Parameter(500.0, "largest offset of the clocks, ms", "number"),
-            "rho": Parameter(150.0, "RTT to the farthest replica that it assumes, ms", "number"),
+            "rho": Parameter(
+                150.0, "RTT to the farthest replica that it assumes, ms, or 'auto': the true one",
+                "tuned",
+            ),
         },
-        ("The lead of the time stamp is fixed, not tuned to the replicas.",),
+        ("The lead of the time stamp is fixed; with rho=auto exact, where the store rounds it.",),
         own_writes=True,
     ),
     ProtocolFamily(

@@ -220,6 +220,11 @@ class Protocol:
         found = (one.parameters["holders"] for one in self.parts if "holders" in one.parameters)
         return next(found, "replicas")
 
+    @property
+    def tunes_lead(self) -> bool:
+        """Return whether the lead of a time stamp depends on the farthest replica."""
+        return any(one.parameters.get("rho") == "auto" for one in self.parts)
+
     def share(self, kind: str) -> tuple[str, float] | None:
         """Return the parameter of a kind that is a share, and its value; None: there is none."""
         one = self.part(kind)

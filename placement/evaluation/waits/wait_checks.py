@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from placement.errors import InputError, UnsupportedError
 from placement.model.constraints import Rules, majority
+from placement.model.protocol_families import TUNED_LEAD
 from placement.model.protocols import Protocol, operation_path
 from placement.model.rules import layout_votes
 from placement.model.wait_terms import TO_LEASE_HOLDER, WaitTerm
@@ -168,6 +169,8 @@ def check_waits(problem: Problem) -> None:
         )
     if not demand.has_waits:
         return
+    if problem.tunes_lead:
+        _check_lead(problem)
     if problem.moves is not None:
         raise InputError(
             "moves are not supported for operations with waits or constants",
@@ -195,6 +198,20 @@ def check_waits(problem: Problem) -> None:
                     value=value,
                     expected=f"no {field} with {_who(problem)}",
                 )
+
+
+def _check_lead(problem: Problem) -> None:
+    """Refuse operations that wait for RTTs between sites beside a lead tuned to them."""
+    for operation in problem.operations:
+        waits = [wait for wait in operation.waits if str(wait) != TUNED_LEAD]
+        if operation.relay or operation.quorum or waits:
+            raise InputError(
+                f"{operation.name} waits for answers between sites, and the lead of crdb-global is "
+                "tuned to them",
+                field="protocol",
+                value=str(problem.protocol),
+                expected="rho=… as a number of ms, or no such operation",
+            )
 
 
 def _asks_all(term: WaitTerm) -> bool:

@@ -42,8 +42,8 @@ class Path:
 class Parameter:
     """A parameter: its default (None: it must be given, or is absent), meaning and range.
 
-    `kind` is "share" (0 to 1), "number" (>= 0), "whole" (>= 1), "level" (a failure-domain level) or
-    "holders" ("replicas", "voters" or a whole number >= 1).
+    `kind` is "share" (0 to 1), "number" (>= 0), "whole" (>= 1), "level" (a failure-domain level),
+    "tuned" (a number >= 0, or "auto") or "holders" ("replicas", "voters" or a whole number >= 1).
     """
 
     default: float | str | None
@@ -55,6 +55,8 @@ class Parameter:
         """Return a checked value; text of a command line is converted."""
         if self.kind == "level" or (self.kind == "holders" and value in ("replicas", "voters")):
             return text(value, name)
+        if self.kind == "tuned" and value == "auto":
+            return "auto"
         try:
             if isinstance(value, str):
                 value = float(value)
@@ -65,6 +67,7 @@ class Parameter:
             ranges = {
                 "share": "a number from 0 to 1",
                 "whole": "a whole number >= 1",
+                "tuned": "a number >= 0, or 'auto'",
                 "holders": "'replicas', 'voters' or a whole number >= 1",
             }
             raise InputError(

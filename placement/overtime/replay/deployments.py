@@ -245,6 +245,7 @@ def refuse_roles_of_replays(problem: Problem) -> None:
         ("witnesses", rules.witnesses, rules.witnesses, "0"),
         ("vote_layout", problem.vote_layout, problem.vote_layout is not None, "none"),
         ("protocol", problem.protocol, rules.lease_holders, "holders=replicas"),
+        ("protocol", problem.protocol, problem.tunes_lead, "rho=… as a number of ms"),
         (
             "shares",
             "shares by client",
