@@ -91,7 +91,7 @@ class Problem:
     protocol
         The commit protocol, as :class:`Protocol` or as its text ("epaxos:slow=0.05"): what the
         operations of each kind wait for. A mapping gives each kind of operation its own protocol.
-        None: what the operations of the instance say.
+        None: that of the instance, or else what the operations of the instance say.
     current
         The configuration that runs today: a :class:`Configuration` on site indices, or a table of
         `leader`, `voters` and `replicas` by name. It need not obey the rules.
@@ -191,7 +191,9 @@ class Problem:
                     value=self.moves.given,
                     expected="current=…, the configuration that runs today",
                 )
-        if self.protocol is not None and not isinstance(self.protocol, Protocol):
+        if self.protocol is None:
+            object.__setattr__(self, "protocol", self.instance.protocol)
+        elif not isinstance(self.protocol, Protocol):
             asked = self.protocol
             one = Protocol(asked if isinstance(asked, Mapping) else text(asked, "protocol"))
             object.__setattr__(self, "protocol", one)

@@ -60,7 +60,7 @@ def compare_protocols(
     Parameters
     ----------
     problem
-        The question, without a protocol.
+        The question, without a protocol of its own.
     protocols
         Protocols, their texts, or mappings of a protocol for each kind, in the order of the rows.
     same_sites
@@ -91,7 +91,7 @@ def compare_protocols(
     import pandas as pd
 
     instance_of(problem, Problem, "problem", "a placement.Problem")
-    if problem.protocol is not None:
+    if problem.protocol not in (None, problem.instance.protocol):
         raise InputError(
             "the question has a protocol already",
             field="protocol",

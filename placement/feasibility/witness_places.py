@@ -227,7 +227,12 @@ def _paths_of(problem: Problem, operations: list[Operation]) -> dict[str, object
     paths, counts = problem.client_paths, problem.instance.counts
     if paths is not None:
         counts = paths.parted(counts)
-    changes: dict[str, object] = {"operations": tuple(operations), "counts": counts, "shares": ()}
+    changes: dict[str, object] = {
+        "operations": tuple(operations),
+        "counts": counts,
+        "shares": (),
+        "protocol": None,
+    }
     if problem.tunes_lead:
         leads = lead_beyond_least(problem.instance.site_rtt)
         return {**changes, "site_rtt": leads}

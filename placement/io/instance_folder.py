@@ -47,6 +47,7 @@ from placement.io.prices_document import (
     prices_head,
     prices_tables,
 )
+from placement.io.problem_document import read_protocol
 from placement.model.instance import Instance
 from placement.model.operations import NAMED_OPERATIONS, Operation
 from placement.model.protocol_parts.client_shares import COLUMNS
@@ -66,7 +67,7 @@ __all__ = [
 
 FORMAT = "replica-placement instance"
 VERSION = 2
-"""Version 2 has waits and constants of operations and shares of clients; others are of 1."""
+"""Version 2 has waits, constants, shares of clients and a protocol; others are of version 1."""
 MANIFEST = "instance.json"
 _MANIFESTS = (MANIFEST, "instance.toml")
 
@@ -79,6 +80,7 @@ _KEYS = (
     "provenance",
     "fingerprint",
     "operations",
+    "protocol",
     "intervals",
     "levels",
     "prices",
@@ -195,6 +197,7 @@ def head(instance: Instance) -> dict[str, object]:
             }
             for operation in instance.operations
         ],
+        **({} if instance.protocol is None else {"protocol": str(instance.protocol)}),
         "intervals": list(instance.intervals),
         "levels": _level_columns(instance),
         "prices": None if prices is None else prices_head(prices),
@@ -203,7 +206,8 @@ def head(instance: Instance) -> dict[str, object]:
 
 def _of_version_2(instance: Instance) -> bool:
     """Return whether an instance has a part that version 1 of the format lacks."""
-    return bool(instance.shares) or any(one.has_waits for one in instance.operations)
+    asks = bool(instance.shares) or instance.protocol is not None
+    return asks or any(one.has_waits for one in instance.operations)
 
 
 def _tables(instance: Instance) -> list[tuple[str, Sequence[str], Rows]]:
@@ -318,6 +322,7 @@ def load_instance(path: str | os.PathLike[str]) -> Instance:
             name=document.text("name", manifest.parent.resolve().name),
             provenance=document.names("provenance", ()),
             shares=() if shares is None else read_shares(shares, clients),
+            protocol=read_protocol(document),
         )
     except InputError as error:
         raise (error if error.source else error.at(str(manifest))) from None

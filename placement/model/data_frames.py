@@ -89,8 +89,8 @@ def from_frames(
 def to_frames(instance: Instance) -> dict[str, pd.DataFrame]:
     """Return an instance as the tables that :func:`from_frames` takes.
 
-    ``Instance.from_frames(**instance.to_frames())`` equals the instance, except for prices: they
-    are vectors already (`instance.prices`).
+    ``Instance.from_frames(**instance.to_frames())`` equals the instance, except for prices, which
+    are vectors already (`instance.prices`), and the protocol, a text.
 
     Raises
     ------

@@ -30,6 +30,7 @@ from placement.model.protocol_parts.client_shares import (
     ClientShare,
     checked_shares,
 )
+from placement.model.protocols import Protocol
 from placement.model.units import RttMatrix, warn_of_units
 from placement.support.checks import (
     FloatArray,
@@ -91,6 +92,9 @@ class Instance:
         Shares of the paths of a protocol by client, where they differ (`slow`, `interference`,
         `fresh`, …): parameter -> client -> value from 0 to 1, or rows (client, parameter, value).
         Other clients have the share that the protocol of a question says.
+    protocol
+        The commit protocol in use, which questions have that name none: a :class:`.Protocol`, its
+        text, or a protocol for each kind of operation. None: what the operations say.
     name
         What people call this instance.
     provenance
@@ -131,6 +135,7 @@ class Instance:
     name: str = "instance"
     provenance: tuple[str, ...] = ()
     shares: tuple[ClientShare, ...] = ()
+    protocol: Protocol | Mapping[str, Protocol | str] | str | None = None
 
     def __post_init__(self) -> None:
         instance_of(self.name, str, "name", "a string")
@@ -173,6 +178,8 @@ class Instance:
         )
         if type(self.shares) is not tuple or self.shares:
             self._put("shares", checked_shares(self.shares, self.clients))
+        if self.protocol is not None and not isinstance(self.protocol, Protocol):
+            self._put("protocol", Protocol(self.protocol))
         self._check_units()
 
     def _put(self, field: str, value: object) -> None:
@@ -341,6 +348,8 @@ class Instance:
             head["waits"] = [(*map(str, o.waits), o.constant.hex()) for o in self.operations]
         if self.shares:
             head["shares"] = [(*named, value.hex()) for *named, value in self.shares]
+        if self.protocol is not None:
+            head["protocol"] = str(self.protocol)
         digest.update(json.dumps(head, sort_keys=True).encode())
         arrays = [self.client_rtt, self.site_rtt, self.counts]
         if self.prices is not None:

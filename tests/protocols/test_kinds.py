@@ -12,7 +12,7 @@ import placement
 from placement import InputError, Operation, Problem, Protocol
 from placement.cli.verbs.compare import protocol_names
 from placement.evaluation.objective import score_of
-from placement.io import load_plan, save_plan
+from placement.io import load_instance, load_plan, save_instance, save_plan
 from placement.model.configuration import Configuration
 from placement.model.protocol_parts.protocol_kinds import KINDS
 from placement.plan import Plan
@@ -287,3 +287,80 @@ def test_a_loss_that_leaves_no_fast_quorum_slows_the_kinds_that_have_one() -> No
     assert np.array_equal(problem.slow_demand.times, whole.slow_demand.times)
     plan: Plan = placement.solve(problem)
     assert plan.failures
+
+
+# --- the protocol of an instance -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "protocol", ["leases:interference=0.2", "write=leases; weak_read=follower-reads:fresh=0.7"]
+)
+def test_an_instance_has_a_protocol_that_questions_take(tmp_path: Path, protocol: str) -> None:
+    plain = world(40)
+    one = plain.replace(protocol=protocol)
+    assert one.protocol == Protocol(protocol)
+    assert one != plain
+    assert plain.fingerprint == world(40).fingerprint
+    problem = Problem(one, replicas=3, voters=3)
+    told = Problem(plain, replicas=3, voters=3, protocol=protocol)
+    assert problem.protocol == told.protocol
+    plan = placement.solve(problem)
+    assert plan.score == placement.solve(told).score
+    other = Problem(one, replicas=3, voters=3, protocol="raft")  # a question has the last word
+    assert placement.solve(other).score == placement.solve(
+        Problem(plain, replicas=3, voters=3, protocol="raft")
+    ).score  # fmt: skip
+    table = placement.compare_protocols(problem, ["raft", protocol])
+    assert table["mean_latency"][1] == plan.mean_latency
+    save_instance(one, tmp_path / "one")
+    manifest = json.loads((tmp_path / "one" / "instance.json").read_text())
+    assert manifest["version"] == 2
+    assert manifest["protocol"] == str(Protocol(protocol))
+    assert load_instance(tmp_path / "one") == one
+    save_plan(plan, tmp_path / "plan.json")
+    again = load_plan(tmp_path / "plan.json", check=True)
+    assert again.problem.instance == one
+    assert again.problem.protocol == problem.protocol
+    seen = Problem(one, replicas=3, voters=3, witnesses=1)
+    assert placement.solve(seen).score == pytest.approx(
+        placement.solve(seen, "exhaustive").score, rel=1e-9
+    )
+
+
+def test_a_manifest_by_hand_names_a_protocol(tmp_path: Path) -> None:
+    save_instance(world(41), tmp_path / "mine")
+    folder = tmp_path / "mine"
+    (folder / "instance.json").unlink()
+    head = (
+        'format = "replica-placement instance"\nversion = 2\nprotocol_here\n[tables]\n'
+        'sites = "sites.csv"\nclient_rtt = "client_rtt.csv"\nsite_rtt = "site_rtt.csv"\n'
+        'counts = "counts.csv"\n'
+    )
+    for given, expected in (
+        ('protocol = "epaxos:slow=0.05"', "epaxos:slow=0.05"),
+        ('[protocol]\nname = "atlas"\nf = 1\nslow = 0.02', "atlas:f=1,slow=0.02"),
+        ('[protocol]\nname = "leases"\nholders = "voters"', "leases:holders=voters"),
+        (
+            '[protocol.kinds]\nwrite = "leases"\nweak_read = "follower-reads:fresh=0.7"',
+            "weak_read=follower-reads:fresh=0.7; write=leases",
+        ),
+    ):
+        (folder / "instance.toml").write_text(head.replace("protocol_here", given))
+        assert str(load_instance(folder).protocol) == expected
+    for given, said in (
+        ('protocol = "rift"', ("unknown protocol", "raft")),
+        ("protocol = 3", ("protocol",)),
+        ('[protocol]\nname = "atlas"\ng = 1', ("no such parameter", "'g'")),
+        ("[protocol]\nf = 1", ("name",)),
+        ('[protocol]\nname = "atlas"\nf = true', ("f", "whole number")),
+        ('[protocol]\nname = "raft"\n[protocol.kinds]\nwrite = "raft"', ("name",)),
+        ('[protocol.kinds]\nwrites = "raft"', ("unknown kind", "multi_write")),
+        ("[protocol.kinds]", ("no protocol",)),
+        ("[protocol.kinds]\nwrite = 1", ("write",)),
+        ('[protocol.kinds]\nwrite = "raft"\nstrong_read = "leases"', ("relies on", "write=leases")),
+    ):
+        (folder / "instance.toml").write_text(head.replace("protocol_here", given))
+        with pytest.raises(InputError) as error:
+            load_instance(folder)
+        assert "instance.toml" in str(error.value), str(error.value)
+        assert all(word in str(error.value) for word in said), str(error.value)

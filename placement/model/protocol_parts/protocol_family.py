@@ -58,6 +58,8 @@ class Parameter:
         if self.kind == "tuned" and value == "auto":
             return "auto"
         try:
+            if isinstance(value, bool):
+                raise TypeError(value)
             if isinstance(value, str):
                 value = float(value)
             if self.kind in ("whole", "holders"):
