@@ -1,10 +1,10 @@
 """A protocol for each kind of operation: read from text, and refused where two contradict.
 
-All operations are those of one store, so that their protocols share its leader, its lease holders
-and its quorum. A path of a protocol with a leader may ask it or not; each protocol without a leader
-orders its operations in a way of its own:
+All operations belong to one store, so that their protocols share the leader, the lease holders and
+the quorum. A path of a protocol with a leader may ask it or not; no two protocols without a leader
+order operations alike:
 
-- Paths that ask somebody ask the same: the leader, or the members of one protocol without a leader.
+- Paths that ask other members ask the leader, or the members of one protocol without a leader.
 - Strong reads that rely on writes that wait for the reader go with writes of the same protocol.
 - Strong reads of a majority go with writes that wait for a quorum.
 - Parts of the same protocol differ in shares alone, and the size of a quorum or the number of lease

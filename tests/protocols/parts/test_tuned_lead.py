@@ -18,7 +18,7 @@ from placement.overtime.replay.deployments import refuse_roles_of_replays
 from placement.proof.certificate_check import check_certificate
 from placement.tail import Distributions, Percentile
 from tests.effort import seeds
-from tests.protocols.test_sensitivity import check_range
+from tests.protocols.parts.test_sensitivity import check_range
 from tests.protocols.worlds import world
 
 TUNED = "crdb-global:rho=auto"
