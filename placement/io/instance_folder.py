@@ -194,6 +194,7 @@ def head(instance: Instance) -> dict[str, object]:
                 **({} if operation.kind == operation.usual_kind else {"kind": operation.kind}),
                 **({"waits": list(map(str, operation.waits))} if operation.waits else {}),
                 **({"constant": operation.constant} if operation.constant else {}),
+                **({} if operation.at == "replicas" else {"at": operation.at}),
             }
             for operation in instance.operations
         ],
@@ -479,7 +480,7 @@ def operation_from(row: Document) -> Operation:
     InputError
         For an unknown key, and for what is no operation, naming the row.
     """
-    row.only(("name", "near", "relay", "direct", "quorum", "kind", "waits", "constant"))
+    row.only(("name", "near", "relay", "direct", "quorum", "kind", "waits", "constant", "at"))
     try:
         return Operation(
             row.text("name"),
@@ -490,6 +491,7 @@ def operation_from(row: Document) -> Operation:
             kind=row.text("kind", ""),  # type: ignore[arg-type]  # checked there
             waits=row.names("waits", ()),
             constant=row.number("constant", 0.0),
+            at=row.text("at", "replicas"),  # type: ignore[arg-type]  # checked there
         )
     except InputError as error:
         raise (error if error.source else error.at(f"{row.source}, {row.place}")) from None

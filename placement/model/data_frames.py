@@ -134,6 +134,7 @@ def to_frames(instance: Instance) -> dict[str, pd.DataFrame]:
     if any(operation.has_waits for operation in instance.operations):
         operations["waits"] = [list(map(str, one.waits)) for one in instance.operations]
         operations["constant"] = [one.constant for one in instance.operations]
+        operations["at"] = [one.at for one in instance.operations]
     shares = {} if not instance.shares else {"shares": _shares_frame(instance)}
     return {
         **shares,
@@ -208,10 +209,11 @@ def _operations(
     kinds = given["kind"].tolist() if "kind" in given.columns else [""] * len(rows)
     waits = given["waits"].tolist() if "waits" in given.columns else [()] * len(rows)
     constants = given["constant"].tolist() if "constant" in given.columns else [0.0] * len(rows)
+    at = given["at"].tolist() if "at" in given.columns else ["replicas"] * len(rows)
     return tuple(
-        Operation(name, near, relay, direct, quorum, kind, wait, constant)
-        for name, (near, relay, direct, quorum), kind, wait, constant in zip(
-            _names(given, "operations"), rows, kinds, waits, constants, strict=True
+        Operation(name, near, relay, direct, quorum, kind, wait, constant, role)
+        for name, (near, relay, direct, quorum), kind, wait, constant, role in zip(
+            _names(given, "operations"), rows, kinds, waits, constants, at, strict=True
         )
     )
 

@@ -346,6 +346,8 @@ class Instance:
             head["prices"] = {k: v for k, v in self.prices.given.items() if k != "source"}
         if any(operation.has_waits for operation in self.operations):
             head["waits"] = [(*map(str, o.waits), o.constant.hex()) for o in self.operations]
+        if any(operation.at != "replicas" for operation in self.operations):
+            head["at"] = [operation.at for operation in self.operations]
         if self.shares:
             head["shares"] = [(*named, value.hex()) for *named, value in self.shares]
         if self.protocol is not None:

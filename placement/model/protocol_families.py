@@ -19,9 +19,17 @@ from placement.model.protocol_parts.protocol_family import (
     share_of_wait,
 )
 from placement.model.wait_terms import TO_LEASE_HOLDER
-from placement.support.checks import FloatArray
+from placement.support.checks import FloatArray, text
 
-__all__ = ["FAMILIES", "LEAD_KNEE", "STEEPEST_LEAD", "TUNED_LEAD", "family_of", "lead_beyond_least"]
+__all__ = [
+    "FAMILIES",
+    "LEAD_KNEE",
+    "STEEPEST_LEAD",
+    "TUNED_LEAD",
+    "family_of",
+    "lead_beyond_least",
+    "read_protocol",
+]
 
 TUNED_LEAD = "leader: all of replicas"
 """Wait of a write of crdb-global:rho=auto, on RTTs that :func:`lead_beyond_least` has priced."""
@@ -355,3 +363,28 @@ def family_of(name: str) -> ProtocolFamily:
             expected="one of " + ", ".join(FAMILIES) + hint,
         )
     return FAMILIES[name]
+
+
+def read_protocol(
+    name: str, given: dict[str, float | str]
+) -> tuple[str, Mapping[str, float | str]]:
+    """Return name and checked parameters of a protocol in words, beside parameters `given`.
+
+    Raises
+    ------
+    InputError
+        For an unknown name, for a parameter that is unknown or given twice, and for a bad value.
+    """
+    name, _, rest = text(name, "protocol").partition(":")
+    family = family_of(name.strip())
+    for part in filter(None, map(str.strip, rest.split(","))):
+        key, equals, value = part.partition("=")
+        if not equals or key.strip() in given:
+            raise InputError(
+                "not a parameter of a protocol",
+                field="protocol",
+                value=part,
+                expected="NAME:PARAMETER=VALUE,…, each parameter once",
+            )
+        given[key.strip()] = value.strip()
+    return family.name, family.checked(given)

@@ -27,6 +27,7 @@ from placement.model.protocol_parts.client_shares import (
     shares_by_client,
     shares_of_paths,
 )
+from placement.model.protocol_parts.handled_at import handled_at_replicas
 from placement.model.protocol_parts.protocol_kinds import (
     KINDS,
     check_kinds,
@@ -133,7 +134,9 @@ class Protocol:
             check_kinds(kinds)
             name = "; ".join(f"{kind}={one}" for kind, one in kinds.items())
         else:
-            name, given = _read(name, dict(given))
+            from placement.model.protocol_families import read_protocol
+
+            name, given = read_protocol(name, dict(given))
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "parameters", given)
         object.__setattr__(self, "kinds", kinds)
@@ -213,6 +216,11 @@ class Protocol:
     def voters_hold_leases(self) -> bool:
         """Return whether the lease holders are the voters, and not chosen apart from them."""
         return self._holders == "voters"
+
+    @property
+    def has_leases(self) -> bool:
+        """Return whether replicas hold leases, all of them or some."""
+        return any("holders" in one.family.parameters for one in self.parts)
 
     @property
     def _holders(self) -> float | str:
@@ -295,7 +303,10 @@ class Protocol:
             For a parameter that these numbers do not allow.
         """
         paths = self.paths(voters, slow=slow)
-        found = (_on_path(one, paths.get(operation_path(one))) for one in operations)
+        found = (
+            _on_path(handled_at_replicas(one, self), paths.get(operation_path(one)))
+            for one in operations
+        )
         return tuple(_votes_as_coefficients(one, voters, quorum) for one in found)
 
     def client_paths(
@@ -395,25 +406,6 @@ class Protocol:
         return tuple(said)
 
 
-def _read(name: str, given: dict[str, float | str]) -> tuple[str, Mapping[str, float | str]]:
-    """Return name and checked parameters of a protocol in words, beside parameters `given`."""
-    from placement.model.protocol_families import family_of
-
-    name, _, rest = text(name, "protocol").partition(":")
-    family = family_of(name.strip())
-    for part in filter(None, map(str.strip, rest.split(","))):
-        key, equals, value = part.partition("=")
-        if not equals or key.strip() in given:
-            raise InputError(
-                "not a parameter of a protocol",
-                field="protocol",
-                value=part,
-                expected="NAME:PARAMETER=VALUE,…, each parameter once",
-            )
-        given[key.strip()] = value.strip()
-    return family.name, family.checked(given)
-
-
 def _on_path(operation: Operation, path: Path | None) -> Operation:
     """Return an operation on a path; None: as it is."""
     if path is None:
@@ -475,9 +467,10 @@ def operations_under(
             if paths is not None:
                 return paths.operations
         return _rewritten(protocol, given, voters, quorum)
-    if not any(operation.waits for operation in given):
+    if not any(operation.waits or operation.at != "replicas" for operation in given):
         return given
-    return tuple(_votes_as_coefficients(one, voters, quorum) for one in given)
+    here = (handled_at_replicas(one, None) for one in given)
+    return tuple(_votes_as_coefficients(one, voters, quorum) for one in here)
 
 
 @lru_cache(maxsize=64)  # every problem of a sweep asks for the operations of few protocols

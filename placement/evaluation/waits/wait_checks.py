@@ -158,6 +158,7 @@ def check_waits(problem: Problem) -> None:
         _check_layout(problem)
     if rules.witnesses:
         _check_witnesses(problem)
+    _check_at(problem)
     rewritten = problem.operations != problem.instance.operations
     if (demand.has_waits or rewritten) and (problem.budget is not None or problem.cost_weight):
         raise InputError(
@@ -198,6 +199,23 @@ def check_waits(problem: Problem) -> None:
                     value=value,
                     expected=f"no {field} with {_who(problem)}",
                 )
+
+
+def _check_at(problem: Problem) -> None:
+    """Refuse operations at the nearest voter where some replicas do not vote."""
+    rules = problem.rules
+    if rules.replicas_min == rules.replicas_max == rules.voters and not rules.witnesses:
+        return
+    for operation in problem.instance.operations:
+        if operation.at == "voters" and not rules.voters_hold_leases:
+            raise InputError(
+                f"operation {operation.name!r} goes to the nearest voter, and not every replica "
+                "votes",
+                field="at",
+                value=operation.at,
+                expected="as many voters as replicas, the protocol leases:holders=voters, or at = "
+                "'replicas'",
+            )
 
 
 def _check_lead(problem: Problem) -> None:
