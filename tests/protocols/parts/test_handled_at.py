@@ -88,7 +88,7 @@ def test_where_all_replicas_have_the_role_it_is_the_nearest_replica() -> None:
 def test_what_no_method_takes_is_refused() -> None:
     voting = world(4, operations=[Operation("get", near=1, at="voters"), OWN[3]])
     with pytest.raises(
-        InputError, match="at: .*nearest voter, and not every replica votes"
+        InputError, match=r"at: .*nearest voter, and not every replica votes"
     ) as error:
         Problem(voting, replicas=4, voters=3)
     assert "leases:holders=voters" in str(error.value)
