@@ -28,7 +28,6 @@ from placement.errors import InputError, UnitsWarning
 from placement.feasibility.lease_copies import LeaseCopies, lease_copies
 from placement.model.configuration import Configuration
 from placement.model.operations import Operation
-from placement.model.protocol_families import lead_beyond_least
 from placement.model.wait_terms import TO_LEASE_HOLDER
 from placement.model.waits import Clause, Wait
 from placement.support.checks import BoolArray
@@ -234,6 +233,8 @@ def _paths_of(problem: Problem, operations: list[Operation]) -> dict[str, object
         "protocol": None,
     }
     if problem.tunes_lead:
+        from placement.model.protocol_families import lead_beyond_least
+
         leads = lead_beyond_least(problem.instance.site_rtt)
         return {**changes, "site_rtt": leads}
     return changes

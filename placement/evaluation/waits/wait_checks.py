@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from placement.errors import InputError, UnsupportedError
 from placement.model.constraints import Rules, majority
-from placement.model.protocol_families import TUNED_LEAD
 from placement.model.protocols import Protocol, operation_path
 from placement.model.rules import layout_votes
 from placement.model.wait_terms import TO_LEASE_HOLDER, WaitTerm
@@ -220,6 +219,8 @@ def _check_at(problem: Problem) -> None:
 
 def _check_lead(problem: Problem) -> None:
     """Refuse operations that wait for RTTs between sites beside a lead tuned to them."""
+    from placement.model.protocol_families import TUNED_LEAD  # most questions need no protocol
+
     for operation in problem.operations:
         waits = [wait for wait in operation.waits if str(wait) != TUNED_LEAD]
         if operation.relay or operation.quorum or waits:
