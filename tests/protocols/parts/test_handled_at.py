@@ -70,6 +70,13 @@ def test_every_method_finds_what_enumeration_finds(part: int) -> None:
                 check_certificate(plan)
 
 
+def test_milp_does_not_rename_voters_that_hold_the_leases() -> None:
+    problem = question(504)  # equal waits: other voters would do, and would hold no lease
+    assert problem.rules.voters_hold_leases
+    plan = placement.solve(problem, "milp")
+    assert plan.score == pytest.approx(placement.solve(problem, "exhaustive").score, rel=1e-9)
+
+
 def test_where_all_replicas_have_the_role_it_is_the_nearest_replica() -> None:
     voting = world(3, operations=[Operation("get", near=1, relay=0.5, at="voters"), OWN[3]])
     plain = world(3, operations=[Operation("get", near=1, relay=0.5), OWN[3]])
