@@ -52,7 +52,7 @@ def mean_rtt(problem: Problem) -> tuple[FloatArray, FloatArray]:
 
 def writing(problem: Problem) -> FloatArray:
     """1 for every operation that changes state, 0 for the others: shape (operations,)."""
-    return np.array([float(kind.is_transaction) for kind in problem.instance.operations])
+    return np.array([float(kind.is_transaction) for kind in problem.operations])
 
 
 def site_traffic(problem: Problem, *, transactions: bool = False) -> FloatArray:

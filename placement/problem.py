@@ -20,6 +20,7 @@ from placement.model.constraints import Diversity, Rules, majority
 from placement.model.demand import Demand, aggregate, decay_weights
 from placement.model.instance import Instance
 from placement.model.operations import Operation
+from placement.model.protocol_parts.client_shares import ClientPaths
 from placement.model.protocols import Protocol, operations_under
 from placement.model.rules import (
     AllowedSites,
@@ -89,7 +90,8 @@ class Problem:
         What is minimised; the mean latency unless given.
     protocol
         The commit protocol, as :class:`Protocol` or as its text ("epaxos:slow=0.05"): what the
-        operations of each kind wait for. None: what the operations of the instance say.
+        operations of each kind wait for. A mapping gives each kind of operation its own protocol.
+        None: that of the instance, or else what the operations of the instance say.
     current
         The configuration that runs today: a :class:`Configuration` on site indices, or a table of
         `leader`, `voters` and `replicas` by name. It need not obey the rules.
@@ -122,7 +124,7 @@ class Problem:
     budget: float | None = None
     cost_weight: float = 0.0
     objective: Objective = MEAN_LATENCY
-    protocol: Protocol | str | None = None
+    protocol: Protocol | Mapping[str, Protocol | str] | str | None = None
     current: CurrentSites | Configuration | Mapping[str, object] | None = None
     moves: Moves | None = None
 
@@ -189,8 +191,12 @@ class Problem:
                     value=self.moves.given,
                     expected="current=…, the configuration that runs today",
                 )
-        if self.protocol is not None and not isinstance(self.protocol, Protocol):
-            object.__setattr__(self, "protocol", Protocol(text(self.protocol, "protocol")))
+        if self.protocol is None:
+            object.__setattr__(self, "protocol", self.instance.protocol)
+        elif not isinstance(self.protocol, Protocol):
+            asked = self.protocol
+            one = Protocol(asked if isinstance(asked, Mapping) else text(asked, "protocol"))
+            object.__setattr__(self, "protocol", one)
         _ = self.rules, self.demand, cost_model(self.instance), self.limits  # all four validate
         check_waits(self)
         self.objective.check(self)
@@ -215,6 +221,7 @@ class Problem:
             replicas=replicas,
             demand=self.demand,
             operations=self.operations,
+            client_paths=self.client_paths,
             _allowed=self._allowed,
         )
         copy.__dict__["rules"] = compile_rules(copy, self._allowed, self.rules)  # validates
@@ -225,13 +232,32 @@ class Problem:
     @cached_property
     def demand(self) -> Demand:
         """Demand aggregated over the intervals."""
-        return aggregate(self.instance, self.decay, self.operations)
+        paths = self.client_paths or self.operations
+        return aggregate(self.instance, self.decay, paths, tuned_lead=self.tunes_lead)
+
+    @property
+    def tunes_lead(self) -> bool:
+        """Return whether writes wait for a lead that is tuned to the farthest replica."""
+        return isinstance(self.protocol, Protocol) and self.protocol.tunes_lead
 
     @cached_property
     def operations(self) -> tuple[Operation, ...]:
-        """Operations with the paths and waits of this question, under the names of the instance."""
-        given, rules = self.instance.operations, self.rules
-        return operations_under(self.protocol, given, rules.voters, rules.quorum)
+        """Operations with the paths and waits of this question, under the names of the instance.
+
+        Where shares differ by client (:attr:`client_paths`), an operation has up to two paths.
+        """
+        if self.client_paths is not None:
+            return self.client_paths.operations
+        rules = self.rules
+        return operations_under(self.protocol, self.instance, rules.voters, rules.quorum)
+
+    @cached_property
+    def client_paths(self) -> ClientPaths | None:
+        """Paths of the protocol by shares of clients; None: the instance has none for it."""
+        protocol, rules = self.protocol, self.rules
+        if not self.instance.shares or not isinstance(protocol, Protocol):
+            return None
+        return protocol.client_paths(self.instance, voters=rules.voters, quorum=rules.quorum)
 
     @cached_property
     def slow_demand(self) -> Demand | None:
@@ -239,9 +265,10 @@ class Problem:
         rules, protocol = self.rules, self.protocol
         if not isinstance(protocol, Protocol) or protocol.fast_quorum(rules.voters) is None:
             return None
-        given = self.instance.operations
-        slow = protocol.rewritten(given, voters=rules.voters, quorum=rules.quorum, slow=True)
-        return aggregate(self.instance, self.decay, slow)
+        asked = {"voters": rules.voters, "quorum": rules.quorum}
+        paths = protocol.client_paths(self.instance, **asked, slow=True)
+        slow = protocol.rewritten(self.instance.operations, **asked, slow=True)
+        return aggregate(self.instance, self.decay, paths or slow)
 
     @cached_property
     def rules(self) -> Rules:
@@ -407,7 +434,9 @@ def describe(problem: Problem) -> str:
     if problem.tier < 3:
         parts.append("replicas fixed" if problem.tier == 2 else "replicas and voters fixed")
     if problem.protocol is not None:
-        parts.append(f"protocol {problem.protocol}")
+        by_client = {name for _, name, _ in problem.instance.shares} if problem.client_paths else ()
+        shares = f" ({', '.join(sorted(by_client))} by client)" if by_client else ""
+        parts.append(f"protocol {problem.protocol}{shares}")
     if problem.leader is not None:
         parts.append(f"leader {problem.leader}")
     if problem.leaders is not None:

@@ -8,7 +8,7 @@ first; or all are held to that set, with the roles chosen again.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from placement.analysis.compare_methods import MethodRun, run_method
@@ -45,7 +45,7 @@ PROTOCOL_COLUMNS = (
 
 def compare_protocols(
     problem: Problem,
-    protocols: Sequence[Protocol | str],
+    protocols: Sequence[Protocol | Mapping[str, Protocol | str] | str],
     *,
     same_sites: bool = False,
     method: str = "exact",
@@ -60,9 +60,9 @@ def compare_protocols(
     Parameters
     ----------
     problem
-        The question, without a protocol.
+        The question, without a protocol of its own.
     protocols
-        Protocols or their texts, in the order of the rows.
+        Protocols, their texts, or mappings of a protocol for each kind, in the order of the rows.
     same_sites
         Fix the replicas that are best under the first protocol with a plan; voters and
         leader are chosen for each.
@@ -91,7 +91,7 @@ def compare_protocols(
     import pandas as pd
 
     instance_of(problem, Problem, "problem", "a placement.Problem")
-    if problem.protocol is not None:
+    if problem.protocol not in (None, problem.instance.protocol):
         raise InputError(
             "the question has a protocol already",
             field="protocol",
@@ -104,7 +104,10 @@ def compare_protocols(
         function(progress, "progress")
     given = elements(protocols, "protocols", "a list of protocols")
     known = [
-        one if isinstance(one, Protocol) else Protocol(text(one, "protocols")) for one in given
+        one
+        if isinstance(one, Protocol)
+        else Protocol(one if isinstance(one, Mapping) else text(one, "protocols"))
+        for one in given
     ]
     if not known:
         raise InputError("no protocols", field="protocols", expected="at least one")

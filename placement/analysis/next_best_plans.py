@@ -9,8 +9,9 @@ consequence. The set of all plans but the best is split (Lawler 1972, Murty 1968
   the leader,
 - those that hold all of them and more, where |R| is a range,
 
-each of which is a problem of the same kind with pins and forbidden sites. The best of a part is
-next, and its part is split again. One more plan costs at most |R| + 1 further solves.
+each of which is a problem of the same kind with pins and forbidden sites. Where no operation needs
+a leader, replicas alone tell plans apart. The best of a part is next, and its part is split again.
+One more plan costs at most |R| + 1 further solves.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import itertools
 from collections.abc import Iterator
 
 from placement.errors import InputError
-from placement.evaluation.waits.wait_checks import refuse_waits
+from placement.evaluation.waits.wait_checks import refuse_witnesses
 from placement.methods.prove import prove
 from placement.plan import Plan
 from placement.problem import Problem
@@ -45,8 +46,10 @@ def best_plans(problem: Problem, method: str = "exact") -> Iterator[Plan]:
     ------
     SolverError
         When the method does not prove one of the parts.
+    UnsupportedError
+        For a question with witnesses: a site without a replica may still be one.
     """
-    refuse_waits(problem, "the list of the next best plans")
+    refuse_witnesses(problem, "the list of the next best plans")
     count = itertools.count()
     heap: list[tuple[float, int, Plan]] = []
 
@@ -77,23 +80,20 @@ def _rest(plan: Plan) -> Iterator[Problem]:
         except InputError:
             return  # pins and counts contradict each other: nothing is there
 
-    if leaders and problem.leader is None:
+    led: dict[str, object] = {"leader": plan.leader, "leaders": None}
+    if plan.leader is None:  # no operation needs one
+        led = {}
+    elif leaders and problem.leader is None:
         yield from part(leaders=leaders)
     others = [name for name in plan.replicas if name != plan.leader]
     held: list[str] = []
     for name in others:
         if not rules.must_hold[sites.index(name)]:
-            yield from part(
-                leader=plan.leader,
-                leaders=None,
-                pinned=sorted({*pinned, *held}),
-                forbidden=[*forbidden, name],
-            )
+            yield from part(**led, pinned=sorted({*pinned, *held}), forbidden=[*forbidden, name])
         held.append(name)
     if len(plan.replicas) < rules.replicas_max:
         yield from part(
-            leader=plan.leader,
-            leaders=None,
+            **led,
             pinned=sorted({*pinned, *plan.replicas}),
             replicas=(len(plan.replicas) + 1, rules.replicas_max),
         )

@@ -8,7 +8,8 @@ optimal. Every step is a proven solve (the parametric method of Newton and Dinke
 
 RTTs. Between two neighbouring values of a row of RTTs no order changes, and the objective of every
 configuration is affine in the RTT that moves: nearest replicas stay, and the m-th vote either is
-the one that moves or is not. The same method therefore works interval by interval. Without a solve,
+the one that moves or is not. So does the last answer of any other wait: it is one of the row of who
+asks. The same method therefore works interval by interval, for every protocol. Without a solve,
 the distance Δ to the runner-up gives a range that is certainly safe: when an RTT moves by δ within
 its interval, no configuration gains more than its greatest possible weight times δ.
 """
@@ -26,10 +27,11 @@ from placement.errors import InputError
 from placement.evaluation.breakdown import objective_value
 from placement.evaluation.cost_model import cost_model
 from placement.evaluation.score import TIE, nearest
-from placement.evaluation.waits.wait_checks import refuse_waits
+from placement.evaluation.waits.wait_checks import refuse_witnesses
 from placement.methods.prove import prove
 from placement.model.demand import Demand
 from placement.model.instance import Instance
+from placement.model.protocol_families import LEAD_KNEE, STEEPEST_LEAD
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.support.checks import FloatArray, instance_of, number, text
@@ -279,7 +281,6 @@ def rtt_range(
         For a plan that is not optimal, an unknown client or site, or a site and itself.
     """
     require_optimal(plan)
-    refuse_waits(plan.problem, "a range of an RTT")
     instance = plan.problem.instance
     matrix, row, column, values = row_of(instance, source, site, waiting)
     now = float(values[column])
@@ -289,6 +290,8 @@ def rtt_range(
     def build(x: float) -> Problem:
         return moved_rtt(plan, matrix, row, column, x)
 
+    if matrix == "site_rtt" and plan.problem.tunes_lead:  # not affine there
+        values = np.append(values, LEAD_KNEE)
     low = _walk(plan, build, now, _stops(values, column, now, 0.0), method)
     high = _walk(plan, build, now, _stops(values, column, now, end), method)
     what = f"RTT from {source} to {site} (ms)"
@@ -356,25 +359,48 @@ def safe_rtt_range(
     With Δ the distance of the runner-up, k the weight with which the RTT enters the plan and K the
     greatest with which it can enter any plan, two conditions make a change safe. The plan rises by
     at most Δ/k, or falls by at most Δ/(K − k), and the RTT passes no other RTT of its row. For a
-    client K = A_c + G_c; for a pair of sites K = max(Σ B, D). O(C).
+    client K = A_c + G_c, with its own waits; for a pair of sites K = max(Σ B, D and waits of the
+    leader) + waits of nearest replicas. O(C), with waits two evaluations of the plan.
     """
     require_optimal(plan)
-    refuse_waits(plan.problem, "a safe range of an RTT")
+    refuse_witnesses(plan.problem, "a safe range of an RTT")
     if runner_up is not None:
         instance_of(runner_up, Plan, "runner_up", "a plan")
     problem = plan.problem
     matrix, row, column, values = row_of(problem.instance, source, site, waiting)
     now = float(values[column])
+    if matrix == "site_rtt" and problem.tunes_lead:
+        values = np.append(values, LEAD_KNEE)
     low, high = next_rtts(values, column)
     low = max(low, 0.0)
     if runner_up is not None:
         distance = max(0.0, runner_up.objective - plan.objective)
-        mine, greatest = _weights(plan, matrix, row, column)
+        if problem.demand.has_waits:
+            mine = _slope(plan, (matrix, row, column), now, (low, high))
+            greatest = greatest_weight(problem.demand, matrix, row)
+            if matrix == "site_rtt" and problem.tunes_lead:
+                greatest *= STEEPEST_LEAD
+        else:
+            mine, greatest = _weights(plan, matrix, row, column)
         if mine > 0:
             high = min(high, now + distance / mine)
         if greatest > mine:
             low = max(low, now - distance / (greatest - mine))
     return StableRange(f"RTT from {source} to {site} (ms)", now, low, high, False)
+
+
+_ROUNDING = 1e-9
+"""More, by this share, is taken for a weight that two values of a score tell."""
+
+
+def _slope(plan: Plan, where: tuple[str, int, int], now: float, ends: tuple[float, float]) -> float:
+    """Return the weight of one RTT in the objective of a plan, which is affine between the ends."""
+    low, high = ends
+    other = high if now < high < math.inf else now + 1.0 if high > now else low
+    if other == now:
+        return 0.0  # the range is this RTT alone
+    there, here = _value(plan, moved_rtt(plan, *where, other)), _value(plan, plan.problem)
+    return max(0.0, (there - here) / (other - now) * (1 + _ROUNDING))
 
 
 def _weights(plan: Plan, matrix: str, row: int, column: int) -> tuple[float, float]:
@@ -399,6 +425,13 @@ def _weights(plan: Plan, matrix: str, row: int, column: int) -> tuple[float, flo
 
 def greatest_weight(demand: Demand, matrix: str, row: int) -> float:
     """Greatest weight that an RTT of a row can have in a score: operations."""
+    asked = {
+        origin: [term.weight[0] for term in demand.waits if term.origin == origin]
+        for origin in ("client", "near", "leader")
+    }
     if matrix == "client_rtt":
-        return float(demand.near[0, row] + demand.direct[0, row])
-    return max(float(demand.relay[0].sum()), float(demand.quorum[0]))
+        own = sum(float(weight[row]) for weight in asked["client"])
+        return float(demand.near[0, row] + demand.direct[0, row]) + own
+    led = sum(float(weight.sum()) for weight in asked["leader"])
+    near = sum(float(weight.sum()) for weight in asked["near"])
+    return max(float(demand.relay[0].sum()), float(demand.quorum[0]) + led) + near

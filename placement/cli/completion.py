@@ -125,8 +125,9 @@ def _methods(prefix: str, given: argparse.Namespace) -> list[str]:
 
 def _protocols(prefix: str, given: argparse.Namespace) -> list[str]:
     from placement.model.protocol_families import FAMILIES
+    from placement.model.protocol_parts.protocol_kinds import KINDS
 
-    return _beginning(prefix, FAMILIES)
+    return _beginning(prefix, [*FAMILIES, *(f"{kind}={one}" for kind in KINDS for one in FAMILIES)])
 
 
 def _levels(prefix: str, given: argparse.Namespace) -> list[str]:
@@ -154,5 +155,5 @@ _BY_METAVAR: dict[str, _Values] = {
     "N|SITES": _sites,
     "N|LO..HI|SITES": _sites,
     "LEVEL": _levels,
-    "NAME[:PARAMETER=VALUE,…]": _protocols,
+    "[KIND=]NAME[:PARAMETER=VALUE,…]": _protocols,
 }

@@ -178,8 +178,10 @@ def add_constraints(parser: argparse.ArgumentParser, *, configuration: bool = Fa
     )
     group.add_argument(
         "--protocol",
-        metavar="NAME[:PARAMETER=VALUE,…]",
-        help="commit protocol, for example epaxos:slow=0.05 (placement protocols lists them)",
+        action="append",
+        metavar="[KIND=]NAME[:PARAMETER=VALUE,…]",
+        help="commit protocol, for example epaxos:slow=0.05 (placement protocols lists them); with "
+        "KIND= the one of a kind of operation, and repeated for others: write=leases",
     )
     group.add_argument(
         "--decay",
@@ -463,7 +465,7 @@ def problem_from(
         decay=args.decay,
         budget=args.budget,
         cost_weight=args.cost_weight,
-        protocol=args.protocol,
+        protocol=None if args.protocol is None else "; ".join(args.protocol),
     )
 
 

@@ -20,6 +20,7 @@ from placement.evaluation.score import (
     overhead,
 )
 from placement.model.configuration import Configuration
+from placement.model.demand import Demand
 
 if TYPE_CHECKING:
     from placement.problem import Problem
@@ -146,6 +147,8 @@ def by_client(problem: Problem, configuration: Configuration) -> tuple[ClientLat
 def by_operation(problem: Problem, configuration: Configuration) -> tuple[OperationLatency, ...]:
     """Return the latency of each kind of operation, in the order of the instance."""
     issued, mean = _means(problem, configuration, (0, 1))
+    if problem.demand.of:
+        issued, mean = _of_instance(problem.demand, issued, mean)
     return tuple(
         OperationLatency(
             operation.name,
@@ -155,6 +158,15 @@ def by_operation(problem: Problem, configuration: Configuration) -> tuple[Operat
         )
         for o, operation in enumerate(problem.instance.operations)
     )
+
+
+def _of_instance(
+    demand: Demand, issued: npt.NDArray[np.float64], mean: npt.NDArray[np.float64]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return numbers and means of the paths as those of the operations that take them."""
+    number = np.asarray(np.bincount(demand.of, issued), dtype=np.float64)
+    total = np.asarray(np.bincount(demand.of, np.where(issued > 0, mean * issued, 0.0)))
+    return number, np.divide(total, number, out=np.full_like(total, math.nan), where=number > 0)
 
 
 def by_leader(problem: Problem, configuration: Configuration) -> tuple[LeaderValue, ...]:
@@ -186,7 +198,7 @@ def answer_times(problem: Problem, configuration: Configuration) -> list[tuple[i
 
     With RTTs that vary by interval, those of the last scenario.
     """
-    rtt = problem.demand.site_rtt[-1][configuration.leader]
+    rtt = problem.demand.rtt_between[-1][configuration.leader]
     voters = [(site, float(rtt[site])) for site in sorted(configuration.voters)]
     return sorted(voters, key=lambda voter: voter[1])
 

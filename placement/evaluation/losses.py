@@ -392,7 +392,7 @@ def demand_after(problem: Problem, gone: frozenset[int], demand: Demand | None =
     rtt = demand.client_rtt.copy()
     for client, k in itertools.product(moving, range(demand.scenarios)):
         near = int(alive[closest_first(rtt[k, client, alive])[0]])
-        rtt[k, client] = rtt[k, client, near] + demand.site_rtt[k, near]
+        rtt[k, client] = rtt[k, client, near] + demand.rtt_between[k, near]
     return dataclasses.replace(demand, client_rtt=rtt)
 
 

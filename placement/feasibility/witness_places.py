@@ -198,7 +198,7 @@ def _without_witnesses(problem: Problem, places: tuple[int, ...]) -> Problem | N
             warnings.simplefilter("ignore", UnitsWarning)
             instance = given.replace(
                 client_rtt=rtt,
-                operations=given.operations if rules.lease_holders else tuple(operations),
+                **({} if rules.lease_holders else _paths_of(problem, operations)),
                 domains=domains,
                 prices=None,
             )
@@ -219,6 +219,25 @@ def _without_witnesses(problem: Problem, places: tuple[int, ...]) -> Problem | N
         )
     except InputError:  # an RTT that is as large as numbers may be
         return None
+
+
+def _paths_of(problem: Problem, operations: list[Operation]) -> dict[str, object]:
+    """Return operations under a protocol as those of an instance, with counts and leads."""
+    paths, counts = problem.client_paths, problem.instance.counts
+    if paths is not None:
+        counts = paths.parted(counts)
+    changes: dict[str, object] = {
+        "operations": tuple(operations),
+        "counts": counts,
+        "shares": (),
+        "protocol": None,
+    }
+    if problem.tunes_lead:
+        from placement.model.protocol_families import lead_beyond_least
+
+        leads = lead_beyond_least(problem.instance.site_rtt)
+        return {**changes, "site_rtt": leads}
+    return changes
 
 
 def _unused(name: str, taken: Iterable[str]) -> str:

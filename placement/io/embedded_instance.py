@@ -10,6 +10,7 @@ from placement.errors import InputError
 from placement.io.formats.document import Document
 from placement.io.instance_folder import FORMAT, VERSION, check_fingerprint, head, operation_from
 from placement.io.prices_document import prices_embedded, prices_from_embedded
+from placement.io.problem_document import read_protocol
 from placement.model.instance import SITE_LEVEL, Instance
 from placement.support.checks import FloatArray
 
@@ -40,6 +41,7 @@ def instance_document(instance: Instance) -> dict[str, object]:
         "site_rtt": instance.site_rtt.tolist(),
         "client_rtt": instance.client_rtt.tolist(),
         "counts": instance.counts.tolist(),
+        **({"shares": [list(row) for row in instance.shares]} if instance.shares else {}),
     }
 
 
@@ -76,6 +78,8 @@ def instance_from_document(document: Document) -> Instance:
             prices=prices,
             name=document.text("name"),
             provenance=document.names("provenance"),
+            protocol=read_protocol(document),
+            shares=document.values.get("shares", ()),  # type: ignore[arg-type]  # checked there
         )
     except InputError as error:
         raise (

@@ -24,6 +24,7 @@ from typing import Literal
 import numpy as np
 
 from placement.errors import InputError
+from placement.io.demand_tables import read_shares
 from placement.io.formats.column_reader import ColumnTable, text_numbers
 from placement.io.formats.document import Document, encode_json, read_document
 from placement.io.formats.files import write_folder
@@ -46,8 +47,10 @@ from placement.io.prices_document import (
     prices_head,
     prices_tables,
 )
+from placement.io.problem_document import read_protocol
 from placement.model.instance import Instance
 from placement.model.operations import NAMED_OPERATIONS, Operation
+from placement.model.protocol_parts.client_shares import COLUMNS
 from placement.support.checks import FloatArray
 
 __all__ = [
@@ -64,7 +67,7 @@ __all__ = [
 
 FORMAT = "replica-placement instance"
 VERSION = 2
-"""Version 2 has waits and constants of operations; an instance without them is of version 1."""
+"""Version 2 has waits, constants, shares of clients and a protocol; others are of version 1."""
 MANIFEST = "instance.json"
 _MANIFESTS = (MANIFEST, "instance.toml")
 
@@ -77,12 +80,13 @@ _KEYS = (
     "provenance",
     "fingerprint",
     "operations",
+    "protocol",
     "intervals",
     "levels",
     "prices",
     "tables",
 )
-_TABLES = ("sites", "clients", "site_rtt", "client_rtt", "counts", *PRICE_TABLES)
+_TABLES = ("sites", "clients", "site_rtt", "client_rtt", "counts", "shares", *PRICE_TABLES)
 
 Rows = Iterable[Sequence[str | float | None]]
 Writer = Callable[[Sequence[str], Rows], bytes]
@@ -175,7 +179,7 @@ def head(instance: Instance) -> dict[str, object]:
     prices = instance.prices
     return {
         "format": FORMAT,
-        "version": VERSION if any(one.has_waits for one in instance.operations) else 1,
+        "version": VERSION if _of_version_2(instance) else 1,
         "name": instance.name,
         "provenance": list(instance.provenance),
         "fingerprint": instance.fingerprint,
@@ -190,13 +194,21 @@ def head(instance: Instance) -> dict[str, object]:
                 **({} if operation.kind == operation.usual_kind else {"kind": operation.kind}),
                 **({"waits": list(map(str, operation.waits))} if operation.waits else {}),
                 **({"constant": operation.constant} if operation.constant else {}),
+                **({} if operation.at == "replicas" else {"at": operation.at}),
             }
             for operation in instance.operations
         ],
+        **({} if instance.protocol is None else {"protocol": str(instance.protocol)}),
         "intervals": list(instance.intervals),
         "levels": _level_columns(instance),
         "prices": None if prices is None else prices_head(prices),
     }
+
+
+def _of_version_2(instance: Instance) -> bool:
+    """Return whether an instance has a part that version 1 of the format lacks."""
+    asks = bool(instance.shares) or instance.protocol is not None
+    return asks or any(one.has_waits for one in instance.operations)
 
 
 def _tables(instance: Instance) -> list[tuple[str, Sequence[str], Rows]]:
@@ -235,6 +247,8 @@ def _tables(instance: Instance) -> list[tuple[str, Sequence[str], Rows]]:
         ("counts", instance.counts, "client", instance.clients, operations),
     ):
         found.append((name, *to_rows(values, word, instance.intervals, rows, header)))
+    if instance.shares:
+        found.append(("shares", COLUMNS, instance.shares))
     return [*found, *prices_tables(instance)]
 
 
@@ -275,7 +289,7 @@ def load_instance(path: str | os.PathLike[str]) -> Instance:
     intervals = document.names("intervals", ())
     if not intervals and counts.intervals:
         intervals = order_intervals(counts.intervals, counts.source, fill=False).labels
-    listed, people = table("sites"), table("clients")
+    listed, people, shares = table("sites"), table("clients"), table("shares")
     sites, places, domains = (
         (site_rtt.rows, None, {}) if listed is None else read_sites(listed, _levels(document))
     )
@@ -308,6 +322,8 @@ def load_instance(path: str | os.PathLike[str]) -> Instance:
             prices=prices,
             name=document.text("name", manifest.parent.resolve().name),
             provenance=document.names("provenance", ()),
+            shares=() if shares is None else read_shares(shares, clients),
+            protocol=read_protocol(document),
         )
     except InputError as error:
         raise (error if error.source else error.at(str(manifest))) from None
@@ -464,7 +480,7 @@ def operation_from(row: Document) -> Operation:
     InputError
         For an unknown key, and for what is no operation, naming the row.
     """
-    row.only(("name", "near", "relay", "direct", "quorum", "kind", "waits", "constant"))
+    row.only(("name", "near", "relay", "direct", "quorum", "kind", "waits", "constant", "at"))
     try:
         return Operation(
             row.text("name"),
@@ -475,6 +491,7 @@ def operation_from(row: Document) -> Operation:
             kind=row.text("kind", ""),  # type: ignore[arg-type]  # checked there
             waits=row.names("waits", ()),
             constant=row.number("constant", 0.0),
+            at=row.text("at", "replicas"),  # type: ignore[arg-type]  # checked there
         )
     except InputError as error:
         raise (error if error.source else error.at(f"{row.source}, {row.place}")) from None

@@ -11,17 +11,18 @@ import math
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from placement.errors import UnsupportedError
+from placement.errors import InputError, UnsupportedError
 from placement.evaluation.moves import CurrentSites, Moves, SitePrice
 from placement.evaluation.objective import MEAN_LATENCY, Objective
 from placement.io.formats.document import Document
 from placement.io.recomputed_fields import check_recomputed
 from placement.model.constraints import Diversity
 from placement.model.instance import Instance
+from placement.model.protocols import Protocol as CommitProtocol
 from placement.problem import Problem
 from placement.support.entry_points import Group
 
-__all__ = ["problem_document", "problem_from"]
+__all__ = ["problem_document", "problem_from", "read_protocol"]
 
 
 @runtime_checkable
@@ -183,7 +184,7 @@ def problem_from(document: Document, instance: Instance) -> Problem:
         budget=document.number("budget") if document.has("budget") else None,
         cost_weight=document.number("cost_weight", 0.0),
         objective=_objective_from(document.table("objective"), instance),
-        protocol=document.text("protocol") if document.has("protocol") else None,
+        protocol=read_protocol(document),
         current=_current_from(document),
         moves=_moves_from(document),
     )
@@ -191,6 +192,33 @@ def problem_from(document: Document, instance: Instance) -> Problem:
         document, problem_document(problem), "the question as it was read", defaults=True
     )
     return problem
+
+
+def read_protocol(document: Document) -> CommitProtocol | None:
+    """Return the protocol of a question or an instance; None without the key ``protocol``.
+
+    The key is a text, ``"epaxos:slow=0.05"``, or a table: `name` with the parameters, or `kinds`, a
+    table of kind to text.
+
+    Raises
+    ------
+    InputError
+        Naming the file, for an unknown name, kind, key or value, and for a contradiction.
+    """
+    if not document.has("protocol"):
+        return None
+    try:
+        if not isinstance(document.values.get("protocol"), dict):
+            return CommitProtocol(document.text("protocol"))
+        table = document.table("protocol")
+        if table.has("kinds"):
+            table.only(("kinds",))
+            kinds = table.table("kinds")
+            return CommitProtocol({kind: kinds.text(kind) for kind in kinds.values})
+        others = {key: table.plain(key) for key in table.values if key != "name"}
+        return CommitProtocol(table.text("name"), others)  # type: ignore[arg-type]  # checked there
+    except InputError as error:
+        raise (error if error.source else error.at(document.source)) from None
 
 
 def _objective_document(objective: Objective, instance: Instance) -> dict[str, object]:

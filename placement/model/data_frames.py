@@ -9,6 +9,7 @@ from placement.errors import InputError
 from placement.io.formats.frame_axes import values_by_name
 from placement.model.instance import Instance
 from placement.model.operations import NAMED_OPERATIONS, Operation
+from placement.model.protocol_parts.client_shares import COLUMNS
 from placement.support.checks import FloatArray, instances_of, unique_names
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def from_frames(
     sites: pd.DataFrame | None = None,
     clients: pd.DataFrame | None = None,
     operations: pd.DataFrame | Iterable[Operation] | None = None,
+    shares: pd.DataFrame | None = None,
     name: str = "instance",
     provenance: Iterable[str] = (),
 ) -> Instance:
@@ -51,6 +53,8 @@ def from_frames(
     operations
         A row per operation with columns near, relay, direct, quorum, or a list of
         :class:`placement.Operation`; None: the columns of `counts` name standard operations.
+    shares
+        Columns client, parameter and value: shares of paths of a protocol; None: none by client.
     name, provenance
         As in :class:`placement.Instance`.
 
@@ -78,14 +82,15 @@ def from_frames(
         client_coordinates=_coordinates(homes, "clients"),
         name=name,
         provenance=provenance,  # type: ignore[arg-type]  # the instance makes a tuple of it
+        shares=() if shares is None else shares,  # type: ignore[arg-type]
     )
 
 
 def to_frames(instance: Instance) -> dict[str, pd.DataFrame]:
     """Return an instance as the tables that :func:`from_frames` takes.
 
-    ``Instance.from_frames(**instance.to_frames())`` equals the instance, except for prices: they
-    are vectors already (`instance.prices`).
+    ``Instance.from_frames(**instance.to_frames())`` equals the instance, except for prices, which
+    are vectors already (`instance.prices`), and the protocol, a text.
 
     Raises
     ------
@@ -129,7 +134,10 @@ def to_frames(instance: Instance) -> dict[str, pd.DataFrame]:
     if any(operation.has_waits for operation in instance.operations):
         operations["waits"] = [list(map(str, one.waits)) for one in instance.operations]
         operations["constant"] = [one.constant for one in instance.operations]
+        operations["at"] = [one.at for one in instance.operations]
+    shares = {} if not instance.shares else {"shares": _shares_frame(instance)}
     return {
+        **shares,
         "client_rtt": matrix(instance.client_rtt, client_index, instance.sites),
         "site_rtt": matrix(instance.site_rtt, site_index, instance.sites),
         "counts": matrix(instance.counts, client_index, names),
@@ -137,6 +145,12 @@ def to_frames(instance: Instance) -> dict[str, pd.DataFrame]:
         "clients": clients,
         "operations": operations,
     }
+
+
+def _shares_frame(instance: Instance) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(list(instance.shares), columns=pd.Index(COLUMNS, dtype=object))
 
 
 def _table(frame: pd.DataFrame | None, field: str, key: str) -> pd.DataFrame | None:
@@ -195,10 +209,11 @@ def _operations(
     kinds = given["kind"].tolist() if "kind" in given.columns else [""] * len(rows)
     waits = given["waits"].tolist() if "waits" in given.columns else [()] * len(rows)
     constants = given["constant"].tolist() if "constant" in given.columns else [0.0] * len(rows)
+    at = given["at"].tolist() if "at" in given.columns else ["replicas"] * len(rows)
     return tuple(
-        Operation(name, near, relay, direct, quorum, kind, wait, constant)
-        for name, (near, relay, direct, quorum), kind, wait, constant in zip(
-            _names(given, "operations"), rows, kinds, waits, constants, strict=True
+        Operation(name, near, relay, direct, quorum, kind, wait, constant, role)
+        for name, (near, relay, direct, quorum), kind, wait, constant, role in zip(
+            _names(given, "operations"), rows, kinds, waits, constants, at, strict=True
         )
     )
 

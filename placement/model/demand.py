@@ -22,6 +22,7 @@ import numpy as np
 from placement.errors import InputError
 from placement.model.instance import Instance
 from placement.model.operations import Operation
+from placement.model.protocol_parts.client_shares import ClientPaths
 from placement.model.wait_terms import WaitTerm, wait_terms, wait_times
 from placement.support.checks import FloatArray
 
@@ -58,6 +59,12 @@ class Demand:
         How often each operation waits each of them, shape (operations, waits).
     constants
         Constant ms of each operation, shape (operations,).
+    measured_rtt
+        d(r, s) as it was measured, where `site_rtt` is the lead of a time stamp in its place; None:
+        they are the same.
+    of
+        Operation of the instance for each operation here, where shares of paths differ by client
+        (:class:`.ClientPaths`); empty: they are the same.
     """
 
     client_rtt: FloatArray
@@ -72,6 +79,19 @@ class Demand:
     waits: tuple[WaitTerm, ...] = ()
     times: FloatArray = dataclasses.field(default_factory=lambda: np.zeros((0, 0)))
     constants: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(0))
+    of: tuple[int, ...] = ()
+    measured_rtt: FloatArray | None = None
+
+    @property
+    def rtt_between(self) -> FloatArray:
+        """Return d(r, s) in ms as it was measured, shape (scenarios, sites, sites)."""
+        return self.site_rtt if self.measured_rtt is None else self.measured_rtt
+
+    def rows_of(self, operation: int) -> tuple[int, ...]:
+        """Return the operations here that stand for one of the instance."""
+        if not self.of:
+            return (operation,)
+        return tuple(row for row, place in enumerate(self.of) if place == operation)
 
     @property
     def scenarios(self) -> int:
@@ -140,7 +160,11 @@ def decay_weights(intervals: int, decay: float) -> FloatArray:
 
 
 def aggregate(
-    instance: Instance, decay: float = 1.0, operations: tuple[Operation, ...] | None = None
+    instance: Instance,
+    decay: float = 1.0,
+    operations: tuple[Operation, ...] | ClientPaths | None = None,
+    *,
+    tuned_lead: bool = False,
 ) -> Demand:
     """Aggregate the intervals of an instance into the coefficients of Eq. 1.
 
@@ -151,7 +175,11 @@ def aggregate(
     decay
         τ >= 1 of Eq. 2.
     operations
-        Operations under a protocol; None: the operations of the instance.
+        Operations under a protocol, or its paths where shares differ by client; None: the
+        operations of the instance.
+    tuned_lead
+        Whether leaders wait for the lead of a time stamp to their farthest replica, and not for
+        the RTT (:func:`.lead_beyond_least`).
 
     Returns
     -------
@@ -166,15 +194,18 @@ def aggregate(
     Notes
     -----
     O(T·C·O) for T intervals, C clients, O operations, once per instance, decay and operations: all
-    problems on an instance share what comes out, of the last few protocols.
+    problems on an instance share what comes out, of the last few protocols; with tuned leads for
+    each problem.
     """
     own = operations is None or operations == instance.operations
     kept, key = instance.aggregated, None if own else operations
     known = kept.get((decay, key)) if isinstance(decay, (int, float)) else None
-    if known is not None:
+    if known is not None and not tuned_lead:
         return known
     weights = decay_weights(len(instance.intervals), decay)
     demand = _aggregate(instance, weights, instance.operations if key is None else key)
+    if tuned_lead:
+        return _with_leads(demand)
     others = [one for one in kept if one[1] is not None]
     if len(others) >= _MOST_KEPT:
         del kept[others[0]]  # the oldest one
@@ -182,10 +213,24 @@ def aggregate(
     return demand
 
 
+def _with_leads(demand: Demand) -> Demand:
+    """Return the demand with leads in the place of RTTs between sites."""
+    from placement.model.protocol_families import lead_beyond_least
+
+    leads = lead_beyond_least(demand.site_rtt)
+    leads.flags.writeable = False
+    return dataclasses.replace(demand, site_rtt=leads, measured_rtt=demand.site_rtt)
+
+
 def _aggregate(
-    instance: Instance, weights: FloatArray, operations: tuple[Operation, ...]
+    instance: Instance, weights: FloatArray, operations: tuple[Operation, ...] | ClientPaths
 ) -> Demand:
     weighted = instance.counts * weights[:, np.newaxis, np.newaxis]
+    issued = float(weighted.sum())
+    of: tuple[int, ...] = ()
+    if isinstance(operations, ClientPaths):
+        weighted, of = operations.parted(weighted), operations.of
+        operations = operations.operations
     if not weighted.any():
         raise InputError(
             "all counts are zero: there is nothing to optimise"
@@ -227,7 +272,8 @@ def _aggregate(
             "times": wait_times(operations)[1],
             "constants": np.array([operation.constant for operation in operations]),
         }
-    return Demand(operations=float(counts.sum()), **arrays, **more)
+    total = issued if of else float(counts.sum())
+    return Demand(operations=total, of=of, **arrays, **more)
 
 
 def _per_interval(rtt: FloatArray, periods: int) -> FloatArray:

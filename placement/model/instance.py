@@ -21,17 +21,22 @@ from placement.io.formats.frame_axes import (
     interval_labels,
     is_frame,
     labels_by_name,
-    values_by_name,
 )
+from placement.model.distances import checked_coordinates
 from placement.model.operations import STANDARD_OPERATIONS, Operation
 from placement.model.prices import Prices, checked_prices
+from placement.model.protocol_parts.client_shares import (
+    ClientPaths,
+    ClientShare,
+    checked_shares,
+)
+from placement.model.protocols import Protocol
 from placement.model.units import RttMatrix, warn_of_units
 from placement.support.checks import (
     FloatArray,
     IntArray,
     are_plain_names,
     elements,
-    frozen,
     instance_of,
     instances_of,
     mapping,
@@ -51,8 +56,6 @@ __all__ = ["SITE_LEVEL", "Instance", "Prices"]
 
 SITE_LEVEL = "site"
 """The failure-domain level that always exists: every site is a domain of its own."""
-
-_DEGREES = ("column", ("lat", "lon"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +88,13 @@ class Instance:
         Latitude and longitude in degrees, shape (n, 2), NaN where unknown; for maps only.
     prices
         Prices of replicas, if money matters.
+    shares
+        Shares of the paths of a protocol by client, where they differ (`slow`, `interference`,
+        `fresh`, …): parameter -> client -> value from 0 to 1, or rows (client, parameter, value).
+        Other clients have the share that the protocol of a question says.
+    protocol
+        The commit protocol in use, which questions have that name none: a :class:`.Protocol`, its
+        text, or a protocol for each kind of operation. None: what the operations say.
     name
         What people call this instance.
     provenance
@@ -124,6 +134,8 @@ class Instance:
     prices: Prices | None = None
     name: str = "instance"
     provenance: tuple[str, ...] = ()
+    shares: tuple[ClientShare, ...] = ()
+    protocol: Protocol | Mapping[str, Protocol | str] | str | None = None
 
     def __post_init__(self) -> None:
         instance_of(self.name, str, "name", "a string")
@@ -160,10 +172,14 @@ class Instance:
             ("site_coordinates", self.sites),
             ("client_coordinates", self.clients),
         ):
-            self._put(field, _coordinates(getattr(self, field), field, names))
+            self._put(field, checked_coordinates(getattr(self, field), field, names))
         self._put(
             "provenance", tuple(map(str, elements(self.provenance, "provenance", "sentences")))
         )
+        if type(self.shares) is not tuple or self.shares:
+            self._put("shares", checked_shares(self.shares, self.clients))
+        if self.protocol is not None and not isinstance(self.protocol, Protocol):
+            self._put("protocol", Protocol(self.protocol))
         self._check_units()
 
     def _put(self, field: str, value: object) -> None:
@@ -204,7 +220,7 @@ class Instance:
     # --- looking things up -----------------------------------------------------------------
 
     @cached_property
-    def aggregated(self) -> dict[tuple[float, tuple[Operation, ...] | None], Demand]:
+    def aggregated(self) -> dict[tuple[float, tuple[Operation, ...] | ClientPaths | None], Demand]:
         """The demands that were aggregated, by decay and operations; None: the instance's own."""
         return {}
 
@@ -330,6 +346,12 @@ class Instance:
             head["prices"] = {k: v for k, v in self.prices.given.items() if k != "source"}
         if any(operation.has_waits for operation in self.operations):
             head["waits"] = [(*map(str, o.waits), o.constant.hex()) for o in self.operations]
+        if any(operation.at != "replicas" for operation in self.operations):
+            head["at"] = [operation.at for operation in self.operations]
+        if self.shares:
+            head["shares"] = [(*named, value.hex()) for *named, value in self.shares]
+        if self.protocol is not None:
+            head["protocol"] = str(self.protocol)
         digest.update(json.dumps(head, sort_keys=True).encode())
         arrays = [self.client_rtt, self.site_rtt, self.counts]
         if self.prices is not None:
@@ -385,6 +407,7 @@ class Instance:
         sites: pd.DataFrame | None = None,
         clients: pd.DataFrame | None = None,
         operations: pd.DataFrame | Iterable[Operation] | None = None,
+        shares: pd.DataFrame | None = None,
         name: str = "instance",
         provenance: Iterable[str] = (),
     ) -> Instance:
@@ -398,6 +421,7 @@ class Instance:
             sites=sites,
             clients=clients,
             operations=operations,
+            shares=shares,
             name=name,
             provenance=provenance,
         )
@@ -464,36 +488,3 @@ def _domains(
             continue
         result[str(level)] = labels
     return MappingProxyType(result)
-
-
-def _coordinates(
-    values: FloatArray | None, field: str, names: tuple[str, ...]
-) -> FloatArray | None:
-    if values is None:
-        return None
-    try:
-        if is_frame(values):
-            array = frozen(values_by_name(values, field, [(field.split("_")[0], names), _DEGREES]))
-        else:
-            array = frozen(values)
-    except InputError:
-        raise
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(
-            "not a table of numbers", field=field, value=values, expected="degrees, NaN if unknown"
-        ) from None
-    if array.shape != (len(names), 2):
-        raise InputError(
-            "wrong shape", field=field, value=array.shape, expected=f"({len(names)}, 2)"
-        )
-    limits = np.array([90.0, 180.0])
-    outside = np.abs(array) > limits  # NaN, "unknown", compares false
-    if outside.any():
-        row = int(np.nonzero(outside)[0][0])
-        raise InputError(
-            f"coordinates of {names[row]!r} are not on the globe",
-            field=field,
-            value=tuple(map(float, array[row])),
-            expected="latitude within ±90 and longitude within ±180 degrees",
-        )
-    return array

@@ -35,6 +35,8 @@ def instance_facts(instance: Instance) -> list[tuple[str, str]]:
         ("Client RTT", _range(instance.client_rtt.ravel())),
         ("Site RTT", _range(between.ravel()) if between.size else "one site only"),
     ]
+    if instance.protocol is not None:
+        facts.append(("Protocol", str(instance.protocol)))
     if instance.varying_rtt:
         facts.append(("", "RTTs differ per interval"))
     if instance.intervals and len(instance.intervals) > 1:

@@ -5,202 +5,68 @@ Thresholds count the origin when it is a member. Papers that count its peers onl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from types import MappingProxyType
 
+import numpy as np
+
 from placement.errors import InputError
-from placement.model.wait_terms import TO_LEASE_HOLDER
-from placement.support.checks import number, text, whole
-
-__all__ = ["FAMILIES", "Parameter", "Path", "ProtocolFamily", "family_of"]
-
-Values = Mapping[str, float | str]
-"""Parameters by name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Path:
-    """Trips (α, β, γ), waits in words, and constant ms of one kind of operation."""
-
-    trips: tuple[float, float, float]
-    waits: tuple[str, ...] = ()
-    constant: float = 0.0
-
-    def __str__(self) -> str:
-        words = ("to the nearest replica", "from there to the leader", "to the leader")
-        parts = [
-            (f"{count:g} × " if count != 1 else "") + word
-            for count, word in zip(self.trips, words, strict=True)
-            if count
-        ]
-        parts += [f"[{wait}]" for wait in self.waits]
-        parts += [f"{self.constant:g} ms"] * bool(self.constant)
-        return " + ".join(parts) or "0"
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A parameter: its default (None: it must be given, or is absent), meaning and range.
-
-    `kind` is "share" (0 to 1), "number" (>= 0), "whole" (>= 1), "level" (a failure-domain level) or
-    "holders" ("replicas", "voters" or a whole number >= 1).
-    """
-
-    default: float | str | None
-    meaning: str
-    kind: str = "share"
-    required: bool = False
-
-    def read(self, name: str, value: object) -> float | str:
-        """Return a checked value; text of a command line is converted."""
-        if self.kind == "level" or (self.kind == "holders" and value in ("replicas", "voters")):
-            return text(value, name)
-        try:
-            if isinstance(value, str):
-                value = float(value)
-            if self.kind in ("whole", "holders"):
-                return float(whole(int(value) if value == int(value) else value, name, minimum=1))  # type: ignore[call-overload]  # refused there
-            return number(value, name, maximum=1.0 if self.kind == "share" else 1e9)
-        except (InputError, ValueError, TypeError, OverflowError):
-            ranges = {
-                "share": "a number from 0 to 1",
-                "whole": "a whole number >= 1",
-                "holders": "'replicas', 'voters' or a whole number >= 1",
-            }
-            raise InputError(
-                "bad parameter of a protocol",
-                field=name,
-                value=value,
-                expected=f"{ranges.get(self.kind, 'a number >= 0')}: {self.meaning}",
-            ) from None
-
-
-@dataclass(frozen=True, slots=True)
-class ProtocolFamily:
-    """A protocol without its parameters.
-
-    Attributes
-    ----------
-    name, summary, source
-        What it is called, in a line, and where it is described.
-    make
-        (parameters with defaults, voters) -> path of each kind of operation.
-    parameters
-        By name.
-    assumptions
-        Sentences beside those common to all.
-    one_group_only
-        Whether a transaction over several groups has no path: no leader commits it.
-    fast
-        (parameters, voters) -> votes of the fast quorum, and the paths where fewer voters are left:
-        the first round ends with a majority, and the slow path follows. None: no fast quorum.
-    """
-
-    name: str
-    summary: str
-    source: str
-    make: Callable[[Values, int], Mapping[str, Path]]
-    parameters: Mapping[str, Parameter] = field(default_factory=dict)
-    assumptions: tuple[str, ...] = ()
-    one_group_only: bool = False
-    fast: Callable[[Values, int], tuple[int, Mapping[str, Path]]] | None = None
-
-    @property
-    def all_parameters(self) -> Mapping[str, Parameter]:
-        """Return the parameters, with `multi` where transactions over groups have no path."""
-        return {**self.parameters, **({"multi": _MULTI} if self.one_group_only else {})}
-
-    def checked(self, given: Values) -> Values:
-        """Return the parameters that were given, checked, in the order of the family."""
-        known = self.all_parameters
-        for key in given:
-            if key not in known:
-                raise InputError(
-                    f"the protocol {self.name} has no such parameter",
-                    field="protocol",
-                    value=key,
-                    expected="one of " + ", ".join(known) if known else "no parameter",
-                )
-        for key, parameter in known.items():
-            if parameter.required and key not in given:
-                raise InputError(
-                    f"the protocol {self.name} needs a parameter",
-                    field="protocol",
-                    value=self.name,
-                    expected=f"{self.name}:{key}=… ({parameter.meaning})",
-                )
-        return MappingProxyType(
-            {key: known[key].read(key, given[key]) for key in known if key in given}
-        )
-
-    def paths(self, given: Values, voters: int) -> Mapping[str, Path]:
-        """Return the path of each kind of operation for a number of voters."""
-        return self._with_groups(given, self.make(self._values(given), voters))
-
-    def fast_quorum(self, given: Values, voters: int) -> int | None:
-        """Return the votes of the fast quorum; None: the protocol has none."""
-        return None if self.fast is None else self.fast(self._values(given), voters)[0]
-
-    def slow_paths(self, given: Values, voters: int) -> Mapping[str, Path]:
-        """Return the path of each kind of operation where no fast quorum is left."""
-        assert self.fast is not None
-        return self._with_groups(given, self.fast(self._values(given), voters)[1])
-
-    def _values(self, given: Values) -> Values:
-        """Return the parameters with their defaults."""
-        known = self.all_parameters.items()
-        return {**{key: one.default for key, one in known if one.default is not None}, **given}
-
-    def _with_groups(self, given: Values, paths: Mapping[str, Path]) -> Mapping[str, Path]:
-        """Return paths with that of transactions over several groups."""
-        found = dict(paths)
-        if "multi_write" not in found:
-            times = float(given.get("multi", 1.0 if self.one_group_only else 2.0))
-            found["multi_write"] = _repeated(found["write"], times, whole=self.one_group_only)
-        return found
-
-    def warnings(self, given: Values, replicas: int) -> tuple[str, ...]:
-        """Return warnings about unusual parameters, as sentences."""
-        found = []
-        for key in ("slow", "interference"):
-            if float(given.get(key, 0.0)) > 0.3:
-                found.append(
-                    f"{key} = {float(given[key]):g}: so much interference changes more than this "
-                    "share; a model of conflicts is not part of this package"
-                )
-        if self.name == "coordinated" and float(given["r"]) + float(given["w"]) <= replicas:
-            found.append(f"r + w <= {replicas} replicas: a read need not see the write before it")
-        return tuple(found)
-
-
-_MULTI = Parameter(
-    None, "commits, one after another, of a transaction over several groups", "whole"
+from placement.model.protocol_parts.protocol_family import (
+    Parameter,
+    Path,
+    ProtocolFamily,
+    Values,
+    share_of_wait,
 )
+from placement.model.wait_terms import TO_LEASE_HOLDER
+from placement.support.checks import FloatArray, text
+
+__all__ = [
+    "FAMILIES",
+    "LEAD_KNEE",
+    "STEEPEST_LEAD",
+    "TUNED_LEAD",
+    "family_of",
+    "lead_beyond_least",
+    "read_protocol",
+]
+
+TUNED_LEAD = "leader: all of replicas"
+"""Wait of a write of crdb-global:rho=auto, on RTTs that :func:`lead_beyond_least` has priced."""
+
+LEAD_KNEE = 180.0
+"""RTT in ms at which the lead of a time stamp gets steeper."""
+
+STEEPEST_LEAD = 1.5
+"""Largest rise of the lead of a time stamp per ms of RTT."""
 
 
-def _repeated(path: Path, times: float, *, whole: bool) -> Path:
-    """Return a path whose waits (`whole`: whose every part) are gone through several times."""
-    waits: list[str] = []
-    for wait in path.waits:
-        before, cross, rest = wait.rpartition(" × ")
-        waits.extend(_share(times * (float(before) if cross else 1.0), rest))
-    if not whole:
-        return Path(path.trips, tuple(waits), path.constant)
-    near, relay, direct = (times * trip for trip in path.trips)
-    return Path((near, relay, direct), tuple(waits), times * path.constant)
+def lead_beyond_least(rtt: FloatArray) -> FloatArray:
+    """Return how much longer the lead is than that to a replica at no distance, ms.
+
+        max(1.5·d + 20, 0.5·d + 200) − 200 = max(1.5·d − 180, 0.5·d)
+
+    It rises with d, so that the lead to the farthest replica is the largest of all leads.
+
+    Examples
+    --------
+    >>> lead_beyond_least(np.array([0.0, 100.0, 180.0, 200.0])).tolist()
+    [0.0, 50.0, 90.0, 120.0]
+    """
+    return np.asarray(np.maximum(STEEPEST_LEAD * rtt - LEAD_KNEE, 0.5 * rtt))
 
 
 _NEAR, _RELAYED, _DIRECT = (1.0, 0.0, 0.0), (1.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 _NOWHERE = (0.0, 0.0, 0.0)
+_TO_NEAREST, _TO_LEADER, _THROUGH_NEAREST = Path(_NEAR), Path(_DIRECT), Path(_RELAYED)
 _QUORUM = "leader: quorum of voters"
 
 
 def _led(
     *waits: str,
-    strong: Path = Path(_DIRECT),
-    weak: Path = Path(_NEAR),
-    bounded: Path = Path(_RELAYED),
+    strong: Path = _TO_LEADER,
+    weak: Path = _TO_NEAREST,
+    bounded: Path = _THROUGH_NEAREST,
     constant: float = 0.0,
 ) -> dict[str, Path]:
     """Return the paths of a protocol whose leader takes the writes."""
@@ -223,15 +89,8 @@ def _alike(path: Path, strong: Path | None = None, weak: Path | None = None) -> 
     }
 
 
-def _share(times: float, wait: str) -> tuple[str, ...]:
-    """Return a wait for a share of the operations; nothing for none."""
-    if times == 0:
-        return ()
-    return (wait,) if times == 1 else (f"{repr(times).removesuffix('.0')} × {wait}",)
-
-
 def _near(slow: float, fast: int | str, slow_wait: str) -> dict[str, Path]:
-    waits = (f"near: {fast} of voters", *_share(slow, f"near: {slow_wait} of voters"))
+    waits = (f"near: {fast} of voters", *share_of_wait(slow, f"near: {slow_wait} of voters"))
     return _alike(Path(_NEAR, waits))
 
 
@@ -273,20 +132,22 @@ def _atlas_without_fast(p: Values, voters: int) -> tuple[int, dict[str, Path]]:
 
 
 def _asked_by_client(slow: float, first: str) -> dict[str, Path]:
-    return _alike(Path((0, 0, slow), (f"client: {first} of voters", *_share(slow, _QUORUM))))
+    return _alike(Path((0, 0, slow), (f"client: {first} of voters", *share_of_wait(slow, _QUORUM))))
 
 
 def _global_tables(p: Values, voters: int) -> dict[str, Path]:
     del voters
-    rho = float(p["rho"])
+    tuned = p["rho"] == "auto"
+    rho = 0.0 if tuned else float(p["rho"])
     lead = float(p["max_offset"]) + 25 + max(1.5 * rho + 20, 0.5 * rho + 200)
-    paths = _led(strong=Path(_NEAR), bounded=Path(_NEAR), constant=lead)
+    waits = (TUNED_LEAD,) if tuned else ()
+    paths = _led(*waits, strong=Path(_NEAR), bounded=Path(_NEAR), constant=lead)
     return {**paths, "multi_write": paths["write"]}
 
 
 def _leases(p: Values, voters: int) -> dict[str, Path]:
     del voters
-    meets = _share(float(p["interference"]) / 2, _QUORUM)
+    meets = share_of_wait(float(p["interference"]) / 2, _QUORUM)
     if p["holders"] == "replicas":
         strong, holders = Path(_NEAR, meets), "replicas"
     else:
@@ -310,8 +171,8 @@ def _follower_reads(p: Values, voters: int) -> dict[str, Path]:
 def _register(p: Values, voters: int) -> dict[str, Path]:
     del voters
     ask = "client: majority of voters"
-    read = _share(1 + float(p["interference"]), ask)
-    return _alike(Path((0.0, 0.0, 0.0), _share(2.0, ask)), Path((0.0, 0.0, 0.0), read))
+    read = share_of_wait(1 + float(p["interference"]), ask)
+    return _alike(Path((0.0, 0.0, 0.0), share_of_wait(2.0, ask)), Path((0.0, 0.0, 0.0), read))
 
 
 def _coordinated(p: Values, voters: int) -> dict[str, Path]:
@@ -369,15 +230,20 @@ _ALL = (
             "interference": Parameter(0.0, "share of strong reads that meet a write under way"),
         },
         ("After the loss of a lease holder writes stop until its lease ends.",),
+        own_writes=True,
     ),
     ProtocolFamily(
         "crdb-global", "a write waits until its time stamp, set into the future, has passed",
         "CockroachDB, closedts/policy.go", _global_tables,
         {
             "max_offset": Parameter(500.0, "largest offset of the clocks, ms", "number"),
-            "rho": Parameter(150.0, "RTT to the farthest replica that it assumes, ms", "number"),
+            "rho": Parameter(
+                150.0, "RTT to the farthest replica that it assumes, ms, or 'auto': the true one",
+                "tuned",
+            ),
         },
-        ("The lead of the time stamp is fixed, not tuned to the replicas.",),
+        ("The lead of the time stamp is fixed; with rho=auto exact, where the store rounds it.",),
+        own_writes=True,
     ),
     ProtocolFamily(
         "tidb", "as raft, with reads of followers if wanted", "TiDB documentation: follower read",
@@ -391,7 +257,9 @@ _ALL = (
         "mongodb", "a primary waits for a majority", "MongoDB manual: write concern, read concern",
         lambda p, v: _led(
             "leader: majority of voters",
-            strong=Path(_DIRECT, _share(float(p["linearizable"]), "leader: majority of voters")),
+            strong=Path(
+                _DIRECT, share_of_wait(float(p["linearizable"]), "leader: majority of voters")
+            ),
         ),
         {"linearizable": Parameter(0.0, "share of strong reads that are linearizable")},
         ("Without arbiters: they elect, but acknowledge no write.",),
@@ -449,7 +317,7 @@ _ALL = (
             _QUORUM,
             strong=Path(
                 (0.0, 0.0, 0.0),
-                _share(1 + float(p["interference"]), "client: majority of voters"),
+                share_of_wait(1 + float(p["interference"]), "client: majority of voters"),
             ),
         ),
         {"interference": Parameter(0.0, "share of strong reads that ask a second time")},
@@ -495,3 +363,28 @@ def family_of(name: str) -> ProtocolFamily:
             expected="one of " + ", ".join(FAMILIES) + hint,
         )
     return FAMILIES[name]
+
+
+def read_protocol(
+    name: str, given: dict[str, float | str]
+) -> tuple[str, Mapping[str, float | str]]:
+    """Return name and checked parameters of a protocol in words, beside parameters `given`.
+
+    Raises
+    ------
+    InputError
+        For an unknown name, for a parameter that is unknown or given twice, and for a bad value.
+    """
+    name, _, rest = text(name, "protocol").partition(":")
+    family = family_of(name.strip())
+    for part in filter(None, map(str.strip, rest.split(","))):
+        key, equals, value = part.partition("=")
+        if not equals or key.strip() in given:
+            raise InputError(
+                "not a parameter of a protocol",
+                field="protocol",
+                value=part,
+                expected="NAME:PARAMETER=VALUE,…, each parameter once",
+            )
+        given[key.strip()] = value.strip()
+    return family.name, family.checked(given)

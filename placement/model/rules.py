@@ -107,7 +107,7 @@ def _layout_quorum(problem: Problem, voters: int) -> int:
             value=problem.vote_layout,
             expected=f"{voters} whole numbers, largest first",
         )
-    if isinstance(problem.protocol, Protocol) and "quorum" in problem.protocol.parameters:
+    if isinstance(problem.protocol, Protocol) and problem.protocol.has_quorum:
         raise InputError(
             "the quorum of the protocol counts voters, and the layout gives them several votes",
             field="protocol",
@@ -458,7 +458,7 @@ def _groups(
     problem: Problem, voters: int, quorum: int, may_hold: np.ndarray, may_vote: np.ndarray
 ) -> tuple[GroupRule, ...]:
     implied = problem.objective.diversity(voters, quorum)
-    given, protocol = problem.instance.operations, problem.protocol
+    given, protocol = problem.instance, problem.protocol
     if implied and not asks_for_quorum(operations_under(protocol, given, voters, quorum)):
         implied = ()  # fewer voters than m may serve on
     groups = [

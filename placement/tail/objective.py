@@ -249,7 +249,14 @@ class Percentile:
         return max(1, math.ceil(-math.log10(self.distributions.width) - 1e-9))
 
     def check(self, problem: Problem) -> None:
-        """Check that the distributions are the instance's, and that no money counts."""
+        """Check that the distributions are the instance's, and that no money or lead counts."""
+        if problem.tunes_lead:
+            raise InputError(
+                "percentiles do not follow a lead that is tuned to the farthest replica",
+                field="protocol",
+                value=str(problem.protocol),
+                expected="rho=… as a number of ms, or the mean latency",
+            )
         for one in (self.distributions, *self.by_interval):
             one.check(problem.instance)
         periods = len(problem.instance.intervals) if problem.instance.varying_rtt else 0

@@ -174,7 +174,7 @@ def _replicas(plan: Plan) -> str:
         cells = [number_text(member.rtt), counted] if plan.leader else ["–", ""]
         rows.append([member.voter, role, *cells])
     voters = set(plan.voters)
-    rtt = plan.problem.demand.site_rtt[-1]
+    rtt = plan.problem.demand.rtt_between[-1]
     sites = plan.problem.instance.sites
     if plan.configuration is not None:
         rows.extend(

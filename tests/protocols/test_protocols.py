@@ -11,7 +11,7 @@ import pytest
 import placement
 from placement import InputError, Operation, Prices, Problem, Protocol, UnsupportedError
 from placement.analysis.next_best_plans import next_best_plans
-from placement.analysis.sensitivity import demand_range, rtt_range
+from placement.analysis.sensitivity import demand_range
 from placement.evaluation.objective import score_of
 from placement.evaluation.waits.wait_checks import wait_notes
 from placement.io import load_instance, load_plan, save_instance, save_plan
@@ -254,13 +254,11 @@ def test_analyses_that_do_not_know_waits_refuse_them() -> None:
     problem = Problem(world(1), replicas=3, voters=3, protocol="leases")
     plan = placement.solve(problem)
     assert demand_range(plan, "c0").low <= 1
-    for ask in (
-        lambda: rtt_range(plan, "c0", "s1"),
-        lambda: next_best_plans(plan),
-        lambda: placement.next_replicas(plan),
-    ):
-        with pytest.raises(UnsupportedError, match="a protocol whose commits"):
-            ask()
+    with pytest.raises(UnsupportedError, match="a protocol whose commits"):
+        placement.next_replicas(plan)
+    seen = placement.solve(Problem(world(1), replicas=3, voters=3, witnesses=1))
+    with pytest.raises(UnsupportedError, match=r"witnesses: the list .* got 1, expected 0"):
+        next_best_plans(seen)
 
 
 def test_what_happens_over_time_refuses_waits() -> None:

@@ -15,7 +15,8 @@ from placement.cli.plan_output import print_json
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from placement.model.protocol_families import Path, ProtocolFamily
+    from placement.model.protocol_parts.protocol_family import Path, ProtocolFamily
+    from placement.model.protocols import Protocol
 
 __all__ = ["add_parser", "run"]
 
@@ -46,6 +47,7 @@ def add_parser(verbs: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the list or the description."""
     from placement.model.protocol_families import FAMILIES
+    from placement.model.protocol_parts.protocol_kinds import names_kinds
     from placement.model.protocols import Protocol
 
     if args.name is None:
@@ -55,6 +57,8 @@ def run(args: argparse.Namespace) -> int:
         else:
             print_page(_list(FAMILIES))
         return exits.FOUND
+    if names_kinds(args.name):
+        return _describe_kinds(Protocol(args.name), args)
     given: dict[str, float | str] = {}
     bare = args.name.strip() in FAMILIES
     if bare:  # a description needs no value for parameters that a user must give
@@ -64,11 +68,40 @@ def run(args: argparse.Namespace) -> int:
             if one.required
         }
     protocol = Protocol(args.name, given)
-    paths = protocol.family.paths(protocol.parameters, args.voters)
+    paths = protocol.paths(args.voters)
     if args.json:
         print_json(_document(protocol.family, str(protocol), paths, args.voters))
     else:
         print_page(_description(protocol.family, str(protocol), paths, args.voters))
+    return exits.FOUND
+
+
+def _describe_kinds(protocol: Protocol, args: argparse.Namespace) -> int:
+    """Print the formula of every kind that a protocol is given for, and what is assumed."""
+    from placement.text import escape, wrap
+
+    paths = protocol.paths(args.voters)
+    parts = {kind: one for kind in paths if (one := protocol.part(kind)) is not None}
+    assumed = dict.fromkeys(
+        sentence for one in parts.values() for sentence in one.family.assumptions
+    )
+    if args.json:
+        print_json(
+            {
+                "protocol": str(protocol),
+                "voters": args.voters,
+                "assumptions": [*_ASSUMED, *assumed],
+                "kinds": {kind: str(one) for kind, one in parts.items()},
+                "paths": _paths_document(paths),
+            }
+        )
+        return exits.FOUND
+    facts = [("voters", f"{args.voters}")]
+    facts += [(kind, f"{one}: {paths[kind]}") for kind, one in parts.items()]
+    facts.append(("assumed", " ".join((*_ASSUMED, *assumed))))
+    width = max(len(word) for word, _ in facts) + 2
+    lines = [wrap(f"{word:<{width}}{escape(said)}", indent=" " * width) for word, said in facts]
+    print_page("\n".join(lines))
     return exits.FOUND
 
 
@@ -116,16 +149,20 @@ def _document(
             key: {"default": one.default, "meaning": one.meaning, "required": one.required}
             for key, one in family.all_parameters.items()
         },
-        "paths": {
-            kind: {
-                "near": path.trips[0],
-                "relay": path.trips[1],
-                "direct": path.trips[2],
-                "waits": list(path.waits),
-                "constant": path.constant,
-            }
-            for kind, path in paths.items()
-        },
+        "paths": _paths_document(paths),
+    }
+
+
+def _paths_document(paths: Mapping[str, Path]) -> dict[str, object]:
+    return {
+        kind: {
+            "near": path.trips[0],
+            "relay": path.trips[1],
+            "direct": path.trips[2],
+            "waits": list(path.waits),
+            "constant": path.constant,
+        }
+        for kind, path in paths.items()
     }
 
 

@@ -155,7 +155,8 @@ def _doubts_text(doubts: tuple[RttChange, ...], percent: float) -> str:
     for change in doubts:
         (a, b), many = change.pairs[0], len(change.pairs)
         best = change.plan
-        said = f"{best.leader} leads {', '.join(best.replicas)}" if change.regret else "stays"
+        leads = f"{best.leader} leads " if best.leader else ""
+        said = f"{leads}{', '.join(best.replicas)}" if change.regret else "stays"
         rows.append(
             [
                 f"{a} – {b}" if many == 1 else f"all {many} pairs",
@@ -176,15 +177,19 @@ def _doubts_text(doubts: tuple[RttChange, ...], percent: float) -> str:
 def _rtt_ranges(
     plan: Plan, second: Plan | None, clients: list[str], *, exact: bool
 ) -> list[StableRange]:
-    """Ranges of the RTTs between heavy clients and their replicas, and from leader to quorum."""
+    """Ranges of the RTTs between heavy clients and their replicas, and from leader to quorum.
+
+    Without a leader, from the nearest replica of the heaviest client to the other voters.
+    """
     from placement.analysis.sensitivity import Waiting, rtt_range, safe_rtt_range
 
     nearest = {row.client: row.nearest for row in plan.per_client}
-    leader = str(plan.leader)
     pairs: list[tuple[str, str, Waiting]] = []
+    asking = plan.leader or (nearest[clients[0]] if clients else plan.replicas[0])
     for client in clients:
-        pairs += [(client, site, "client") for site in dict.fromkeys((nearest[client], leader))]
-    pairs += [(leader, voter, "site") for voter in plan.voters if voter != leader]
+        reached = [nearest[client], *([] if plan.leader is None else [plan.leader])]
+        pairs += [(client, site, "client") for site in dict.fromkeys(reached)]
+    pairs += [(asking, voter, "site") for voter in plan.voters if voter != asking]
     if plan.problem.objective.kind == "contingency":
         from placement.analysis.loss_ranges import loss_rtt_range
 
@@ -206,11 +211,13 @@ def _row(plan: Plan, other: Plan) -> dict[str, object]:
 
 
 def _range(found: StableRange) -> dict[str, object]:
+    from placement.io.leader_plan_document import finite
+
     return {
         "what": found.what,
         "value": found.value,
         "low": found.low,
-        "high": found.high,
+        "high": finite(found.high),  # null: there is no end
         "exact": found.exact,
         "low_is_limit": found.low_is_limit,
         "high_is_limit": found.high_is_limit,
@@ -247,10 +254,10 @@ def _text(
     best = table(
         ["leader", "mean ms", "overhead", "replicas"],
         [
-            [str(plan.leader), number_text(plan.mean_latency, 3), "", "the plan"],
+            [str(plan.leader or "none"), number_text(plan.mean_latency, 3), "", "the plan"],
             *(
                 [
-                    str(other.leader),
+                    str(other.leader or "none"),
                     number_text(other.mean_latency, 3),
                     f"{overhead(other.objective, plan.objective):.3f} %",
                     changes(other),

@@ -86,29 +86,44 @@ def by_part(problem: Problem, configuration: Configuration) -> tuple[OperationPa
     near, relay, direct, votes = score_terms(demand, *asked)
     waits = wait_latencies(demand, *asked, configuration.lease_holders or None)
     found = []
-    for row, operation in enumerate(problem.instance.operations):
-        alpha, beta, gamma, delta = demand.coefficients[row]
-        waiting = np.broadcast_to(delta * votes[:, np.newaxis], near.shape).copy()
-        reading = alpha * near
-        for j, latency in enumerate(waits):
-            if demand.times[row, j] and demand.waits[j].to_lease_holder:
-                reading += demand.times[row, j] * latency
-            elif demand.times[row, j]:
-                waiting += demand.times[row, j] * latency
-        constant = float(demand.constants[row]) if demand.constants.size else 0.0
-        count = demand.counts[:, :, row]
-        parts = (reading, beta * relay + gamma * direct, waiting)
-        nearest_ms, leader_ms, waiting_ms = (_mean(part, count) for part in parts)
-        found.append(
-            OperationParts(
-                operation.name,
-                nearest_ms,
-                leader_ms,
-                waiting_ms,
-                constant if count.any() else math.nan,
+    for place, operation in enumerate(problem.instance.operations):
+        means: list[tuple[FloatArray, list[float]]] = []
+        for row in demand.rows_of(place):
+            alpha, beta, gamma, delta = demand.coefficients[row]
+            waiting = np.broadcast_to(delta * votes[:, np.newaxis], near.shape).copy()
+            reading = alpha * near
+            for j, latency in enumerate(waits):
+                if demand.times[row, j] and demand.waits[j].to_lease_holder:
+                    reading += demand.times[row, j] * latency
+                elif demand.times[row, j]:
+                    waiting += demand.times[row, j] * latency
+            constant = float(demand.constants[row]) if demand.constants.size else 0.0
+            count = demand.counts[:, :, row]
+            parts = (reading, beta * relay + gamma * direct, waiting)
+            means.append(
+                (
+                    count,
+                    [
+                        *(_mean(part, count) for part in parts),
+                        constant if count.any() else math.nan,
+                    ],
+                )
             )
-        )
+        found.append(OperationParts(operation.name, *_together(means)))
     return tuple(found)
+
+
+def _together(means: list[tuple[FloatArray, list[float]]]) -> list[float]:
+    """Return the means of an operation from those of its paths, weighted with their counts."""
+    issued = [(float(count.sum()), each) for count, each in means if count.any()]
+    if len(issued) <= 1:
+        return issued[0][1] if issued else means[0][1]
+    total = sum(number for number, _ in issued)
+    columns = zip(*(each for _, each in issued), strict=True)
+    return [
+        sum(number * value for (number, _), value in zip(issued, column, strict=True)) / total
+        for column in columns
+    ]
 
 
 def _mean(values: FloatArray, count: FloatArray) -> float:
@@ -131,15 +146,15 @@ def by_wait(problem: Problem, configuration: Configuration) -> tuple[WaitLatency
     fewer = wait_latencies(_one_fewer(demand, configuration, quorum), *asked, holders)
     last = [_last(demand, term, configuration, quorum) for term in demand.waits]
     found = []
-    for row, operation in enumerate(problem.instance.operations):
-        count = demand.counts[:, :, row]
+    for place, operation in enumerate(problem.instance.operations):
         for j, term in enumerate(demand.waits):
-            if not (demand.times[row, j] and count.any()):
+            count, times = _rounds(demand, demand.rows_of(place), j)
+            if not (times and count.any()):
                 continue
             share = np.bincount(
                 last[j][count > 0], count[count > 0], minlength=len(problem.instance.sites)
             )
-            wait = Wait(term.origin, term.clauses, float(demand.times[row, j]))
+            wait = Wait(term.origin, term.clauses, times)
             slowest = int(share.argmax())
             found.append(
                 WaitLatency(
@@ -152,6 +167,20 @@ def by_wait(problem: Problem, configuration: Configuration) -> tuple[WaitLatency
                 )
             )
     return tuple(found)
+
+
+def _rounds(demand: Demand, rows: tuple[int, ...], j: int) -> tuple[FloatArray, float]:
+    """Return who waits the j-th wait, (scenarios, clients), and how often per operation.
+
+    Where an operation has several paths, the counts are rounds, up to a factor.
+    """
+    times = [float(demand.times[row, j]) for row in rows]
+    counts = [demand.counts[:, :, row] for row in rows]
+    if len(rows) == 1:
+        return counts[0], times[0]
+    rounds = sum((one * count for one, count in zip(times, counts, strict=True)), 0 * counts[0])
+    issued = float(sum(count.sum() for count in counts))
+    return rounds, float(rounds.sum()) / issued if issued else 0.0
 
 
 def _one_fewer(demand: Demand, configuration: Configuration, quorum: int) -> Demand:

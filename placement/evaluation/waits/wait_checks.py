@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from placement.errors import InputError, UnsupportedError
 from placement.model.constraints import Rules, majority
-from placement.model.protocols import Protocol
+from placement.model.protocols import Protocol, operation_path
 from placement.model.rules import layout_votes
 from placement.model.wait_terms import TO_LEASE_HOLDER, WaitTerm
 from placement.model.waits import Clause, Wait
@@ -22,6 +22,7 @@ __all__ = [
     "needs_roles",
     "refuse_roles",
     "refuse_waits",
+    "refuse_witnesses",
     "wait_notes",
 ]
 
@@ -100,10 +101,11 @@ def refuse_waits(problem: Problem, what: str) -> None:
     UnsupportedError
         For a question whose operations have waits or constants.
     """
-    if problem.rules.witnesses:
+    refuse_witnesses(problem, what)
+    if problem.client_paths is not None:
         raise UnsupportedError(
-            f"witnesses: {what} supports only voters with a replica: got "
-            f"{problem.rules.witnesses}, expected 0"
+            f"shares: {what} supports only shares that are the same for all clients: got "
+            f"{_named_shares(problem)} by client, expected parameters of the protocol instead"
         )
     if problem.vote_layout is not None:
         raise UnsupportedError(
@@ -115,6 +117,26 @@ def refuse_waits(problem: Problem, what: str) -> None:
             f"protocol: {what} supports only operations of the four coefficients: got waits or "
             f"constants ({_who(problem)}), expected operations without them, or a protocol whose "
             "commits wait for one quorum of votes, such as raft"
+        )
+
+
+def refuse_witnesses(problem: Problem, what: str) -> None:
+    """Refuse voters without a replica where only replicas are told apart.
+
+    Parameters
+    ----------
+    problem, what
+        As of :func:`refuse_waits`.
+
+    Raises
+    ------
+    UnsupportedError
+        For a question with witnesses.
+    """
+    if problem.rules.witnesses:
+        raise UnsupportedError(
+            f"witnesses: {what} supports only voters with a replica: got "
+            f"{problem.rules.witnesses}, expected 0"
         )
 
 
@@ -135,6 +157,7 @@ def check_waits(problem: Problem) -> None:
         _check_layout(problem)
     if rules.witnesses:
         _check_witnesses(problem)
+    _check_at(problem)
     rewritten = problem.operations != problem.instance.operations
     if (demand.has_waits or rewritten) and (problem.budget is not None or problem.cost_weight):
         raise InputError(
@@ -146,6 +169,8 @@ def check_waits(problem: Problem) -> None:
         )
     if not demand.has_waits:
         return
+    if problem.tunes_lead:
+        _check_lead(problem)
     if problem.moves is not None:
         raise InputError(
             "moves are not supported for operations with waits or constants",
@@ -173,6 +198,39 @@ def check_waits(problem: Problem) -> None:
                     value=value,
                     expected=f"no {field} with {_who(problem)}",
                 )
+
+
+def _check_at(problem: Problem) -> None:
+    """Refuse operations at the nearest voter where some replicas do not vote."""
+    rules = problem.rules
+    if rules.replicas_min == rules.replicas_max == rules.voters and not rules.witnesses:
+        return
+    for operation in problem.instance.operations:
+        if operation.at == "voters" and not rules.voters_hold_leases:
+            raise InputError(
+                f"operation {operation.name!r} goes to the nearest voter, and not every replica "
+                "votes",
+                field="at",
+                value=operation.at,
+                expected="as many voters as replicas, the protocol leases:holders=voters, or at = "
+                "'replicas'",
+            )
+
+
+def _check_lead(problem: Problem) -> None:
+    """Refuse operations that wait for RTTs between sites beside a lead tuned to them."""
+    from placement.model.protocol_families import TUNED_LEAD  # most questions need no protocol
+
+    for operation in problem.operations:
+        waits = [wait for wait in operation.waits if str(wait) != TUNED_LEAD]
+        if operation.relay or operation.quorum or waits:
+            raise InputError(
+                f"{operation.name} waits for answers between sites, and the lead of crdb-global is "
+                "tuned to them",
+                field="protocol",
+                value=str(problem.protocol),
+                expected="rho=… as a number of ms, or no such operation",
+            )
 
 
 def _asks_all(term: WaitTerm) -> bool:
@@ -216,7 +274,7 @@ def _check_layout(problem: Problem) -> None:
                 "a vote layout is not supported here", field=field, value=value, expected=expected
             )
     if isinstance(problem.protocol, Protocol):
-        paths = problem.protocol.family.paths(problem.protocol.parameters, problem.rules.voters)
+        paths = problem.protocol.paths(problem.rules.voters)
         waits = [Wait(wait) for path in paths.values() for wait in path.waits]
     else:
         waits = [Wait(str(wait)) for one in problem.instance.operations for wait in one.waits]
@@ -233,6 +291,11 @@ def _check_layout(problem: Problem) -> None:
 
 
 _ORIGINS = {"near": "nearest replica", "client": "client"}
+
+
+def _named_shares(problem: Problem) -> str:
+    """Return the parameters that are given by client, in words."""
+    return ", ".join(sorted({parameter for _, parameter, _ in problem.instance.shares}))
 
 
 def _who(problem: Problem) -> str:
@@ -284,19 +347,30 @@ def _check_parts(problem: Problem, clauses: tuple[Clause, ...]) -> None:
 
 
 def _check_groups(problem: Problem, protocol: Protocol) -> None:
-    """Refuse transactions over several groups that have no path, where some were issued."""
+    """Refuse operations that were issued and have no path: the protocol has no leader for them."""
     instance = problem.instance
     missing = protocol.needs_groups(instance.operations)
+    led = protocol.needs_leader(instance.operations)
     for place, operation in enumerate(instance.operations):
-        if operation.name in missing and instance.counts[:, :, place].any():
+        if operation.name not in (*missing, *led) or not instance.counts[:, :, place].any():
+            continue
+        kind = operation_path(operation)
+        if operation.name in led:
             raise InputError(
-                f"the protocol {protocol.name} has no path for {operation.name}, which spans "
-                "several groups: without a leader, no commit covers all groups",
+                f"{operation.name} asks a leader, and the protocol of the writes has none",
                 field="protocol",
                 value=str(protocol),
-                expected=f"{protocol.name}:multi=2 (commits one after another), another mix "
-                "(--mix ycsb-a), or waits of the operation by hand",
+                expected=f"{kind}={protocol.part('write')} too",
             )
+        one = protocol.part(kind) or protocol
+        raise InputError(
+            f"the protocol {one.name} has no path for {operation.name}, which spans "
+            "several groups: without a leader, no commit covers all groups",
+            field="protocol",
+            value=str(protocol),
+            expected=f"{one.name}:multi=2 (commits one after another), another mix "
+            "(--mix ycsb-a), or waits of the operation by hand",
+        )
 
 
 def wait_notes(problem: Problem) -> tuple[str, ...]:
@@ -326,6 +400,12 @@ def wait_notes(problem: Problem) -> tuple[str, ...]:
     said: list[str] = []
     if isinstance(problem.protocol, Protocol):
         said += problem.protocol.notes(problem.instance.operations, rules.replicas_max)
+        if problem.client_paths is not None:
+            largest = {key: 0.0 for _, key, _ in problem.instance.shares}
+            for _, key, value in problem.instance.shares:
+                largest[key] = max(largest[key], value)
+            by_client = problem.protocol.with_shares(largest).warnings(rules.replicas_max)
+            said += [warning for warning in by_client if warning not in said]
     votes = bool(problem.demand.quorum.any()) or any(
         clause.need == "quorum" for term in problem.demand.waits for clause in term.clauses
     )

@@ -204,7 +204,7 @@ class Deployments:
         InputError
             When no database issued anything in the first interval, or the question is infeasible.
         UnsupportedError
-            For a question with a vote layout, witnesses or chosen lease holders.
+            For a question with a vote layout, witnesses, chosen lease holders, or shares by client.
         """
         refuse_roles_of_replays(problem)
         trace.check_fits(problem.instance)
@@ -245,9 +245,16 @@ def refuse_roles_of_replays(problem: Problem) -> None:
         ("witnesses", rules.witnesses, rules.witnesses, "0"),
         ("vote_layout", problem.vote_layout, problem.vote_layout is not None, "none"),
         ("protocol", problem.protocol, rules.lease_holders, "holders=replicas"),
+        ("protocol", problem.protocol, problem.tunes_lead, "rho=… as a number of ms"),
+        (
+            "shares",
+            "shares by client",
+            problem.client_paths is not None,
+            "parameters of the protocol, the same for all clients",
+        ),
     ):
         if odd:
             raise UnsupportedError(
-                f"{field}: a replay supports only replicas and voters with one vote each: got "
-                f"{value!s}, expected {expected}"
+                f"{field}: a replay supports only replicas and voters with one vote each, and "
+                f"clients with equal shares: got {value!s}, expected {expected}"
             )
