@@ -75,13 +75,13 @@ void free_detours(tree_node *f)
 }
 
 /* Bring the detours of a node up to date. There are none where no read is relayed or no replica is certain, nor beside
- * beta, which can say the same. */
+ * beta, which can say the same; a large tree soon gets beta. */
 void update_detours(context *x, tree_node *f)
 {
     const problem *p = &x->p;
     double *by_site = x->scratch.by_site;
-    if (getenv("NODET") || !p->relays || x->view.leader < 0 || f->beta || f->has_beta || current_tree(x)->tight || !order_costs(x) ||
-        !detours_alloc(x, f)) {
+    if (!p->relays || x->limits.large || x->view.leader < 0 || f->beta || f->has_beta || current_tree(x)->tight ||
+        !order_costs(x) || !detours_alloc(x, f)) {
         f->has_detours = 0;
         return;
     }
