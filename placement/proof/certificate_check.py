@@ -324,15 +324,9 @@ def _check_ties(
         return bound, *check_losses(problem, bound, ties, work, limit=limit)[1:]
     if ties["format"] == PERCENTILE:
         return bound, *check_percentile(problem, bound, ties, work, value=plan.objective)[1:]
-    if ties["format"] == ENUMERATION:
-        _, seen, normal = check_enumeration(plan, plan.bound, work)
-        if normal is None or normal < bound * (1 - 1 / _PARTS):
-            raise CertificateError(f"{bound!r} is not the least normal score, {normal!r} is")
-        return bound, seen, 0
-    checks = {FORMAT: check_mean, LEASES: _check_copies, PLACES: _check_places}
-    if ties["format"] not in checks:
+    if ties["format"] != FORMAT:
         raise CertificateError(f"unknown format {ties['format']!r} of the second claim")
-    return bound, *checks[ties["format"]](_survivors(problem), bound, ties, work)[1:]
+    return bound, *check_mean(_survivors(problem), bound, ties, work)[1:]
 
 
 def _claimed(plan: Plan, problem: Problem, certificate: Mapping[str, Any]) -> tuple[float, float]:
