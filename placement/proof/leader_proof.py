@@ -155,7 +155,7 @@ class LeaderProof(EventTree[Costs, _MeanMultipliers]):
         return form.needed - fixed, rho, form.radius_costs
 
     def _detours(self, form: Costs, state: State) -> list[int]:
-        """Detours of a state; the last are kept, as several bounds of one state follow each other."""
+        """Detours of a state; the last are kept: several bounds of one state follow each other."""
         if self._last_detours[0] is not form or self._last_detours[1] is not state:
             self._last_detours = form, state, form.detours(state.inside, self._free(state))
         return self._last_detours[2]

@@ -153,7 +153,7 @@ class Checker:
         return self.cost(self.clients[i], j) + self.moved.get((i, j), Fraction(0))
 
     def detours(self, i: int, held, free) -> dict[int, Fraction]:
-        """Return r of the free sites that a client prefers to its first of `held`: M_k − M_(k+1)."""
+        """Return r of the free sites that a client prefers to its first of `held`."""
         c = self.clients[i]
         fixed = [s for s in self.order(c) if s in held]
         if not fixed:
