@@ -16,7 +16,7 @@ static void release(sets *x)
     void *held[] = {x->original, x->by_site, x->site_rtt, x->near_order, x->client_order, x->reads,
                     x->relays, x->weights, x->labels, x->may_vote, x->must_vote, x->must_hold, x->term,
                     x->rule, x->near_cost, x->distance, x->nearest, x->member, x->wait, x->cost,
-                    x->fixed, x->price, x->slope, x->held, x->stay, x->low, x->high, x->one,
+                    x->fixed, x->price, x->slope, x->held, x->stay, x->nowhere, x->low, x->high, x->one,
                     x->pairing, x->client_gain, x->reach, x->reached, x->base, x->change, x->later, x->trial, x->out, x->list};
     for (int s = 0; x->pairing && s <= x->sites; s++)
         free(x->pairing[s].pair);
@@ -116,11 +116,12 @@ static int read_sets(sets *x, PyObject *args)
     x->price = calloc(C, 8);
     x->slope = calloc(C, 8);
     x->stay = calloc(C, 8);
+    x->nowhere = calloc(C, 8);
     x->low = calloc(C * ((size_t)x->terms + 1), 8);
     x->high = calloc(C * ((size_t)x->terms + 1), 8);
     x->held = calloc(S + MOST_MEMBERS, 4);
     if (!x->must_vote || !x->must_hold || !x->near_cost || !x->distance || !x->nearest || !x->member ||
-        !x->wait || !x->cost || !x->fixed || !x->price || !x->slope || !x->held || !x->stay || !x->low ||
+        !x->wait || !x->cost || !x->fixed || !x->price || !x->slope || !x->held || !x->stay || !x->nowhere || !x->low ||
         !x->high) {
         PyErr_NoMemory();
         return 0;
@@ -140,6 +141,8 @@ static int read_sets(sets *x, PyObject *args)
         PyErr_NoMemory();
         return 0;
     }
+    for (size_t c = 0; c < C; c++)
+        x->nowhere[c] = INFINITY;
     memcpy(x->must_vote, x->may_vote + S, S);
     memcpy(x->must_hold, x->may_vote + 2 * S, S);
     x->leader = -1;

@@ -61,7 +61,7 @@ void begin_reach(sets *x)
 }
 
 /* Each wait alone, and the sum of all; INFINITY where the sites that may come are too few. */
-static double alone(sets *x, uint64_t held, uint64_t coming, int more)
+VECTORISED static double alone(sets *x, uint64_t held, uint64_t coming, int more)
 {
     double sum = 0;
     for (int i = 0; i < x->waits; i++) {
@@ -81,7 +81,7 @@ static double alone(sets *x, uint64_t held, uint64_t coming, int more)
 }
 
 /* Length of two waits together, beyond the sum of both alone. */
-static double together(const sets *x, const one_wait *a, const one_wait *b, uint64_t held, uint64_t coming, int more)
+VECTORISED static double together(const sets *x, const one_wait *a, const one_wait *b, uint64_t held, uint64_t coming, int more)
 {
     const int S = x->sites;
     const uint64_t *f = x->reach + (long)a->who * S, *g = x->reach + (long)b->who * S;

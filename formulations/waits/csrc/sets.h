@@ -8,6 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* One clone per instruction set, chosen when the module is loaded (needs glibc's ifunc). */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
+#define VECTORISED __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define VECTORISED
+#endif
+
 enum { LEADER, NEAR, CLIENT };      /* who waits */
 enum { VOTERS, REPLICAS };          /* for whom */
 enum { EVERYWHERE, INSIDE, OUTSIDE };
@@ -73,6 +80,7 @@ typedef struct {
     uint8_t *member;
     /* scratch */
     double *wait, *cost, *fixed, *price, *slope;
+    double *nowhere;           /* clients: an infinite distance, that of the nearest of no sites */
     double *stay, *low, *high; /* of the sets that lack one site, by client; low, high by wait too */
     int32_t *held;
     int waits;                 /* of the tree, and which of the terms they are */
@@ -109,6 +117,18 @@ double waits_alone(sets *x, int from, int more);
 double pair_gains(sets *x, int more, double enough);
 void begin_reach(sets *x);
 void begin_waits(sets *x);
+
+/* Loops over `count` clients: see client_loops.c. */
+double sum_of(const double *value, int count);
+double reduced_cost(const double *cost, const double *price, int count);
+void add_wait(double *cost, const double *weight, double wait, int count);
+void take_nearer(double *cost, const double *distance, const double *before, double *least, int count);
+void subtract_served(const double *cost, const double *price, double *slope, int count);
+double hold_slopes(const double *price, const double *most, double *slope, int count);
+void step_prices(double *price, const double *slope, double length, const double *most, int count);
+double joined_cost(const double *d, const double *distance, const double *cost, const double *stay, int count);
+double capped_waits(const double *weight, const double *d, const double *low, const double *high, int count);
+void order_statistics(const double *by_site, const int *site, int sites, int need, double *low, double *high, int count);
 
 /* Make a depth's state out of the one before it and the site chosen there. */
 void push(sets *x, int depth, int site);

@@ -127,15 +127,9 @@ double exact_client_wait(const sets *x, const term *t, int client)
 
 int client_caps(const sets *x, const term *t, double *low, double *high)
 {
-    double value[MOST_MEMBERS];
-    const int count = x->size - 1, need = answers(t->clause, x->size, 0);
+    const int need = answers(t->clause, x->size, 0);
     if (t->origin != CLIENT || t->clauses != 1 || need < 1 || need > x->size)
         return 0;
-    for (int c = 0; c < x->clients; c++) {
-        for (int i = 0; i < count; i++)
-            value[i] = x->by_site[(long)x->chosen[i] * x->clients + c];
-        high[c] = smallest(value, count, need);
-        low[c] = need > 1 ? smallest(value, count, need - 1) : 0;
-    }
+    order_statistics(x->by_site, x->chosen, x->size - 1, need, low, high, x->clients);
     return 1;
 }
