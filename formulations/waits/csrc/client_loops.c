@@ -126,30 +126,56 @@ VECTORISED double capped_waits(const double *weight, const double *d, const doub
     return added(sum);
 }
 
-/* The need-th and the one before of the values of each client at some sites, and 0 or INFINITY where there is none. */
-VECTORISED void order_statistics(const double *by_site, const int *site, int sites, int need, double *low, double *high,
-                                 int count)
+/* Sum of weights times the wait of the nearest site: `lasts` of the present one, `joined` of a site at distance d. */
+VECTORISED double waits_of_nearest(const double *weight, const int32_t *nearest, const double *lasts, const double *d,
+                                   const double *distance, double joined, int count)
 {
+    double sum[BLOCK] = {0};
+    int c = 0;
+    for (; c + BLOCK <= count; c += BLOCK)
+        for (int k = 0; k < BLOCK; k++) {
+            double stay = lasts[nearest[c + k]], less = joined < stay ? joined : stay;
+            double at = d[c + k] < distance[c + k] ? joined : stay;
+            sum[k] += weight[c + k] * (d[c + k] == distance[c + k] ? less : at); /* one of the two wins a tie */
+        }
+    for (int k = 0; c < count; c++, k++) {
+        double stay = lasts[nearest[c]], at = d[c] < distance[c] ? joined : stay;
+        sum[k] += weight[c] * (d[c] == distance[c] && joined < stay ? joined : at);
+    }
+    return added(sum);
+}
+
+/* The `need` least values of each client at some sites, ascending, a row for each place; INFINITY where there are fewer. */
+VECTORISED void least_values(const double *by_site, const int *site, int sites, int need, double *row, int count)
+{
+    for (long k = 0; k < (long)need * count; k++)
+        row[k] = INFINITY;
     for (int first = 0; first < count; first += BLOCK) {
-        double kept[MOST_MEMBERS][BLOCK], value[BLOCK];
-        size_t bytes = (size_t)(count - first < BLOCK ? count - first : BLOCK) * sizeof *value;
-        for (int j = 0; j < need; j++)
-            for (int k = 0; k < BLOCK; k++)
-                kept[j][k] = INFINITY;
+        int last = count - first < BLOCK ? count - first : BLOCK;
         for (int i = 0; i < sites; i++) {
-            memset(value, 0, sizeof value);
-            memcpy(value, by_site + (long)site[i] * count + first, bytes);
-            for (int j = 0; j < need; j++)
-                for (int k = 0; k < BLOCK; k++) {
-                    double one = kept[j][k], other = value[k];
-                    kept[j][k] = other < one ? other : one;
+            double value[BLOCK];
+            memcpy(value, by_site + (long)site[i] * count + first, (size_t)last * sizeof *value);
+            for (int j = 0; j < need; j++) {
+                double *kept = row + (long)j * count + first;
+                for (int k = 0; k < last; k++) {
+                    double one = kept[k], other = value[k];
+                    kept[k] = other < one ? other : one;
                     value[k] = other < one ? one : other;
                 }
+            }
         }
-        memcpy(high + first, kept[need - 1], bytes);
-        if (need > 1)
-            memcpy(low + first, kept[need - 2], bytes);
-        else
-            memset(low + first, 0, bytes);
+    }
+}
+
+/* The need-th value of each client and the one before, 0 or INFINITY where there is none, with those of one more site. */
+VECTORISED void order_statistics(const double *row, const double *more, int need, double *low, double *high, int count)
+{
+    const double *last = row + (long)(need - 1) * count, *before = last - count, *earlier = before - count;
+    for (int c = 0; c < count; c++) {
+        double value = more ? more[c] : INFINITY;
+        double one = need > 1 ? before[c] : 0, two = need > 2 ? earlier[c] : 0;
+        double next = value > one ? value : one, now = value > two ? value : two;
+        high[c] = next < last[c] ? next : last[c];
+        low[c] = need == 1 ? 0 : now < one ? now : one;
     }
 }

@@ -16,8 +16,10 @@ static void release(sets *x)
     void *held[] = {x->original, x->by_site, x->site_rtt, x->near_order, x->client_order, x->reads,
                     x->relays, x->weights, x->labels, x->may_vote, x->must_vote, x->must_hold, x->term,
                     x->rule, x->near_cost, x->distance, x->nearest, x->member, x->wait, x->cost,
-                    x->fixed, x->price, x->slope, x->held, x->stay, x->nowhere, x->low, x->high, x->one,
+                    x->fixed, x->price, x->slope, x->held, x->stay, x->nowhere, x->low, x->high, x->rows, x->lasts, x->one,
                     x->pairing, x->client_gain, x->reach, x->reached, x->base, x->change, x->later, x->trial, x->out, x->list};
+    for (int j = 0; x->rows && j < x->terms; j++)
+        free(x->rows[j].value);
     for (int s = 0; x->pairing && s <= x->sites; s++)
         free(x->pairing[s].pair);
     for (size_t i = 0; i < sizeof held / sizeof *held; i++)
@@ -117,12 +119,14 @@ static int read_sets(sets *x, PyObject *args)
     x->slope = calloc(C, 8);
     x->stay = calloc(C, 8);
     x->nowhere = calloc(C, 8);
-    x->low = calloc(C * ((size_t)x->terms + 1), 8);
-    x->high = calloc(C * ((size_t)x->terms + 1), 8);
+    x->low = calloc((C > MOST_MEMBERS ? C : MOST_MEMBERS) * ((size_t)x->terms + 1), 8);
+    x->high = calloc((C > MOST_MEMBERS ? C : MOST_MEMBERS) * ((size_t)x->terms + 1), 8);
+    x->rows = calloc((size_t)x->terms + 1, sizeof *x->rows);
+    x->lasts = calloc(S, 8);
     x->held = calloc(S + MOST_MEMBERS, 4);
     if (!x->must_vote || !x->must_hold || !x->near_cost || !x->distance || !x->nearest || !x->member ||
         !x->wait || !x->cost || !x->fixed || !x->price || !x->slope || !x->held || !x->stay || !x->nowhere || !x->low ||
-        !x->high) {
+        !x->high || !x->rows || !x->lasts) {
         PyErr_NoMemory();
         return 0;
     }

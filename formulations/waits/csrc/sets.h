@@ -57,6 +57,12 @@ typedef struct {
     wait_pair *pair;
 } pairing;
 
+/* The least RTTs of each client to some sites. */
+typedef struct {
+    int known, site[MOST_MEMBERS];
+    double *value;        /* a row for each place */
+} order_rows;
+
 typedef struct {
     int sites, clients, size, voters, terms, rules;
     int32_t *original;                  /* site index of each position: ties */
@@ -82,6 +88,8 @@ typedef struct {
     double *wait, *cost, *fixed, *price, *slope;
     double *nowhere;           /* clients: an infinite distance, that of the nearest of no sites */
     double *stay, *low, *high; /* of the sets that lack one site, by client; low, high by wait too */
+    order_rows *rows;          /* by wait */
+    double *lasts;             /* by site: the wait of a member */
     int32_t *held;
     int waits;                 /* of the tree, and which of the terms they are */
     uint8_t paired[1000];
@@ -128,7 +136,10 @@ double hold_slopes(const double *price, const double *most, double *slope, int c
 void step_prices(double *price, const double *slope, double length, const double *most, int count);
 double joined_cost(const double *d, const double *distance, const double *cost, const double *stay, int count);
 double capped_waits(const double *weight, const double *d, const double *low, const double *high, int count);
-void order_statistics(const double *by_site, const int *site, int sites, int need, double *low, double *high, int count);
+double waits_of_nearest(const double *weight, const int32_t *nearest, const double *lasts, const double *d,
+                        const double *distance, double joined, int count);
+void least_values(const double *by_site, const int *site, int sites, int need, double *row, int count);
+void order_statistics(const double *row, const double *more, int need, double *low, double *high, int count);
 
 /* Make a depth's state out of the one before it and the site chosen there. */
 void push(sets *x, int depth, int site);
@@ -141,8 +152,12 @@ double cutoff(const sets *x);
 /* 1 if the counts of domains allow the set so far: caps, and at a leaf everything. */
 int allowed(const sets *x, int depth, int complete);
 /* Caps of a client's wait with one clause after one more site: the old value, capped from both sides;
-   0 where the wait is none of that kind. */
-int client_caps(const sets *x, const term *t, double *low, double *high);
+   0 where the wait is none of that kind. The rows are those of all sites but the last. */
+int client_caps(sets *x, const term *t, double *low, double *high, order_rows *rows);
+/* The same of the waits of the members for the nearest replica: how many they wait for, or 0; then the sum of these waits
+   over the clients with one more site, which may become the nearest. Ties go to the shorter wait. */
+int near_caps(const sets *x, const term *t, double *low, double *high);
+double near_sum(sets *x, const term *t, int need, const double *low, const double *high, int site);
 /* Search below the present prefix; 0 when `stop` said so. */
 int search_below(sets *x, int depth, int from, int (*stop)(void *), void *context);
 /* Swap sites as long as that is better, from the present complete set. */

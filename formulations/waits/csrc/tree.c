@@ -189,7 +189,7 @@ double leaf(sets *x)
    the set without that site leaves little to compute for; the other sets are leaves. */
 static void last_sites(sets *x, int from)
 {
-    const int C = x->clients, depth = x->size - 1;
+    const int C = x->clients, depth = x->size - 1, room = C > MOST_MEMBERS ? C : MOST_MEMBERS;
     const double *distance = x->distance + (long)depth * C;
     const int32_t *nearest = x->nearest + (long)depth * C;
     /* of the prefix without its last site, whose bound holds for every pair of sites that completes it */
@@ -210,8 +210,11 @@ static void last_sites(sets *x, int from)
         x->chosen[depth] = s;
         if (!allowed(x, x->size, 1))
             continue;
-        for (int j = 0; !capped && j < x->terms; j++)
-            known[j] = x->has_client && client_caps(x, x->term + j, x->low + (long)j * C, x->high + (long)j * C);
+        for (int j = 0; !capped && j < x->terms; j++) {
+            double *low = x->low + (long)j * room, *high = x->high + (long)j * room;
+            known[j] = (uint8_t)(x->term[j].origin == NEAR ? near_caps(x, x->term + j, low, high)
+                                                           : client_caps(x, x->term + j, low, high, x->rows + j));
+        }
         capped = 1;
         const double most = cutoff(x) * (1 + 1e-12);
         double sum = x->constant;
@@ -220,9 +223,11 @@ static void last_sites(sets *x, int from)
             for (int j = 0; j < x->terms && sum <= most; j++)
                 if (x->term[j].origin == LEADER && x->leader >= 0 && x->voters == x->size)
                     sum += x->term[j].leader * exact_wait(x, x->term + j, x->leader, x->chosen, x->size);
+                else if (known[j] && x->term[j].origin == NEAR)
+                    sum += near_sum(x, x->term + j, known[j], x->low + (long)j * room, x->high + (long)j * room, s);
                 else if (known[j])
-                    sum += capped_waits(x->term[j].weight, x->by_site + (long)s * C, x->low + (long)j * C,
-                                        x->high + (long)j * C, C);
+                    sum += capped_waits(x->term[j].weight, x->by_site + (long)s * C, x->low + (long)j * room,
+                                        x->high + (long)j * room, C);
         }
         if (sum > most) {
             x->leaves++;
