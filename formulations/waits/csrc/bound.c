@@ -121,7 +121,7 @@ double prefix_bound(sets *x, int depth, int from)
                 sum += t->weight[c] * least_client_wait(x, t, c, from, free);
     }
     if (x->waits)
-        sum += waits_alone(x, from, free);
+        sum += waits_alone(x, depth, from, free);
     if (isinf(sum))
         return sum;
     sum -= ROUNDING * sum;

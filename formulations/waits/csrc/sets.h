@@ -30,7 +30,8 @@ typedef struct {
     int origin, clauses;
     clause clause[MOST_CLAUSES];
     double leader;        /* rounds in all, of a leader's wait */
-    const double *weight; /* rounds by client */
+    const double *weight; /* rounds by client, ... */
+    double all;           /* ... and of all clients */
 } term;
 
 typedef struct {
@@ -46,6 +47,13 @@ typedef struct {
     int who, need, first;
     double least;
 } one_wait;
+
+/* The sets for which the waits were bounded last at some depth, and the `first` of each wait. */
+typedef struct {
+    int known, more;
+    uint64_t held, coming;
+    int *first;
+} wait_prefix;
 
 typedef struct {
     int a, b;
@@ -94,6 +102,8 @@ typedef struct {
     int waits;                 /* of the tree, and which of the terms they are */
     uint8_t paired[1000];
     one_wait *one;
+    wait_prefix *prefix;       /* by depth */
+    int *first;                /* theirs */
     pairing *pairing;          /* by leader, first of none */
     double *client_gain;       /* of pairs of clients, once they were asked for */
     uint64_t *reach;           /* clients and sites x sites: the nearest ones, as bits */
@@ -121,7 +131,7 @@ double exact_wait(const sets *x, const term *t, int origin, const int *voters, i
 double exact_client_wait(const sets *x, const term *t, int client);
 
 /* Lower bound on the waits that may be paired, each alone; then what pairs of them add, or a part of it beyond `enough`. */
-double waits_alone(sets *x, int from, int more);
+double waits_alone(sets *x, int depth, int from, int more);
 double pair_gains(sets *x, int more, double enough);
 void begin_reach(sets *x);
 void begin_waits(sets *x);
@@ -155,9 +165,10 @@ int allowed(const sets *x, int depth, int complete);
    0 where the wait is none of that kind. The rows are those of all sites but the last. */
 int client_caps(sets *x, const term *t, double *low, double *high, order_rows *rows);
 /* The same of the waits of the members for the nearest replica: how many they wait for, or 0; then the sum of these waits
-   over the clients with one more site, which may become the nearest. Ties go to the shorter wait. */
+   over the clients with one more site, which may become the nearest, or a bound on it beyond `enough`. Ties go to the
+   shorter wait. */
 int near_caps(const sets *x, const term *t, double *low, double *high);
-double near_sum(sets *x, const term *t, int need, const double *low, const double *high, int site);
+double near_sum(sets *x, const term *t, int need, const double *low, const double *high, int site, double enough);
 /* Search below the present prefix; 0 when `stop` said so. */
 int search_below(sets *x, int depth, int from, int (*stop)(void *), void *context);
 /* Swap sites as long as that is better, from the present complete set. */

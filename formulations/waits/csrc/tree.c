@@ -224,7 +224,8 @@ static void last_sites(sets *x, int from)
                 if (x->term[j].origin == LEADER && x->leader >= 0 && x->voters == x->size)
                     sum += x->term[j].leader * exact_wait(x, x->term + j, x->leader, x->chosen, x->size);
                 else if (known[j] && x->term[j].origin == NEAR)
-                    sum += near_sum(x, x->term + j, known[j], x->low + (long)j * room, x->high + (long)j * room, s);
+                    sum += near_sum(x, x->term + j, known[j], x->low + (long)j * room, x->high + (long)j * room, s,
+                                    most - sum);
                 else if (known[j])
                     sum += capped_waits(x->term[j].weight, x->by_site + (long)s * C, x->low + (long)j * room,
                                         x->high + (long)j * room, C);

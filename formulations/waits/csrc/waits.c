@@ -165,18 +165,22 @@ int near_caps(const sets *x, const term *t, double *low, double *high)
     return need;
 }
 
-double near_sum(sets *x, const term *t, int need, const double *low, const double *high, int site)
+double near_sum(sets *x, const term *t, int need, const double *low, const double *high, int site, double enough)
 {
     const int count = x->size - 1;
     const double *distance = x->distance + (long)count * x->clients;
-    double value[MOST_MEMBERS];
+    double value[MOST_MEMBERS], least = INFINITY;
     for (int i = 0; i < count; i++) {
         double d = x->site_rtt[(long)x->chosen[i] * x->sites + site];
         d = d > low[i] ? d : low[i];
-        x->lasts[x->chosen[i]] = d < high[i] ? d : high[i];
+        d = d < high[i] ? d : high[i];
+        x->lasts[x->chosen[i]] = d;
+        least = d < least ? d : least;
         value[i] = x->site_rtt[(long)site * x->sites + x->chosen[i]];
     }
     value[count] = x->site_rtt[(long)site * x->sites + site];
-    return waits_of_nearest(t->weight, x->nearest + (long)count * x->clients, x->lasts, x->by_site + (long)site * x->clients,
-                            distance, smallest(value, x->size, need), x->clients);
+    double joined = smallest(value, x->size, need), sum = t->all * (joined < least ? joined : least) * (1 - 1e-12);
+    return sum > enough ? sum
+                        : waits_of_nearest(t->weight, x->nearest + (long)count * x->clients, x->lasts,
+                                           x->by_site + (long)site * x->clients, distance, joined, x->clients);
 }
