@@ -23,6 +23,8 @@ void raise_choice_bounds(double base, double top, double next, const double *rho
 void lower_to(const double *value, int n, double *least);
 void subtract_beta(double *value, const int *rank, const int *dropped, const double *beta,
                                int padded);
+void changes_by_site(const int *rank, const double *cost, const int *first, const int *second, const double *first_cost,
+                     const double *second_cost, int padded, double *joined, double *lost);
 void stop_at_site(const int *rank, const double *cost, int padded, int *fixed_rank,
                                double *fixed_cost, double *offset);
 void mask_column(double *column, const int *rank, const int *fixed_rank, int padded);
@@ -85,7 +87,10 @@ void node_rebuild_columns(context *x, tree_node *f);
 double improve_closest_assignment(context *x, tree_node *f, int iterations, double *error);
 
 /* inner/inner_minimum.c */
-double distance_of(const context *x, int leader, int site);
+static inline double distance_of(const context *x, int leader, int site)
+{
+    return site == leader ? 0.0 : x->p.site_rtt[(size_t)leader * x->p.sites + site];
+}
 double relay_rtt(const problem *p, int client, int site, int leader);
 int smallest(const double *key, int n, int limit, int *out);
 void clear_answer(radius_minimum *a);

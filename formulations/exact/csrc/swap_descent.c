@@ -80,7 +80,7 @@ double swap_descent(context *x, int *replicas, int count, int limit)
     int padded = p->padded, sites = p->sites, leader = x->view.leader;
     double radius, score = score_of(x, replicas, count, &radius);
     int *first = x->scratch.rank, *second = first + padded, *owner = second + padded;
-    double *w1 = x->scratch.cost, *w2 = w1 + padded;
+    double *w1 = x->scratch.cost, *w2 = w1 + padded, *joined = w2 + padded, *lost = joined + padded;
     double *loss = x->scratch.key, *extra = loss + sites;
     double *floor = extra + sites; /* least radius of a set without one of the replicas */
     ball_rest rest[MOST_VOTERS][MOST_WAITS];
@@ -135,14 +135,11 @@ double swap_descent(context *x, int *replicas, int count, int limit)
             double gain = price ? price[s] : 0.0;
             for (int i = 0; i < count; i++)
                 extra[i] = 0.0;
-            for (int c = 0; c < p->clients; c++)
-                if (r[c] < second[c]) {
-                    if (r[c] < first[c]) {
-                        gain += w[c] - w1[c];
-                        extra[owner[c]] -= w2[c] - w1[c];
-                    } else
-                        extra[owner[c]] += w[c] - w2[c];
-                }
+            changes_by_site(r, w, first, second, w1, w2, p->padded, joined, lost);
+            for (int c = 0; c < p->clients; c++) { /* no branch: most changes are zero, and which ones nobody can foresee */
+                gain += joined[c];
+                extra[owner[c]] += lost[c];
+            }
             for (int i = 0; i < count; i++) {
                 int out = replicas[i];
                 double delta = gain + loss[i] + extra[i];
