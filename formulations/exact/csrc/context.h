@@ -207,6 +207,7 @@ typedef struct {
     radius_minimum *radii;     /* answers by radius, when all were asked for */
     int radius_count;
     unsigned char *blocks;     /* sites: scratch for the bits of a wait */
+    int *places;               /* sites x voters: scratch for the sites of radii, where cases are balls */
     int from[MOST_WAITS];      /* first radius of each wait whose cases count, 0 but while far sites are tried */
 } inner_problem;
 
