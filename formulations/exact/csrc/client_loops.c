@@ -128,19 +128,6 @@ VECTORISED void subtract_beta(double *value, const int *rank, const int *dropped
         value[c] -= rank[c] > dropped[c] ? beta[c] : 0.0;
 }
 
-/* What a site with these ranks and costs changes for clients with the ranks and costs of their nearest two replicas: by
- * `joined` beside both, and by `lost` more where the nearest one is no longer there. */
-VECTORISED void changes_by_site(const int *rank, const double *cost, const int *first, const int *second,
-                                const double *first_cost, const double *second_cost, int padded, double *joined, double *lost)
-{
-    for (int c = 0; c < padded; c++) {
-        double gain = cost[c] - first_cost[c], other = cost[c] - second_cost[c], nearest = first_cost[c] - second_cost[c];
-        joined[c] = rank[c] < first[c] ? gain : 0.0;
-        other = rank[c] < second[c] ? other : 0.0;
-        lost[c] = rank[c] < first[c] ? nearest : other;
-    }
-}
-
 /* Clients whose nearest fixed replica was farther than `site` now stop at it. */
 VECTORISED void stop_at_site(const int *rank, const double *cost, int padded, int *fixed_rank,
                                double *fixed_cost, double *offset)
@@ -265,12 +252,6 @@ int client_loops_are_right(void)
         join_site(r, a, s, b, n, ranks, one);
         for (volatile int c = 0; c < n; c++)
             right &= ranks[c] == (r[c] < s[c] ? r[c] : s[c]) && one[c] == (r[c] < s[c] ? a[c] : b[c]);
-        changes_by_site(r, a, s, q, b, g, n, one, two);
-        for (volatile int c = 0; c < n; c++) {
-            int nearer = r[c] < s[c];
-            right &= one[c] == (nearer ? a[c] - b[c] : 0.0);
-            right &= two[c] == (nearer ? b[c] - g[c] : r[c] < q[c] ? a[c] - g[c] : 0.0);
-        }
         memcpy(out, g, sizeof out);
         subtract_covered(a, b, n, out);
         for (volatile int c = 0; c < n; c++)

@@ -40,8 +40,8 @@ static int scratch_prepare(scratch *m, const problem *p)
     m->count_length = replicas > voters ? replicas : voters;
     m->family_counts = malloc((2 * MOST_FAMILIES + 2) * (size_t)m->count_length * sizeof(int));
     m->set_counts = malloc(MOST_FAMILIES * (size_t)m->count_length * sizeof(int));
-    m->cost = malloc(4 * P * 8 + 8);
-    m->rank = malloc(3 * P * sizeof(int) + 8);
+    m->cost = malloc(2 * P * 8 + 8);
+    m->rank = malloc(4 * P * sizeof(int) + 8);
     m->level_cost = malloc((MAX_ENUMERATED + 1) * P * 8 + 8);
     m->level_rank = malloc((MAX_ENUMERATED + 1) * P * sizeof(int) + 8);
     return m->sites && m->by_site && m->beta_by_site && m->u && m->direction && m->gradient &&

@@ -414,8 +414,8 @@ typedef struct {
     int count_length;          /* numbers in the longest of them */
     int *set_counts;           /* MOST_FAMILIES counts of a set that swaps start from */
     int *sites;                /* 3 sites + 8: a replica set, positions by site; behind it a second set */
-    double *cost;              /* 4 padded: costs of a set and changes of swaps, limits of u */
-    int *rank;                 /* 3 padded: ranks of a set */
+    double *cost;              /* 2 padded: costs of a set, limits of u */
+    int *rank;                 /* 4 padded: ranks of a set, clients of swaps */
     double *level_cost;        /* (MAX_ENUMERATED + 1) x padded: costs by depth of an enumeration */
     int *level_rank;           /* the same of ranks */
     double *by_site;           /* sites: sums of sparse nodes */

@@ -23,8 +23,6 @@ void raise_choice_bounds(double base, double top, double next, const double *rho
 void lower_to(const double *value, int n, double *least);
 void subtract_beta(double *value, const int *rank, const int *dropped, const double *beta,
                                int padded);
-void changes_by_site(const int *rank, const double *cost, const int *first, const int *second, const double *first_cost,
-                     const double *second_cost, int padded, double *joined, double *lost);
 void stop_at_site(const int *rank, const double *cost, int padded, int *fixed_rank,
                                double *fixed_cost, double *offset);
 void mask_column(double *column, const int *rank, const int *fixed_rank, int padded);

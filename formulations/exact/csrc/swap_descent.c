@@ -79,8 +79,8 @@ double swap_descent(context *x, int *replicas, int count, int limit)
     const problem *p = &x->p;
     int padded = p->padded, sites = p->sites, leader = x->view.leader;
     double radius, score = score_of(x, replicas, count, &radius);
-    int *first = x->scratch.rank, *second = first + padded, *owner = second + padded;
-    double *w1 = x->scratch.cost, *w2 = w1 + padded, *joined = w2 + padded, *lost = joined + padded;
+    int *first = x->scratch.rank, *second = first + padded, *owner = second + padded, *served = owner + padded;
+    double *w1 = x->scratch.cost, *w2 = w1 + padded;
     double *loss = x->scratch.key, *extra = loss + sites;
     double *floor = extra + sites; /* least radius of a set without one of the replicas */
     ball_rest rest[MOST_VOTERS][MOST_WAITS];
@@ -135,10 +135,16 @@ double swap_descent(context *x, int *replicas, int count, int limit)
             double gain = price ? price[s] : 0.0;
             for (int i = 0; i < count; i++)
                 extra[i] = 0.0;
-            changes_by_site(r, w, first, second, w1, w2, p->padded, joined, lost);
-            for (int c = 0; c < p->clients; c++) { /* no branch: most changes are zero, and which ones nobody can foresee */
-                gain += joined[c];
-                extra[owner[c]] += lost[c];
+            int within = 0;
+            for (int c = 0; c < p->clients; c++) { /* no branch: which clients these are nobody can foresee */
+                served[within] = c;
+                within += r[c] < second[c];
+            }
+            for (int k = 0; k < within; k++) {
+                int c = served[k];
+                double nearer = w1[c] - w2[c], other = w[c] - w2[c], less = w[c] - w1[c];
+                gain += r[c] < first[c] ? less : 0.0;
+                extra[owner[c]] += r[c] < first[c] ? nearer : other;
             }
             for (int i = 0; i < count; i++) {
                 int out = replicas[i];

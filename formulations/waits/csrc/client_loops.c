@@ -179,3 +179,98 @@ VECTORISED void order_statistics(const double *row, const double *more, int need
         low[c] = need == 1 ? 0 : now < one ? now : one;
     }
 }
+
+/* ---- are the loops above what the compiler made of them? ---- */
+
+enum { CHECKED = 3 * BLOCK + 5 };
+
+static double uniform(unsigned *state, int range)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return (double)((*state >> 16) % (unsigned)range);
+}
+
+/* 1 when every loop agrees with the same thing computed element by element, as in ../../exact/csrc/client_loops.c. Whole
+ * numbers, so equality is exact. A kernel that fails here is not used. */
+int client_loops_are_right(void)
+{
+    unsigned state = 12345u;
+    for (int round = 0; round < 64; round++) {
+        int n = 1 + round % CHECKED, sites = 1 + round % 5, need = 1 + round % 4, right = 1;
+        double a[CHECKED], b[CHECKED], d[CHECKED], e[CHECKED], g[CHECKED], out[CHECKED], one[CHECKED], two[CHECKED];
+        double table[4], by_site[5 * CHECKED], row[4 * CHECKED];
+        int32_t nearest[CHECKED];
+        int chosen[5] = {0, 1, 2, 3, 4};
+        volatile double sum = 0, reduced = 0, joined = 0, capped = 0, waits = 0, norm = 0;
+        for (int k = 0; k < 4; k++)
+            table[k] = uniform(&state, 6);
+        for (int k = 0; k < 5 * n; k++)
+            by_site[k] = uniform(&state, 9);
+        for (int c = 0; c < n; c++) {
+            a[c] = uniform(&state, 6);
+            b[c] = uniform(&state, 6);
+            d[c] = uniform(&state, 4);
+            e[c] = uniform(&state, 4);
+            g[c] = uniform(&state, 5) - 2.0;
+            nearest[c] = (int32_t)uniform(&state, 4);
+            double low = d[c] < e[c] ? d[c] : e[c], high = d[c] < e[c] ? e[c] : d[c], at = table[nearest[c]];
+            sum += a[c];
+            reduced += a[c] < b[c] ? a[c] - b[c] : 0.0;
+            joined += d[c] < e[c] || (d[c] == e[c] && a[c] < b[c]) ? a[c] : b[c];
+            waits += a[c] * (d[c] < e[c] || (d[c] == e[c] && 3.0 < at) ? 3.0 : at);
+            capped += a[c] * (b[c] < low ? low : b[c] > high ? high : b[c]);
+            one[c] = low;
+            two[c] = high;
+        }
+        right &= sum_of(a, n) == sum && reduced_cost(a, b, n) == reduced && joined_cost(d, e, a, b, n) == joined;
+        right &= capped_waits(a, b, one, two, n) == capped && waits_of_nearest(a, nearest, table, d, e, 3.0, n) == waits;
+        memcpy(out, a, sizeof out);
+        add_wait(out, d, 2.0, n);
+        for (volatile int c = 0; c < n; c++)
+            right &= out[c] == a[c] + 2.0 * d[c];
+        add_wait(out, d, INFINITY, n);
+        memcpy(one, b, sizeof one);
+        take_nearer(out, d, e, one, n);
+        for (volatile int c = 0; c < n; c++) {
+            double cost = d[c] > e[c] || d[c] > 0 ? INFINITY : a[c];
+            right &= out[c] == cost && one[c] == (cost < b[c] ? cost : b[c]);
+        }
+        memcpy(out, g, sizeof out);
+        subtract_served(a, b, out, n);
+        for (volatile int c = 0; c < n; c++)
+            right &= out[c] == g[c] - (a[c] < b[c] ? 1.0 : 0.0);
+        memcpy(out, g, sizeof out);
+        double squares = hold_slopes(a, b, out, n);
+        for (volatile int c = 0; c < n; c++) {
+            double slope = a[c] >= b[c] && g[c] > 0 ? 0.0 : g[c];
+            right &= out[c] == slope;
+            norm += slope * slope;
+        }
+        memcpy(out, a, sizeof out);
+        step_prices(out, g, 3.0, b, n);
+        for (volatile int c = 0; c < n; c++) {
+            double price = a[c] + 3.0 * g[c];
+            right &= squares == norm && out[c] == (price < 0 ? 0 : price > b[c] ? b[c] : price);
+        }
+        least_values(by_site, chosen, sites, need, row, n);
+        order_statistics(row, NULL, need, one, two, n);
+        order_statistics(row, a, need, out, d, n);
+        for (volatile int c = 0; c < n; c++) {
+            int below = 0, same = 0, least = 0, equal = 0; /* values below the need-th, and as small */
+            for (int i = 0; i < sites; i++) {
+                below += by_site[i * n + c] < two[c];
+                same += by_site[i * n + c] <= two[c];
+                least += by_site[i * n + c] < one[c];
+                equal += by_site[i * n + c] <= one[c];
+            }
+            right &= need > sites ? isinf(two[c]) : below < need && same >= need;
+            right &= need == 1 ? one[c] == 0 : need - 1 > sites ? isinf(one[c]) : least < need - 1 && equal >= need - 1;
+            double more = a[c] > one[c] ? a[c] : one[c];
+            right &= d[c] == (more < two[c] ? more : two[c]);
+            right &= need == 1 ? out[c] == 0 : out[c] <= one[c] && (out[c] == one[c] || out[c] >= a[c]);
+        }
+        if (!right)
+            return 0;
+    }
+    return 1;
+}

@@ -449,4 +449,10 @@ static struct PyModuleDef module = {
 };
 
 PyMODINIT_FUNC PyInit__kernel(void);
-PyMODINIT_FUNC PyInit__kernel(void) { return PyModule_Create(&module); }
+PyMODINIT_FUNC PyInit__kernel(void)
+{
+    if (client_loops_are_right())
+        return PyModule_Create(&module);
+    PyErr_SetString(PyExc_ImportError, "the kernel was miscompiled");
+    return NULL;
+}

@@ -150,6 +150,7 @@ double waits_of_nearest(const double *weight, const int32_t *nearest, const doub
                         const double *distance, double joined, int count);
 void least_values(const double *by_site, const int *site, int sites, int need, double *row, int count);
 void order_statistics(const double *row, const double *more, int need, double *low, double *high, int count);
+int client_loops_are_right(void);
 
 /* Make a depth's state out of the one before it and the site chosen there. */
 void push(sets *x, int depth, int site);
