@@ -179,7 +179,7 @@ kernels = [
             "formulations/exact/csrc/python/buffers.c",
             *(
                 f"formulations/waits/csrc/{name}.c"
-                for name in ("bound", "module", "pairs", "tree", "waits")
+                for name in ("bound", "client_loops", "module", "pairs", "tree", "waits")
             ),
         ],
         depends=[

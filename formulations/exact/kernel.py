@@ -211,21 +211,6 @@ class Kernel(Protocol):
         ...
 
 
-def _order(rtt: FloatArray) -> npt.NDArray[np.intp]:
-    """Sites of every client by (RTT, site): a stable argsort, quicker on large matrices.
-
-    Whole numbers are sorted together with the site in one integer.
-    """
-    sites = rtt.shape[1]
-    bits = sites.bit_length()
-    whole = rtt.size > tuning.SORT_CELLS and bool((rtt == np.floor(rtt)).all())
-    if whole and float(rtt.max()) < 2.0 ** (62 - bits):
-        key = (rtt.astype(np.int64) << bits) | np.arange(sites)
-        key.sort(axis=1)
-        return np.asarray(key & ((1 << bits) - 1), dtype=np.intp)
-    return np.argsort(rtt, axis=1, kind="stable")
-
-
 class CompiledKernel:
     """The C kernel.
 
@@ -250,7 +235,7 @@ class CompiledKernel:
         flags = (rules.may_hold, rules.must_hold, rules.may_vote, rules.must_vote, rules.may_lead)
         self.context = compiled.create(
             np.ascontiguousarray(rtt),
-            np.ascontiguousarray(_order(rtt) if order is None else order, dtype=np.int32),
+            core.closest_sites if order is None else np.ascontiguousarray(order, dtype=np.int32),
             core.near[active],
             core.relay[active],
             np.ascontiguousarray(core.site_rtt),

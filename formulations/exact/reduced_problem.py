@@ -13,11 +13,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
+from formulations.exact import tuning
 from placement.errors import InputError, UnsupportedError
 from placement.evaluation.score import score
 from placement.evaluation.voter_choice import best_voters
@@ -37,6 +38,8 @@ from placement.problem import Problem
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["ReducedProblem", "weighs_more_than_sites"]
+
+Int32Array = npt.NDArray[np.int32]
 
 _ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 
@@ -59,6 +62,30 @@ def _over_clients(weights: FloatArray, rtt: FloatArray) -> FloatArray:
     if not weights.any():
         return np.zeros(rtt.shape[1])
     return np.asarray(np.einsum("c,cs->s", weights, rtt))
+
+
+def _order(rtt: FloatArray) -> Int32Array:
+    """Return the sites of every client by (RTT, site): a stable argsort, quicker on large matrices.
+
+    Whole numbers are sorted together with the site in one integer.
+    """
+    sites = rtt.shape[1]
+    bits = sites.bit_length()
+    whole = rtt.size > tuning.SORT_CELLS and bool((rtt == np.floor(rtt)).all())
+    if whole and float(rtt.max()) < 2.0 ** (62 - bits):
+        key = (rtt.astype(np.int64) << bits) | np.arange(sites)
+        key.sort(axis=1)
+        return np.asarray(key & ((1 << bits) - 1), dtype=np.int32)
+    return np.argsort(rtt, axis=1, kind="stable").astype(np.int32)
+
+
+def _active(demand: Demand) -> IntArray:
+    return np.nonzero((demand.near.reshape(-1) > 0) | (demand.relay.reshape(-1) > 0))[0]
+
+
+@lru_cache(maxsize=4)  # demands are compared by identity; of small ones, so that little is kept
+def _order_of(demand: Demand) -> Int32Array:
+    return _order(demand.client_rtt.reshape(-1, demand.client_rtt.shape[2])[_active(demand)])
 
 
 def weighs_more_than_sites(problem: Problem) -> bool:
@@ -344,7 +371,15 @@ class ReducedProblem:
     @cached_property
     def active(self) -> IntArray:
         """Clients whose nearest replica matters (A or B positive), ascending."""
-        return np.nonzero((self.near > 0) | (self.relay > 0))[0]
+        return _active(self.demand)
+
+    @property
+    def closest_sites(self) -> Int32Array:
+        """Sites of every active client by (RTT, site), shape (active clients, sites)."""
+        if len(self.active) * self.sites <= tuning.SORT_CELLS:
+            return _order_of(self.demand)
+        whole = len(self.active) == self.clients  # a large matrix is not copied
+        return _order(self.client_rtt if whole else self.client_rtt[self.active])
 
     @cached_property
     def direct(self) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -413,6 +413,15 @@ def laminar(labels: Sequence[IntArray], allowed: BoolArray) -> bool:
     )
 
 
+@lru_cache(maxsize=64)  # rules name few levels, and sweeps and lease holders ask for them again
+def _numbered(labels: tuple[str, ...]) -> tuple[dict[str, int], IntArray]:
+    """Return the number of each label in the order of their sites, and that of every site."""
+    numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+    array = np.array([numbers[label] for label in labels], dtype=np.intp)
+    array.flags.writeable = False
+    return numbers, array
+
+
 def group_rule(instance: Instance, rule: Diversity, bound: BoolArray, why: str = "") -> GroupRule:
     """Put a diversity rule on site indices; `why`: in other words than its own.
 
@@ -434,10 +443,8 @@ def group_rule(instance: Instance, rule: Diversity, bound: BoolArray, why: str =
                 )
             label = f"\0{site}"  # an unbound site without a label is a separate domain
         named.append(label)
-    given = named or [label for label in labels if label is not None]
-    numbers = {label: number for number, label in enumerate(dict.fromkeys(given))}
-    array = np.array([numbers[label] for label in given], dtype=np.intp)
-    array.flags.writeable = False
+    given = tuple(named) or tuple(label for label in labels if label is not None)
+    numbers, array = _numbered(given)
     domain = -1
     if rule.domain is not None:
         if rule.domain not in numbers:

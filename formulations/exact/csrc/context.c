@@ -41,7 +41,7 @@ static int scratch_prepare(scratch *m, const problem *p)
     m->family_counts = malloc((2 * MOST_FAMILIES + 2) * (size_t)m->count_length * sizeof(int));
     m->set_counts = malloc(MOST_FAMILIES * (size_t)m->count_length * sizeof(int));
     m->cost = malloc(2 * P * 8 + 8);
-    m->rank = malloc(3 * P * sizeof(int) + 8);
+    m->rank = malloc(4 * P * sizeof(int) + 8);
     m->level_cost = malloc((MAX_ENUMERATED + 1) * P * 8 + 8);
     m->level_rank = malloc((MAX_ENUMERATED + 1) * P * sizeof(int) + 8);
     return m->sites && m->by_site && m->beta_by_site && m->u && m->direction && m->gradient &&
@@ -81,6 +81,7 @@ void context_free(context *x)
     free(x->inner.rho);
     free(x->inner.blocked);
     free(x->inner.blocks);
+    free(x->inner.places);
     free(x->inner.room.in);
     free(x->inner.room.counts);
     free(x->inner.room.blocked);
@@ -167,6 +168,7 @@ int context_prepare(context *x)
     x->inner.rho = malloc(S * 8);
     x->inner.blocked = calloc(S, 1);
     x->inner.blocks = malloc(S);
+    x->inner.places = malloc(p->cases.balls ? S * (size_t)p->voters * sizeof(int) : 1);
     x->inner.selected = malloc(5 * S * sizeof(int));
     size_t radii = S;
     for (int s = 0; s < sites && p->cases.count; s++)
@@ -177,7 +179,7 @@ int context_prepare(context *x)
         if (!(x->evaluated.forced[side] = calloc(S, 8)))
             return 0;
     if (!scratch_prepare(&x->scratch, p) || !memory_prepare(x) || !p->rank || !p->step_scale || !x->best.replicas || !x->view.costs ||
-        !x->view.near_order || !x->tree.stack || !open_parts_prepare(x) || !x->inner.rho || !x->inner.blocked || !x->inner.blocks || !x->inner.selected || !x->inner.radii)
+        !x->view.near_order || !x->tree.stack || !open_parts_prepare(x) || !x->inner.rho || !x->inner.blocked || !x->inner.blocks || !x->inner.places || !x->inner.selected || !x->inner.radii)
         return 0;
     rule_room *room = &x->inner.room;
     room->in_count = -1;

@@ -207,6 +207,7 @@ typedef struct {
     radius_minimum *radii;     /* answers by radius, when all were asked for */
     int radius_count;
     unsigned char *blocks;     /* sites: scratch for the bits of a wait */
+    int *places;               /* sites x voters: scratch for the sites of radii, where cases are balls */
     int from[MOST_WAITS];      /* first radius of each wait whose cases count, 0 but while far sites are tried */
 } inner_problem;
 
@@ -429,7 +430,7 @@ typedef struct {
     int *set_counts;           /* MOST_FAMILIES counts of a set that swaps start from */
     int *sites;                /* 3 sites + 8: a replica set, positions by site; behind it a second set */
     double *cost;              /* 2 padded: costs of a set, limits of u */
-    int *rank;                 /* 3 padded: ranks of a set */
+    int *rank;                 /* 4 padded: ranks of a set, clients of swaps */
     double *level_cost;        /* (MAX_ENUMERATED + 1) x padded: costs by depth of an enumeration */
     int *level_rank;           /* the same of ranks */
     double *by_site;           /* sites: sums of sparse nodes */

@@ -88,7 +88,10 @@ void node_rebuild_columns(context *x, tree_node *f);
 double improve_closest_assignment(context *x, tree_node *f, int iterations, double *error);
 
 /* inner/inner_minimum.c */
-double distance_of(const context *x, int leader, int site);
+static inline double distance_of(const context *x, int leader, int site)
+{
+    return site == leader ? 0.0 : x->p.site_rtt[(size_t)leader * x->p.sites + site];
+}
 double relay_rtt(const problem *p, int client, int site, int leader);
 int smallest(const double *key, int n, int limit, int *out);
 void clear_answer(radius_minimum *a);

@@ -79,7 +79,7 @@ double swap_descent(context *x, int *replicas, int count, int limit)
     const problem *p = &x->p;
     int padded = p->padded, sites = p->sites, leader = x->view.leader;
     double radius, score = score_of(x, replicas, count, &radius);
-    int *first = x->scratch.rank, *second = first + padded, *owner = second + padded;
+    int *first = x->scratch.rank, *second = first + padded, *owner = second + padded, *served = owner + padded;
     double *w1 = x->scratch.cost, *w2 = w1 + padded;
     double *loss = x->scratch.key, *extra = loss + sites;
     double *floor = extra + sites; /* least radius of a set without one of the replicas */
@@ -135,14 +135,17 @@ double swap_descent(context *x, int *replicas, int count, int limit)
             double gain = price ? price[s] : 0.0;
             for (int i = 0; i < count; i++)
                 extra[i] = 0.0;
-            for (int c = 0; c < p->clients; c++)
-                if (r[c] < second[c]) {
-                    if (r[c] < first[c]) {
-                        gain += w[c] - w1[c];
-                        extra[owner[c]] -= w2[c] - w1[c];
-                    } else
-                        extra[owner[c]] += w[c] - w2[c];
-                }
+            int within = 0;
+            for (int c = 0; c < p->clients; c++) { /* no branch: which clients these are nobody can foresee */
+                served[within] = c;
+                within += r[c] < second[c];
+            }
+            for (int k = 0; k < within; k++) {
+                int c = served[k];
+                double nearer = w1[c] - w2[c], other = w[c] - w2[c], less = w[c] - w1[c];
+                gain += r[c] < first[c] ? less : 0.0;
+                extra[owner[c]] += r[c] < first[c] ? nearer : other;
+            }
             for (int i = 0; i < count; i++) {
                 int out = replicas[i];
                 double delta = gain + loss[i] + extra[i];

@@ -32,27 +32,18 @@ static double independent(sets *x, int depth, int from, int free)
     for (int s = from; s < S; s++) {
         const double *d = x->by_site + (long)s * C, *near = x->near_cost + (long)s * C;
         double *w = x->cost + (long)s * C;
+        if (x->member[s] || x->out[s]) {
+            for (int c = 0; c < C; c++)
+                w[c] = INFINITY;
+            continue;
+        }
         memcpy(w, near, (size_t)C * sizeof *w);
         for (int j = 0; j < x->terms; j++)
-            if (x->term[j].origin == NEAR) {
-                double wait = x->wait[(long)j * S + s];
-                if (isinf(wait)) {
-                    for (int c = 0; c < C; c++)
-                        if (x->term[j].weight[c] > 0)
-                            w[c] = INFINITY;
-                } else
-                    for (int c = 0; c < C; c++)
-                        w[c] += x->term[j].weight[c] * wait;
-            }
-        for (int c = 0; c < C; c++) {
-            w[c] = x->member[s] || x->out[s] || (depth && d[c] > distance[c]) ? INFINITY : w[c];
-            x->price[c] = w[c] < x->price[c] ? w[c] : x->price[c];
-        }
+            if (x->term[j].origin == NEAR)
+                add_wait(w, x->term[j].weight, x->wait[(long)j * S + s], C);
+        take_nearer(w, d, depth ? distance : x->nowhere, x->price, C);
     }
-    double sum = 0;
-    for (int c = 0; c < C; c++)
-        sum += x->price[c];
-    return sum;
+    return sum_of(x->price, C);
 }
 
 /* Sum of the `free` most negative reduced costs; their sites are marked in `held`. */
@@ -62,12 +53,7 @@ static double reductions(sets *x, int from, int free, const double *price)
     double least[MOST_MEMBERS];
     int count = 0;
     for (int s = from; s < x->sites; s++) {
-        const double *w = x->cost + (long)s * C;
-        double sum = 0;
-        for (int c = 0; c < C; c++) {
-            double less = w[c] - price[c];
-            sum += less < 0 ? less : 0;
-        }
+        double sum = x->member[s] || x->out[s] ? 0 : reduced_cost(x->cost + (long)s * C, price, C);
         x->trial[s] = sum;
         int j = count < free ? count++ : free;
         for (; j > 0 && least[j - 1] > sum; j--)
@@ -94,9 +80,7 @@ static double lagrangean(sets *x, int depth, int from, int free, double rest, do
     double best = -INFINITY, size = 1;
     memcpy(x->price, x->fixed, (size_t)C * sizeof *x->price);
     for (int step = 0;; step++) {
-        double sum = 0, less = reductions(x, from, free, x->price), norm = 0;
-        for (int c = 0; c < C; c++)
-            sum += x->price[c];
+        double less = reductions(x, from, free, x->price), sum = sum_of(x->price, C);
         double base = sum - ROUNDING * (sum - less), bound = base + less;
         if (bound > best) {
             best = bound;
@@ -107,22 +91,14 @@ static double lagrangean(sets *x, int depth, int from, int free, double rest, do
         }
         if (best > enough || step == steps || !(target < INFINITY))
             return best;
-        for (int c = 0; c < C; c++) {
-            double slope = 1;
-            for (int j = 0; j < free && from + j < x->sites; j++)
-                slope -= x->cost[(long)x->held[j] * C + c] < x->price[c];
-            if (x->price[c] >= x->fixed[c] && slope > 0)
-                slope = 0;
-            x->slope[c] = slope;
-            norm += slope * slope;
-        }
+        for (int c = 0; c < C; c++)
+            x->slope[c] = 1;
+        for (int j = 0; j < free && from + j < x->sites; j++)
+            subtract_served(x->cost + (long)x->held[j] * C, x->price, x->slope, C);
+        double norm = hold_slopes(x->price, x->fixed, x->slope, C);
         if (norm == 0)
             return best;
-        double length = size * (target - bound) / norm;
-        for (int c = 0; c < C; c++) {
-            double price = x->price[c] + length * x->slope[c];
-            x->price[c] = price > x->fixed[c] ? x->fixed[c] : price < 0 ? 0 : price;
-        }
+        step_prices(x->price, x->slope, size * (target - bound) / norm, x->fixed, C);
         size *= 0.8;
     }
 }
@@ -145,7 +121,7 @@ double prefix_bound(sets *x, int depth, int from)
                 sum += t->weight[c] * least_client_wait(x, t, c, from, free);
     }
     if (x->waits)
-        sum += waits_alone(x, from, free);
+        sum += waits_alone(x, depth, from, free);
     if (isinf(sum))
         return sum;
     sum -= ROUNDING * sum;
@@ -156,9 +132,7 @@ double prefix_bound(sets *x, int depth, int from)
         return near;
     near -= ROUNDING * near;
     if (depth && near > 0 && sum + near <= most) {
-        double fixed = 0;
-        for (int c = 0; c < x->clients; c++)
-            fixed += x->fixed[c];
+        double fixed = sum_of(x->fixed, x->clients);
         if (!isinf(fixed)) {
             double other = lagrangean(x, depth, from, free, sum, most - sum, x->found ? x->value - sum : fixed);
             near = other > near ? other : near;

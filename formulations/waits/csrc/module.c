@@ -16,8 +16,10 @@ static void release(sets *x)
     void *held[] = {x->original, x->by_site, x->site_rtt, x->near_order, x->client_order, x->reads,
                     x->relays, x->weights, x->labels, x->may_vote, x->must_vote, x->must_hold, x->term,
                     x->rule, x->near_cost, x->distance, x->nearest, x->member, x->wait, x->cost,
-                    x->fixed, x->price, x->slope, x->held, x->stay, x->low, x->high, x->one,
+                    x->fixed, x->price, x->slope, x->held, x->stay, x->nowhere, x->low, x->high, x->rows, x->lasts, x->one, x->prefix, x->first,
                     x->pairing, x->client_gain, x->reach, x->reached, x->base, x->change, x->later, x->trial, x->out, x->list};
+    for (int j = 0; x->rows && j < x->terms; j++)
+        free(x->rows[j].value);
     for (int s = 0; x->pairing && s <= x->sites; s++)
         free(x->pairing[s].pair);
     for (size_t i = 0; i < sizeof held / sizeof *held; i++)
@@ -49,6 +51,7 @@ static int read_rows(sets *x, PyObject *terms, PyObject *leaders, PyObject *rule
         t->clauses = r[1];
         t->leader = rounds[j];
         t->weight = x->weights + (size_t)j * (size_t)x->clients;
+        t->all = sum_of(t->weight, x->clients);
         good = r[0] >= LEADER && r[0] <= CLIENT && r[1] >= 1 && r[1] <= MOST_CLAUSES;
         for (int k = 0; good && k < t->clauses; k++) {
             const int32_t *c = r + 2 + 4 * k;
@@ -116,17 +119,23 @@ static int read_sets(sets *x, PyObject *args)
     x->price = calloc(C, 8);
     x->slope = calloc(C, 8);
     x->stay = calloc(C, 8);
-    x->low = calloc(C * ((size_t)x->terms + 1), 8);
-    x->high = calloc(C * ((size_t)x->terms + 1), 8);
+    x->nowhere = calloc(C, 8);
+    x->low = calloc((C > MOST_MEMBERS ? C : MOST_MEMBERS) * ((size_t)x->terms + 1), 8);
+    x->high = calloc((C > MOST_MEMBERS ? C : MOST_MEMBERS) * ((size_t)x->terms + 1), 8);
+    x->rows = calloc((size_t)x->terms + 1, sizeof *x->rows);
+    x->lasts = calloc(S, 8);
     x->held = calloc(S + MOST_MEMBERS, 4);
     if (!x->must_vote || !x->must_hold || !x->near_cost || !x->distance || !x->nearest || !x->member ||
-        !x->wait || !x->cost || !x->fixed || !x->price || !x->slope || !x->held || !x->stay || !x->low ||
-        !x->high) {
+        !x->wait || !x->cost || !x->fixed || !x->price || !x->slope || !x->held || !x->stay || !x->nowhere || !x->low ||
+        !x->high || !x->rows || !x->lasts) {
         PyErr_NoMemory();
         return 0;
     }
     const size_t reach = S > MOST_PAIRED_SITES ? 1 : (C + S) * S;
-    x->one = calloc((C + 1) * (size_t)x->terms + 1, sizeof *x->one);
+    const size_t waits = (C + 1) * (size_t)x->terms + 1;
+    x->one = calloc(waits, sizeof *x->one);
+    x->prefix = calloc(D, sizeof *x->prefix);
+    x->first = calloc(D * waits, sizeof *x->first);
     x->pairing = calloc(S + 1, sizeof *x->pairing);
     x->reach = calloc(reach, sizeof *x->reach);
     x->reached = calloc(reach, 8);
@@ -135,11 +144,15 @@ static int read_sets(sets *x, PyObject *args)
     x->later = calloc(D * S, 8);
     x->trial = calloc(S, 8);
     x->out = calloc(D + 1, S);
-    if (!x->one || !x->pairing || !x->reach || !x->reached || !x->base || !x->change || !x->later ||
+    if (!x->one || !x->prefix || !x->first || !x->pairing || !x->reach || !x->reached || !x->base || !x->change || !x->later ||
         !x->trial || !x->out) {
         PyErr_NoMemory();
         return 0;
     }
+    for (size_t c = 0; c < C; c++)
+        x->nowhere[c] = INFINITY;
+    for (size_t d = 0; d < D; d++)
+        x->prefix[d].first = x->first + d * waits;
     memcpy(x->must_vote, x->may_vote + S, S);
     memcpy(x->must_hold, x->may_vote + 2 * S, S);
     x->leader = -1;
@@ -436,4 +449,10 @@ static struct PyModuleDef module = {
 };
 
 PyMODINIT_FUNC PyInit__kernel(void);
-PyMODINIT_FUNC PyInit__kernel(void) { return PyModule_Create(&module); }
+PyMODINIT_FUNC PyInit__kernel(void)
+{
+    if (client_loops_are_right())
+        return PyModule_Create(&module);
+    PyErr_SetString(PyExc_ImportError, "the kernel was miscompiled");
+    return NULL;
+}

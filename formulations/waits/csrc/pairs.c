@@ -23,6 +23,8 @@ static inline int bits(uint64_t v)
 void begin_waits(sets *x)
 {
     x->waits = 0;
+    for (int d = 0; d <= x->size; d++)
+        x->prefix[d].known = 0;
     for (int j = 0; j < x->terms; j++) {
         const term *t = x->term + j;
         int need = 0, count = t->origin == CLIENT ? x->clients : 1;
@@ -60,20 +62,22 @@ void begin_reach(sets *x)
     }
 }
 
-/* Each wait alone, and the sum of all; INFINITY where the sites that may come are too few. */
-static double alone(sets *x, uint64_t held, uint64_t coming, int more)
+/* Each wait alone, and the sum of all; INFINITY where the sites that may come are too few. Some of the sets of a prefix have
+   no shorter waits, so that the search for the site of each begins at that of all, `above`; NULL: at the nearest site. */
+VECTORISED static double alone(sets *x, uint64_t held, uint64_t coming, int more, const int *above, int *found)
 {
     double sum = 0;
     for (int i = 0; i < x->waits; i++) {
         one_wait *w = x->one + i;
         const uint64_t *reach = x->reach + (long)w->who * x->sites;
-        for (w->first = 0; w->first < x->sites; w->first++) {
+        for (w->first = above ? above[i] : 0; w->first < x->sites; w->first++) {
             int open = w->need - bits(reach[w->first] & held);
             if (open <= more && open <= bits(reach[w->first] & coming))
                 break;
         }
         if (w->first == x->sites)
             return INFINITY;
+        found[i] = w->first;
         w->least = x->reached[(long)w->who * x->sites + w->first];
         sum += w->weight * w->least;
     }
@@ -81,7 +85,7 @@ static double alone(sets *x, uint64_t held, uint64_t coming, int more)
 }
 
 /* Length of two waits together, beyond the sum of both alone. */
-static double together(const sets *x, const one_wait *a, const one_wait *b, uint64_t held, uint64_t coming, int more)
+VECTORISED static double together(const sets *x, const one_wait *a, const one_wait *b, uint64_t held, uint64_t coming, int more)
 {
     const int S = x->sites;
     const uint64_t *f = x->reach + (long)a->who * S, *g = x->reach + (long)b->who * S;
@@ -226,15 +230,26 @@ static void match(sets *x, int leader, uint64_t held, uint64_t coming, int more)
     free(gain);
 }
 
-double waits_alone(sets *x, int from, int more)
+/* 1 when the sets of `a` are some of those of `b`. */
+static int is_within(const wait_prefix *a, const wait_prefix *b)
 {
+    uint64_t more = a->held & ~b->held;
+    return b->known && !(b->held & ~a->held) && !((more | a->coming) & ~b->coming) && a->more + bits(more) == b->more;
+}
+
+double waits_alone(sets *x, int depth, int from, int more)
+{
+    wait_prefix *own = x->prefix + depth, *above = own - 1;
     x->held_bits = x->coming_bits = 0;
     for (int s = 0; s < x->sites; s++)
         if (x->member[s])
             x->held_bits |= (uint64_t)1 << s;
         else if (s >= from && !x->out[s])
             x->coming_bits |= (uint64_t)1 << s;
-    return alone(x, x->held_bits, x->coming_bits, more);
+    *own = (wait_prefix){0, more, x->held_bits, x->coming_bits, own->first};
+    double sum = alone(x, own->held, own->coming, more, depth && is_within(own, above) ? above->first : NULL, own->first);
+    own->known = sum < INFINITY;
+    return sum;
 }
 
 double pair_gains(sets *x, int more, double enough)

@@ -185,38 +185,11 @@ double leaf(sets *x)
     return sum;
 }
 
-/* Sum of the near costs when a site joins: new costs of clients that it is nearer to, else unchanged costs. */
-static double joined(const sets *x, const double *distance, int site)
-{
-    const int C = x->clients;
-    const double *d = x->by_site + (long)site * C, *cost = x->near_cost + (long)site * C, *stay = x->stay;
-    double sum[4] = {0};
-    for (int c = 0; c < C; c++) {
-        double other = d[c] < distance[c] ? cost[c] : stay[c];
-        /* one of the two wins a tie */
-        other = d[c] == distance[c] && cost[c] < other ? cost[c] : other;
-        sum[c & 3] += other;
-    }
-    return sum[0] + sum[1] + sum[2] + sum[3];
-}
-
-static double waited(const sets *x, const term *t, const double *low, const double *high, int site)
-{
-    const int C = x->clients;
-    const double *d = x->by_site + (long)site * C, *weight = t->weight;
-    double sum[4] = {0};
-    for (int c = 0; c < C; c++) {
-        double at = d[c] > low[c] ? d[c] : low[c];
-        sum[c & 3] += weight[c] * (at < high[c] ? at : high[c]);
-    }
-    return sum[0] + sum[1] + sum[2] + sum[3];
-}
-
 /* All sets that lack one site. Most are dropped by near costs and waits of clients and leader, which
    the set without that site leaves little to compute for; the other sets are leaves. */
 static void last_sites(sets *x, int from)
 {
-    const int C = x->clients, depth = x->size - 1;
+    const int C = x->clients, depth = x->size - 1, room = C > MOST_MEMBERS ? C : MOST_MEMBERS;
     const double *distance = x->distance + (long)depth * C;
     const int32_t *nearest = x->nearest + (long)depth * C;
     /* of the prefix without its last site, whose bound holds for every pair of sites that completes it */
@@ -237,18 +210,25 @@ static void last_sites(sets *x, int from)
         x->chosen[depth] = s;
         if (!allowed(x, x->size, 1))
             continue;
-        for (int j = 0; !capped && j < x->terms; j++)
-            known[j] = x->has_client && client_caps(x, x->term + j, x->low + (long)j * C, x->high + (long)j * C);
+        for (int j = 0; !capped && j < x->terms; j++) {
+            double *low = x->low + (long)j * room, *high = x->high + (long)j * room;
+            known[j] = (uint8_t)(x->term[j].origin == NEAR ? near_caps(x, x->term + j, low, high)
+                                                           : client_caps(x, x->term + j, low, high, x->rows + j));
+        }
         capped = 1;
         const double most = cutoff(x) * (1 + 1e-12);
         double sum = x->constant;
         if (depth && most < INFINITY) {
-            sum += joined(x, distance, s);
+            sum += joined_cost(x->by_site + (long)s * C, distance, x->near_cost + (long)s * C, x->stay, C);
             for (int j = 0; j < x->terms && sum <= most; j++)
                 if (x->term[j].origin == LEADER && x->leader >= 0 && x->voters == x->size)
                     sum += x->term[j].leader * exact_wait(x, x->term + j, x->leader, x->chosen, x->size);
+                else if (known[j] && x->term[j].origin == NEAR)
+                    sum += near_sum(x, x->term + j, known[j], x->low + (long)j * room, x->high + (long)j * room, s,
+                                    most - sum);
                 else if (known[j])
-                    sum += waited(x, x->term + j, x->low + (long)j * C, x->high + (long)j * C, s);
+                    sum += capped_waits(x->term[j].weight, x->by_site + (long)s * C, x->low + (long)j * room,
+                                        x->high + (long)j * room, C);
         }
         if (sum > most) {
             x->leaves++;

@@ -1,5 +1,7 @@
 /* Order statistics of waits: least values below a prefix, and the values of complete sets. */
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 #include "sets.h"
 
 static int fits(const clause *c, int origin, int site)
@@ -125,17 +127,60 @@ double exact_client_wait(const sets *x, const term *t, int client)
     return latest;
 }
 
-int client_caps(const sets *x, const term *t, double *low, double *high)
+/* Members that a wait of one clause about all of them needs; 0: it is another one, or there are too few. */
+static int number_needed(const sets *x, const term *t)
 {
-    double value[MOST_MEMBERS];
-    const int count = x->size - 1, need = answers(t->clause, x->size, 0);
-    if (t->origin != CLIENT || t->clauses != 1 || need < 1 || need > x->size)
+    int need = t->clauses == 1 && t->clause->scope == EVERYWHERE ? answers(t->clause, x->size, 0) : 0;
+    return need >= 1 && need <= x->size ? need : 0;
+}
+
+int client_caps(sets *x, const term *t, double *low, double *high, order_rows *rows)
+{
+    const int need = t->origin == CLIENT ? number_needed(x, t) : 0, before = x->size - 2;
+    if (!need)
         return 0;
-    for (int c = 0; c < x->clients; c++) {
-        for (int i = 0; i < count; i++)
-            value[i] = x->by_site[(long)x->chosen[i] * x->clients + c];
-        high[c] = smallest(value, count, need);
-        low[c] = need > 1 ? smallest(value, count, need - 1) : 0;
+    const size_t bytes = (size_t)(before > 0 ? before : 0) * sizeof *rows->site;
+    if (!rows->value && !(rows->value = malloc((size_t)need * (size_t)x->clients * sizeof *rows->value)))
+        return 0; /* the caps only save time */
+    if (!rows->known || memcmp(rows->site, x->chosen, bytes)) { /* they differ from the last ones in the last site */
+        memcpy(rows->site, x->chosen, bytes);
+        rows->known = 1;
+        least_values(x->by_site, rows->site, before, need, rows->value, x->clients);
     }
+    order_statistics(rows->value, before >= 0 ? x->by_site + (long)x->chosen[before] * x->clients : NULL, need, low, high,
+                     x->clients);
     return 1;
+}
+
+int near_caps(const sets *x, const term *t, double *low, double *high)
+{
+    const int need = t->origin == NEAR && x->voters == x->size ? number_needed(x, t) : 0, count = x->size - 1;
+    for (int i = 0; need && i < count; i++) {
+        double value[MOST_MEMBERS];
+        for (int k = 0; k < count; k++)
+            value[k] = x->site_rtt[(long)x->chosen[i] * x->sites + x->chosen[k]];
+        high[i] = smallest(value, count, need);
+        low[i] = need > 1 ? smallest(value, count, need - 1) : 0;
+    }
+    return need;
+}
+
+double near_sum(sets *x, const term *t, int need, const double *low, const double *high, int site, double enough)
+{
+    const int count = x->size - 1;
+    const double *distance = x->distance + (long)count * x->clients;
+    double value[MOST_MEMBERS], least = INFINITY;
+    for (int i = 0; i < count; i++) {
+        double d = x->site_rtt[(long)x->chosen[i] * x->sites + site];
+        d = d > low[i] ? d : low[i];
+        d = d < high[i] ? d : high[i];
+        x->lasts[x->chosen[i]] = d;
+        least = d < least ? d : least;
+        value[i] = x->site_rtt[(long)site * x->sites + x->chosen[i]];
+    }
+    value[count] = x->site_rtt[(long)site * x->sites + site];
+    double joined = smallest(value, x->size, need), sum = t->all * (joined < least ? joined : least) * (1 - 1e-12);
+    return sum > enough ? sum
+                        : waits_of_nearest(t->weight, x->nearest + (long)count * x->clients, x->lasts,
+                                           x->by_site + (long)site * x->clients, distance, joined, x->clients);
 }

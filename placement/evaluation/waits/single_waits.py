@@ -70,13 +70,14 @@ class SingleWait:
         rules: Rules,
         leaders: IntArray,
         distance: FloatArray,
+        ordered: FloatArray,
         wait: ClausesOfWait,
         rounds: float,
         implied: set[Clause],
     ) -> SingleWait:
         """Work out the cases of one wait; the blocks of implied clauses are left out.
 
-        O(sites · log sites) for each leader.
+        `ordered` are the distances of each leader, ascending. O(sites · log sites) for each leader.
         """
         everyone = rules.replicas_min == rules.replicas_max == rules.voters
         counted = any(c.need == "majority" and c.scope == "inside" for c, _ in wait)
@@ -115,7 +116,9 @@ class SingleWait:
                 least.append(count)
                 of_voters.append(votes)
         asked[np.arange(len(leaders)), leaders] = True  # a radius of 0
-        ascending = np.sort(np.where(asked, distance, np.inf), axis=1)
+        ascending = ordered
+        if not asked.all():
+            ascending = np.sort(np.where(asked, distance, np.inf), axis=1)
         new = np.isfinite(ascending)
         new[:, 1:] &= ascending[:, 1:] > ascending[:, :-1]
         start = np.concatenate([np.zeros(1, dtype=np.intp), np.cumsum(new.sum(axis=1))])
@@ -134,6 +137,8 @@ class SingleWait:
             Sites of the present rows, ascending.
         """
         sites = self.scope.shape[1]
+        if len(leaders) == sites:
+            return self
         radii = np.zeros(sites, dtype=np.intp)
         radii[leaders] = np.diff(self.start)
         scope = np.zeros((sites, sites), dtype=np.uint8)
@@ -141,14 +146,20 @@ class SingleWait:
         start = np.concatenate([np.zeros(1, dtype=np.intp), np.cumsum(radii)])
         return dataclasses.replace(self, start=start, scope=scope)
 
-    def shortest(self, rules: Rules, distance: FloatArray) -> FloatArray:
-        """Return the least radius of each leader whose blocks have enough sites, or infinity."""
-        fixed = (self.scope & FORBIDDEN > 0) & rules.must_hold
-        floor = np.where(fixed, distance, 0.0).max(axis=1)
-        found = np.full((len(self.least), len(distance)), floor)
+    def shortest(self, rules: Rules, distance: FloatArray, ordered: FloatArray) -> FloatArray:
+        """Return the least radius of each leader whose blocks have enough sites, or infinity.
+
+        `distance` and `ordered` as in :meth:`of`.
+        """
+        found = np.zeros((len(self.least), len(distance)))
+        if rules.must_hold.any():
+            fixed = (self.scope & FORBIDDEN > 0) & rules.must_hold
+            found += np.where(fixed, distance, 0.0).max(axis=1)
         for block, near in enumerate(self.near.tolist()):
-            held = np.where(self.scope >> block & 1, distance if near else 0.0, np.inf)
-            held.sort(axis=1)
+            member = (self.scope >> block & 1).astype(bool)
+            held = ordered
+            if not (near and member.all()):
+                held = np.sort(np.where(member, distance if near else 0.0, np.inf), axis=1)
             for size, need in enumerate(self.least[:, block].tolist()):
                 if need > min(held.shape[1], rules.replicas_max):
                     found[size] = np.inf
@@ -165,6 +176,8 @@ class SingleWaits:
     ----------
     distance
         RTTs from the leaders to all sites, 0 to themselves, shape (leaders, sites).
+    ordered
+        The same, ascending for each leader.
     waits
         One or two.
     shorter
@@ -176,6 +189,7 @@ class SingleWaits:
 
     rules: Rules
     distance: FloatArray
+    ordered: FloatArray
     waits: tuple[SingleWait, ...]
     shorter: int
     nested: bool
@@ -186,21 +200,23 @@ class SingleWaits:
         waits, rounds = waits_of(demand, rules)
         distance = demand.site_rtt[0, leaders]
         distance[np.arange(len(leaders)), leaders] = 0.0
+        ordered = np.sort(distance, axis=1)
         clauses = [{clause for clause, _ in wait} for wait in waits]
         # a wait of some clauses of another is never the longer one, and met wherever that one is
         pair = (0, 1) if len(waits) > 1 else ()
         short = next((at for at in pair if clauses[at] <= clauses[1 - at]), -1)
         parts = tuple(
             SingleWait.of(
-                rules, leaders, distance, wait, times, clauses[short] if short == 1 - at else set()
+                rules, leaders, distance, ordered, wait, times,
+                clauses[short] if short == 1 - at else set(),
             )
             for at, (wait, times) in enumerate(zip(waits, rounds.tolist(), strict=True))
-        )
-        return cls(rules, distance, parts, short, not _blocks_may_cross(rules, waits))
+        )  # fmt: skip
+        return cls(rules, distance, ordered, parts, short, not _blocks_may_cross(rules, waits))
 
     def floors(self) -> FloatArray:
         """Return a lower bound of Σ_j D_j · wait_j of each leader; infinite: a wait never ends."""
-        least = [one.shortest(self.rules, self.distance) for one in self.waits]
+        least = [one.shortest(self.rules, self.distance, self.ordered) for one in self.waits]
         if self.shorter >= 0:
             longer = 1 - self.shorter
             least[longer] = np.maximum(least[longer], least[self.shorter])

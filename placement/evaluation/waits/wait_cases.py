@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -134,6 +135,7 @@ def case_rounds(demand: Demand, rules: Rules) -> FloatArray:
     return waits_of(demand, rules)[1]
 
 
+@lru_cache(maxsize=4)  # both are compared by identity; methods and checkers ask again and again
 def no_cases(demand: Demand, rules: Rules) -> str | None:
     """Return why the waits of the leaders are not taken by cases, or None."""
     if any(term.origin != "leader" and term.weight.any() for term in demand.waits):

@@ -8,11 +8,6 @@
 
 #include "kernel.h"
 
-double distance_of(const context *x, int leader, int site)
-{
-    return site == leader ? 0.0 : x->p.site_rtt[(size_t)leader * x->p.sites + site];
-}
-
 void clear_answer(radius_minimum *a)
 {
     for (int k = 0; k < 3; k++) {

@@ -160,14 +160,22 @@ typedef struct {
     int end;                   /* the sites within the radius are those before it */
 } outer_ball;
 
+/* All that one inner radius asks for, whatever the outer one. */
+typedef struct {
+    double distance, sum, top; /* of the cheapest sites that it needs */
+    int end, take, *place;     /* the sites within it are those before `end`; which of them it needs */
+} inner_ball;
+
 typedef struct {
     context *x;
     const ball_site *site;
     const outer_ball *outer;
+    inner_ball *inner;         /* from the shortest radius on */
+    int inner_count;
     int lo, hi, votes, all;
     double rounds, limit;      /* of the inner wait; what costs as much is of no use */
     double beyond;             /* least reduced cost of a free site outside the outer radius */
-    int *list, *inside, *chosen; /* scratch */
+    int *list, *chosen;        /* scratch; `list`: the cheapest sites within the outer radius */
     double best;
     int count;
 } ball_search;
@@ -210,46 +218,68 @@ static void keep_case(ball_search *s, double price, double sum, double top, doub
     }
 }
 
-/* Look at the cases of one outer radius, from the shortest inner radius on. */
-static void scan_ball(ball_search *s)
+/* List the inner radii that some outer radius may go with: those with other cheapest sites than the radius before. */
+static void list_inner(ball_search *s, int sites)
 {
     const ball_site *site = s->site;
-    double *key = s->x->scratch.key, *inner_key = key + s->x->p.sites + 2, loose = 0.0;
-    int kept = 0, loose_size = 0, pool = 0, changed = 1;
-    for (int t = 0; t < s->outer->end; t++)
-        if (site[t].position >= 0)
-            kept = insert_key(key, s->list, kept, s->hi + 1, site[t].rho, t);
-    while (loose_size < s->hi && loose_size < kept && (loose_size < s->lo || key[loose_size] < 0.0))
-        loose += key[loose_size++];
-    int need = s->votes;
-    for (int t = 0; t < s->outer->end;) {
+    double *key = s->x->scratch.key;
+    int *inside = s->x->scratch.order, *room = s->x->inner.places, pool = 0, changed = 1, need = s->votes;
+    s->inner_count = 0;
+    for (int t = 0; t < sites;) {
         double d = site[t].distance;
-        for (; t < s->outer->end && site[t].distance == d; t++)
+        for (; t < sites && site[t].distance == d; t++)
             if (site[t].position < 0) {
                 need--;
                 changed = 1;
-            } else if (pool < need || (need > 0 && site[t].rho < inner_key[need - 1])) {
-                pool = insert_key(inner_key, s->inside, pool, s->votes, site[t].rho, t);
+            } else if (pool < need || (need > 0 && site[t].rho < key[need - 1])) {
+                pool = insert_key(key, inside, pool, s->votes, site[t].rho, t);
                 changed = 1;
             }
         if (pool < need || !changed) /* else it is dearer than before, with the same sites */
             continue;
         changed = 0;
-        double price = s->outer->price + s->rounds * d, sum = 0.0, top = -BIG, next = BIG;
+        inner_ball *one = &s->inner[s->inner_count];
+        *one = (inner_ball){.distance = d, .sum = 0.0, .top = -BIG, .end = t, .take = need > 0 ? need : 0, .place = room};
+        if (one->take > s->hi)
+            continue;
+        for (int i = 0; i < one->take; i++) {
+            *room++ = inside[i];
+            one->sum += key[i];
+            one->top = key[i] > one->top ? key[i] : one->top;
+        }
+        s->inner_count++;
+    }
+}
+
+/* Keep the cheapest sites within a radius, one more of them than may be chosen. */
+static int keep_cheapest(const ball_search *s, int from, int to, int kept)
+{
+    for (int t = from; t < to; t++)
+        if (s->site[t].position >= 0)
+            kept = insert_key(s->x->scratch.key, s->list, kept, s->hi + 1, s->site[t].rho, t);
+    return kept;
+}
+
+/* Look at the cases of one outer radius, from the shortest inner radius on. `kept`: how many of its cheapest sites are listed. */
+static void scan_ball(ball_search *s, int kept)
+{
+    const ball_site *site = s->site;
+    const double *key = s->x->scratch.key;
+    double loose = 0.0;
+    int loose_size = 0;
+    while (loose_size < s->hi && loose_size < kept && (loose_size < s->lo || key[loose_size] < 0.0))
+        loose += key[loose_size++];
+    for (const inner_ball *one = s->inner; one < s->inner + s->inner_count && one->end <= s->outer->end; one++) {
+        double price = s->outer->price + s->rounds * one->distance, sum = one->sum, top = one->top, next = BIG;
+        int size = 0, within = 0;
         if (price + loose >= s->limit)
             return;
-        int take = need > 0 ? need : 0, size = 0, within = 0;
-        if (take > s->hi)
-            continue;
-        for (; size < take; size++) {
-            s->chosen[size] = site[s->inside[size]].position;
-            sum += inner_key[size];
-            top = inner_key[size] > top ? inner_key[size] : top;
-        }
+        for (; size < one->take; size++)
+            s->chosen[size] = site[one->place[size]].position;
         for (int i = 0; i < kept; i++) {
             int inner = 0;
-            for (int k = 0; k < take; k++)
-                inner |= s->inside[k] == s->list[i];
+            for (int k = 0; k < one->take; k++)
+                inner |= one->place[k] == s->list[i];
             if (inner)
                 continue;
             if (size >= s->hi || (size >= s->lo && key[i] >= 0.0)) {
@@ -264,8 +294,8 @@ static void scan_ball(ball_search *s)
             continue;
         keep_case(s, price, sum, top, next, size);
         for (int i = 0; i < loose_size; i++)
-            within += s->list[i] < t;
-        if (size == loose_size && within >= take) /* a longer radius leaves no cheaper sites */
+            within += s->list[i] < one->end;
+        if (size == loose_size && within >= one->take) /* a longer radius leaves no cheaper sites */
             return;
     }
 }
@@ -308,12 +338,12 @@ double minimum_over_balls(context *x, const tree_node *f, int lo, int hi, int al
     int leader = x->view.leader, voting = cases->voting, barring = cases->barring, number = 0, first = 0, sites = 0;
     ball_site site[MOST_BALL_SITES];
     outer_ball outer[MOST_BALL_SITES];
+    inner_ball inner[MOST_BALL_SITES];
     double least = 0.0, nearest = 0.0;
-    ball_search s = {.x = x, .site = site, .lo = lo, .hi = hi, .all = all, .limit = all ? slack : BIG, .best = BIG};
+    ball_search s = {.x = x, .site = site, .inner = inner, .lo = lo, .hi = hi, .all = all, .limit = all ? slack : BIG, .best = BIG};
     s.votes = voting < 0 ? 0 : cases->wait[voting].votes;
     s.rounds = voting < 0 ? 0.0 : cases->wait[voting].rounds;
     s.list = x->scratch.pick;
-    s.inside = x->scratch.order;
     s.chosen = x->inner.selected + 2 * x->p.sites;
     int *where = x->scratch.sites;
     for (int i = 0; i < f->free_count; i++)
@@ -340,10 +370,17 @@ double minimum_over_balls(context *x, const tree_node *f, int lo, int hi, int al
     for (int k = 1; k < number; k++)
         first = outer[k].floor < outer[first].floor ? k : first;
     s.beyond = BIG;
-    for (int k = -1; k < number && !all; k++) { /* the most promising one first */
-        s.outer = &outer[k < 0 ? first : k];
-        if (number > 0 && k != first && s.outer->floor < s.limit)
-            scan_ball(&s);
+    if (number > 0)
+        list_inner(&s, sites);
+    if (number > 0 && !all) { /* the most promising one first */
+        s.outer = &outer[first];
+        scan_ball(&s, keep_cheapest(&s, 0, outer[first].end, 0));
+    }
+    for (int k = 0, before = 0, kept = 0; k < number && !all; before = outer[k++].end) {
+        kept = keep_cheapest(&s, before, outer[k].end, kept);
+        s.outer = &outer[k];
+        if (k != first && outer[k].floor < s.limit)
+            scan_ball(&s, kept);
     }
     for (int k = number - 1, behind = sites; k >= 0 && all; k--) {
         for (; behind > outer[k].end; behind--)
@@ -351,7 +388,7 @@ double minimum_over_balls(context *x, const tree_node *f, int lo, int hi, int al
                 s.beyond = site[behind - 1].rho;
         s.outer = &outer[k];
         if (outer[k].floor < s.limit)
-            scan_ball(&s);
+            scan_ball(&s, keep_cheapest(&s, 0, outer[k].end, 0));
     }
     *count = s.count;
     return s.best;
