@@ -273,7 +273,7 @@ class Problem:
         present = self.present
         if self.moves is None or present is None:
             return None
-        return MoveCosts(self.instance, present, self.moves)
+        return MoveCosts(self.instance, present, self.moves, self.demand.leaderless)
 
     @cached_property
     def limits(self) -> tuple[Limit, ...]:

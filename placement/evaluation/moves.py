@@ -77,12 +77,22 @@ class RoleChanges:
         return int(self.leader) + len(gained) + len(lost)
 
 
-def changes(before: Configuration, after: Configuration) -> RoleChanges:
-    """Return the changes between two configurations; the order of voters does not count."""
+def changes(
+    before: Configuration, after: Configuration, *, leaderless: bool = False
+) -> RoleChanges:
+    """Return the changes between two configurations; the order of voters does not count.
+
+    Parameters
+    ----------
+    before, after
+        The ends.
+    leaderless
+        Whether no operation needs a leader, so that another one is no change.
+    """
     votes, votes_after = set(before.voters), set(after.voters)
     held, held_after = set(before.replicas), set(after.replicas)
     return RoleChanges(
-        leader=before.leader != after.leader,
+        leader=not leaderless and before.leader != after.leader,
         promoted=tuple(sorted(votes_after - votes)),
         demoted=tuple(sorted(votes - votes_after)),
         added=tuple(sorted(held_after - held)),

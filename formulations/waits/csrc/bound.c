@@ -55,7 +55,27 @@ static double independent(sets *x, int depth, int from, int free)
     return sum;
 }
 
-/* Sum of the `free` most negative reduced costs; their sites are marked in `held`. */
+/* Sum of the `free` least prices of sites that may come. */
+static double least_paid(const sets *x, int from, int free)
+{
+    double least[MOST_MEMBERS + 1], sum = 0;
+    int count = 0;
+    if (!x->priced)
+        return 0;
+    for (int s = from; s < x->sites; s++) {
+        if (x->member[s] || x->out[s])
+            continue;
+        int j = count < free ? count++ : free;
+        for (; j > 0 && least[j - 1] > x->paid[s]; j--)
+            least[j] = least[j - 1];
+        least[j] = x->paid[s];
+    }
+    for (int j = 0; j < count; j++)
+        sum += least[j];
+    return sum;
+}
+
+/* Sum of the `free` least reduced costs, with the prices of their sites, which are marked in `held`. */
 static double reductions(sets *x, int from, int free, const double *price)
 {
     const int C = x->clients;
@@ -68,6 +88,7 @@ static double reductions(sets *x, int from, int free, const double *price)
             double less = w[c] - price[c];
             sum += less < 0 ? less : 0;
         }
+        sum = x->member[s] || x->out[s] ? (x->priced ? INFINITY : sum) : sum + x->paid[s];
         x->trial[s] = sum;
         int j = count < free ? count++ : free;
         for (; j > 0 && least[j - 1] > sum; j--)
@@ -97,7 +118,10 @@ static double lagrangean(sets *x, int depth, int from, int free, double rest, do
         double sum = 0, less = reductions(x, from, free, x->price), norm = 0;
         for (int c = 0; c < C; c++)
             sum += x->price[c];
-        double base = sum - ROUNDING * (sum - less), bound = base + less;
+        double paid = 0;
+        for (int j = 0; x->priced && j < free && from + j < x->sites; j++)
+            paid += x->paid[x->held[j]];
+        double base = sum - ROUNDING * (sum - less + 2 * paid), bound = base + less;
         if (bound > best) {
             best = bound;
             x->base[2 * depth] = rest + base;
@@ -130,7 +154,7 @@ static double lagrangean(sets *x, int depth, int from, int free, double rest, do
 double prefix_bound(sets *x, int depth, int from)
 {
     const int free = x->size - depth;
-    double sum = x->constant, most = cutoff(x);
+    double sum = x->constant + x->spent[depth], most = cutoff(x);
     x->base[2 * depth + 1] = -INFINITY;
     if (x->sites - from < free)
         return INFINITY;
@@ -154,6 +178,8 @@ double prefix_bound(sets *x, int depth, int from)
     double near = independent(x, depth, from, free);
     if (isinf(near))
         return near;
+    const double paid = least_paid(x, from, free);
+    near += paid;
     near -= ROUNDING * near;
     if (depth && near > 0 && sum + near <= most) {
         double fixed = 0;

@@ -146,13 +146,6 @@ def check_waits(problem: Problem) -> None:
         )
     if not demand.has_waits:
         return
-    if problem.moves is not None:
-        raise InputError(
-            "moves are not supported for operations with waits or constants",
-            field="moves",
-            value=problem.moves.given,
-            expected="operations of the four coefficients alone, or no moves",
-        )
     for term in demand.waits:
         for clause in term.clauses:
             _check_need(problem, clause)
@@ -173,6 +166,13 @@ def check_waits(problem: Problem) -> None:
                     value=value,
                     expected=f"no {field} with {_who(problem)}",
                 )
+        if problem.moves is not None and "leader" in problem.moves.given:
+            raise InputError(
+                "no operation needs a leader, so that none is handed over",
+                field="moves.leader",
+                value=problem.moves.leader,
+                expected=f"no price of another leader with {_who(problem)}",
+            )
 
 
 def _asks_all(term: WaitTerm) -> bool:
