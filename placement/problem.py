@@ -192,8 +192,24 @@ class Problem:
         if self.protocol is not None and not isinstance(self.protocol, Protocol):
             object.__setattr__(self, "protocol", Protocol(text(self.protocol, "protocol")))
         _ = self.rules, self.demand, cost_model(self.instance), self.limits  # all four validate
+        if isinstance(self.current, CurrentSites):
+            self._check_leader(self.current)
         check_waits(self)
         self.objective.check(self)
+
+    def _check_leader(self, current: CurrentSites) -> None:
+        """Refuse a present configuration without a leader where operations need one."""
+        if current.leader is None and not self.demand.leaderless:
+            raise InputError(
+                "the present configuration has no leader, and operations need one",
+                field="current.leader",
+                value=None,
+                expected="one of its voters",
+            )
+        if current.leader is not None and self.demand.leaderless:
+            object.__setattr__(self, "current", dataclasses.replace(current, leader=None))
+            self.__dict__.pop("move_costs", None)
+            self.__dict__.pop("limits", None)
 
     def replace(self, **changes: object) -> Problem:
         """Return a copy with some fields changed, validated again.

@@ -106,7 +106,10 @@ class WaitTables:
         everyone_votes = rules.voters == size
         able = rules.may_hold & rules.may_vote if everyone_votes else rules.may_hold
         prices = ReplicaPrices.of(problem, size)
-        new, most_new = new_sites(problem), most_new_sites(problem, size) if problem.limits else size
+        new, most_new = (
+            new_sites(problem),
+            most_new_sites(problem, size) if problem.limits else size,
+        )
         if most_new <= 0:
             able = able & ~new
         client_rtt, site_rtt = demand.client_rtt[0], demand.site_rtt[0]
@@ -125,7 +128,9 @@ class WaitTables:
                 table.add_wait(_ORIGINS[term.origin], term.clauses, term.labels, weight)
         if 0 < most_new < size and (~new).sum() < _MOST_DOMAINS:
             # every old site is a domain of its own, so that the cap binds new ones alone
-            table.rules.append([0, most_new, 0, 0, 0, table.label(np.cumsum(~new) * ~new)])
+            table.rules.append(
+                [0, most_new, 0, 0, 0, table.label(np.where(new, 0, np.cumsum(~new)))]
+            )
         for group in rules.groups:
             table.rules.append([
                 int(group.role == "voters"), _NO_CAP if group.cap is None else group.cap,
