@@ -27,6 +27,7 @@ from formulations.exact.method import METHOD
 from formulations.waits.set_certificate import may_certify, write_certificate
 from formulations.waits.set_tables import WaitTables
 from placement.evaluation.breakdown import objective_values
+from placement.evaluation.replica_prices import most_new_sites, new_sites
 from placement.evaluation.score import TIE, cutoff
 from placement.feasibility.feasible_plans import violations
 from placement.feasibility.neighbours import neighbours
@@ -107,6 +108,8 @@ class MoveSets:
         least, rules = self.bound, self.problem.rules
         parts = []
         for size in range(max(rules.replicas_min, rules.voters), rules.replicas_max + 1):
+            if not self._fits(size):
+                continue
             tables = WaitTables.of(self.problem, size)
             self.tables.append(tables)
             for place, leader in enumerate(tables.leaders):
@@ -128,6 +131,13 @@ class MoveSets:
             self.bound = max(least, parts[at + 1][0] if at + 1 < len(parts) else self.value)
             self.report()
         return Termination.FINISHED
+
+    def _fits(self, size: int) -> bool:
+        """Return whether there are enough sites for a set within the limits on new ones."""
+        rules, most = self.problem.rules, most_new_sites(self.problem, size)
+        able = rules.may_hold & rules.may_vote if rules.voters == size else rules.may_hold
+        old = int((able & ~new_sites(self.problem)).sum())
+        return most >= 0 and min(int(able.sum()), old + most) >= size
 
     def propose(self, free: Configuration | None) -> None:
         """Begin with what runs, what is best without moves, and single changes of the better.

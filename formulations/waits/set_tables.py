@@ -251,7 +251,10 @@ class WaitTables:
 
         Places are those in `waits` of :class:`~placement.proof.sets.prefix_bounds.PrefixBounds`.
         """
-        place = 0 if leader is None else self.order[list(self.leaders)].tolist().index(leader)
+        leads = self.order[list(self.leaders)].tolist() if leader is not None else []
+        if leader is not None and leader not in leads:
+            return []  # no set holds it
+        place = 0 if leader is None else leads.index(leader)
         self.lead(place)
         first = () if leader is None else (self.leaders[place],)
         prefix = tuple(dict.fromkeys((*self.forced, *first)))

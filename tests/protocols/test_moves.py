@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from typing import Any
 
@@ -13,21 +12,16 @@ import pytest
 import placement
 from formulations.waits import move_sets
 from formulations.waits.set_search import compiled_available
-from formulations.waits.set_tables import WaitTables
-from placement import Configuration, InputError, Moves, Operation, Problem, Status
-from placement.errors import CertificateError, UnsupportedError
+from placement import Configuration, Moves, Problem, Status
 from placement.evaluation.objective import score_of
 from placement.feasibility.feasible_plans import violations
-from placement.io.plan_file import load_plan, save_plan
 from placement.methods.options import Options
-from placement.overtime.moves.plan_moves import plan_moves
+from placement.methods.registry import load_method, refusal
 from placement.plan import Plan
-from placement.proof.sets.set_walk import walk_refusal
 from placement.support.status import Termination
 from tests.effort import seeds
 from tests.protocols.test_loss_sets import uneven, worst_of
 from tests.protocols.test_sets import questions
-from tests.protocols.worlds import world
 
 pytestmark = pytest.mark.skipif(not compiled_available(), reason="the kernel was not built")
 
@@ -121,6 +115,10 @@ def test_the_best_move_is_that_of_all_configurations(part: int) -> None:
     for seed in range(4 * part, 4 * part + 4):
         problem = drawn(seed)
         expected = best_by_hand(problem)
+        known = refusal(load_method("exact"), problem)
+        assert known is None or not problem.demand.has_waits, seed  # of plain rules across levels
+        if known is not None:
+            continue
         for method in ("exact", "exhaustive"):
             found = placement.solve(problem, method)
             if math.isinf(expected):
