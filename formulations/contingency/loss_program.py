@@ -12,7 +12,8 @@ assignment z, the flows F and the radii T of :mod:`formulations.milp.variables`,
 
 and the waits of the new leader beside its rounds of votes, for which lost members never answer
 (:mod:`placement.evaluation.waits.wait_rows`). The third and fourth are left out when the leader may
-move; the fifth says that voters that may not lead are elected only when no candidate survives. With cost_F the objective of a copy:
+move; the fifth says that voters that may not lead are elected only when no candidate survives. With
+cost_F the objective of a copy:
 
     worst      min θ,   θ ≥ cost,  θ ≥ cost_F
     bounded    min cost,   cost ≤ limit,  cost_F ≤ limit

@@ -186,6 +186,7 @@ METHOD = Method(
         "mean",
         "contingency",
         "contingency-percentile",
+        "contingency-percentile-waits",
         "contingency-waits",
         "percentile",
         "percentile-waits",

@@ -348,6 +348,7 @@ METHOD = Method(
         "mean",
         "contingency",
         "contingency-percentile",
+        "contingency-percentile-waits",
         "contingency-waits",
         "percentile",
         "percentile-waits",

@@ -45,7 +45,7 @@ from placement.evaluation.losses import (
 from placement.evaluation.many_losses import scores_after_many
 from placement.evaluation.objective import ProofMethod, score_of, scores_of, values_one_by_one
 from placement.evaluation.value_tables import ValueTable
-from placement.evaluation.waits.wait_checks import needs_roles, refuse_roles
+from placement.evaluation.waits.wait_checks import needs_roles
 from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity
 from placement.model.protocols import asks_for_quorum
@@ -186,7 +186,13 @@ class Contingency:
                 expected="0, or a budget",
             )
         if self.percentile is not None:
-            refuse_roles(problem, "a percentile after losses", "Contingency without a percentile")
+            if problem.vote_layout is not None:
+                raise InputError(
+                    "a percentile after losses counts one vote for each voter",
+                    field="objective",
+                    value=f"votes {problem.vote_layout}",
+                    expected="Contingency without a percentile, or one vote each",
+                )
             self.percentile.check(problem)
         self.probabilities(problem)
 
@@ -397,7 +403,9 @@ class Contingency:
                     if problem.vote_layout is None
                     else f"the loss of {loss.name} leaves too few votes"
                 )
-            elif math.isinf(score) and self.percentile is None:
+            elif math.isinf(score) and (
+                self.percentile is None or not score_after(problem, configuration, loss.sites)
+            ):
                 broken.append(f"the loss of {loss.name} leaves too few members for a wait")
             elif math.isinf(score):
                 broken.append(f"the loss of {loss.name} gives {word}more than the horizon")
@@ -440,10 +448,10 @@ class Contingency:
         start, and of the two methods that can, CP-SAT is the faster by far. Percentiles as without
         losses (``proof_method`` of the percentile).
         """
+        if needs_roles(problem):
+            return enumerated_with_waits(problem, sets(), percentile=self.percentile is not None)
         if self.percentile is not None:
             return self.percentile.proof_method(problem, sets, time_limit)
-        if needs_roles(problem):
-            return enumerated_with_waits(problem, sets())
         few = sets() <= (_ENUMERATED_SETS if time_limit is None else _ENUMERATED_IN_TIME)
         return ProofMethod("exhaustive" if few else "cp-sat", "it minimises over losses")
 

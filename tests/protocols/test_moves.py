@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from typing import Any
 
@@ -12,16 +13,21 @@ import pytest
 import placement
 from formulations.waits import move_sets
 from formulations.waits.set_search import compiled_available
-from placement import Configuration, Moves, Problem, Status
+from placement import Configuration, InputError, Moves, Operation, Problem, Status
+from placement.errors import CertificateError, UnsupportedError
 from placement.evaluation.objective import score_of
 from placement.feasibility.feasible_plans import violations
+from placement.io.plan_file import load_plan, save_plan
 from placement.methods.options import Options
 from placement.methods.registry import load_method, refusal
+from placement.overtime.moves.plan_moves import plan_moves
 from placement.plan import Plan
+from placement.proof.sets.set_walk import walk_refusal
 from placement.support.status import Termination
 from tests.effort import seeds
 from tests.protocols.test_loss_sets import uneven, worst_of
 from tests.protocols.test_sets import questions
+from tests.protocols.worlds import world
 
 pytestmark = pytest.mark.skipif(not compiled_available(), reason="the kernel was not built")
 
@@ -158,3 +164,141 @@ def test_no_first_plan_hides_an_error_of_the_bounds(part: int) -> None:
             assert expected.configuration is not None
             same = (found.configuration.leader, found.configuration.replicas)
             assert same == (expected.configuration.leader, expected.configuration.replicas), seed
+
+
+def world27(protocol: str, **moves: Any) -> Problem:
+    """Return a question on 27 sites: sites that run today, and where protocols put theirs."""
+    instance = placement.load("world27", mix="ycsb-a")
+    today = placement.solve(Problem(instance, replicas=5, protocol="raft")).configuration
+    return Problem(instance, replicas=5, protocol=protocol, current=today, moves=Moves(**moves))
+
+
+PROVEN = (
+    ("abd", {"add": 3.0, "remove": 1.0}),
+    ("abd", {"at_most": 2}),
+    ("pqr", {"leader": 2.0, "add": 3.0}),
+    ("pqr", {"add": 1.0, "at_most": 2}),
+)
+
+
+@pytest.mark.parametrize(("protocol", "moves"), PROVEN)
+def test_a_certificate_is_proved_again_and_mutations_are_refused(
+    protocol: str, moves: dict[str, Any]
+) -> None:
+    plan = placement.solve(world27(protocol, **moves))
+    document = plan.certificate
+    assert plan.status is Status.OPTIMAL
+    assert document is not None
+    checked = placement.check_certificate(plan)
+    assert checked.bound == pytest.approx(plan.objective, rel=1e-9)
+    if "proofs" not in document:  # the plan without moves is the answer
+        return
+    more = plan.bound * 1.001  # a larger claim
+    with pytest.raises(CertificateError):
+        placement.check_certificate(plan.replace(certificate={**document, "bound": more}))
+    first = json.loads(json.dumps(document["proofs"]))
+    at = next(i for i, proof in enumerate(first) if "o" in proof["steps"])
+    closed = json.loads(json.dumps(first))
+    closed[at]["steps"] = "i"
+    for change in (
+        {"proofs": first[1:]},
+        {"proofs": closed},
+        {"order": document["order"][1:]},
+        {"proofs": [{**one, "steps": one["steps"] + "o"} for one in first]},
+    ):
+        with pytest.raises(CertificateError):
+            placement.check_certificate(plan.replace(certificate={**document, **change}))
+
+
+def test_a_certificate_of_dear_moves_does_not_prove_cheap_ones() -> None:
+    dear = placement.solve(world27("abd", add=30.0, remove=1.0))
+    cheap = placement.solve(world27("abd", add=0.01, remove=0.01))
+    document = dear.certificate
+    assert document is not None
+    assert cheap.configuration is not None
+    assert cheap.objective < dear.objective
+    other = {
+        **document, "bound": cheap.bound, "score": cheap.objective,
+        "voters": list(cheap.configuration.voters), "replicas": list(cheap.configuration.replicas),
+        "leader": cheap.configuration.leader,
+    }  # fmt: skip
+    claimed = {**other, "bound": dear.bound, "score": dear.objective}
+    with pytest.raises(CertificateError):
+        placement.check_certificate(cheap.replace(certificate=claimed))
+
+
+def test_huge_prices_leave_the_bounds_below_the_value() -> None:
+    """Sums of prices that cancel may round: nothing better is lost, whatever the prices."""
+    for seed in range(12):
+        problem = drawn(seed)
+        assert problem.moves is not None
+        moves = Moves(add=1e8, remove=1e9, promote=3e8, horizon=problem.moves.horizon)
+        asked = problem.replace(moves=moves)
+        found, expected = placement.solve(asked), placement.solve(asked, "exhaustive")
+        assert found.status is expected.status
+        if found.found:
+            assert found.objective == pytest.approx(expected.objective, rel=1e-12)
+
+
+def test_the_steps_of_a_plan_end_at_the_plan(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    for seed in range(24):
+        problem = drawn(seed)
+        if refusal(load_method("exact"), problem) is not None:
+            continue
+        plan = placement.solve(problem)
+        if not plan.found:
+            continue
+        moves, now = plan_moves(plan), problem.present
+        assert moves is not None
+        assert now is not None
+        assert plan.configuration is not None
+        price, count, _ = move_by_hand(problem, plan.configuration)
+        assert moves.changes.size == count
+        assert moves.price / problem.moves.horizon == pytest.approx(price)  # type: ignore[union-attr]
+        if not moves.steps:
+            continue
+        step, mean = moves.steps[-1]
+        assert set(step.after.voters) == set(plan.configuration.voters)
+        assert step.after.replicas == plan.configuration.replicas
+        assert mean == pytest.approx(plan.mean_latency)
+        assert (step.after.leader is None) is problem.demand.leaderless
+    save_plan(plan, tmp_path / "plan.json")
+    assert load_plan(tmp_path / "plan.json").objective == plan.objective
+
+
+def test_a_present_configuration_without_a_leader() -> None:
+    one = world(1, sites=6)
+    today = {"leader": None, "voters": ["s1", "s3", "s4"], "replicas": ["s1", "s3", "s4"]}
+    asked = {"replicas": 3, "protocol": "epaxos:multi=2", "moves": Moves(add=4.0)}
+    free = Problem(one, **asked, current=today)  # type: ignore[arg-type]
+    named = Problem(one, **asked, current={**today, "leader": "s3"})  # type: ignore[arg-type]
+    assert free.current == named.current
+    assert placement.solve(free).objective == placement.solve(named).objective
+    with pytest.raises(InputError, match="no leader, and operations need one"):
+        Problem(one, replicas=3, voters=3, current=today)
+
+
+def test_what_stays_refused() -> None:
+    one = world(1, sites=6)
+    today = Configuration.of(0, (0, 1, 2), (0, 1, 2))
+    with pytest.raises(InputError, match="none is handed over"):
+        Problem(one, replicas=3, protocol="abd:multi=2", current=today, moves=Moves(leader=1.0))
+    with pytest.raises(InputError, match="holds leases"):
+        Problem(one, replicas=3, protocol="leases:holders=2", current=today, moves=Moves(add=1.0))
+    asked = Problem(one, replicas=3, protocol="abd:multi=2", current=today, moves=Moves(add=1.0))
+    for method in ("sets", "local-search", "milp", "cp-sat"):
+        with pytest.raises(UnsupportedError):
+            placement.solve(asked, method)
+    waits = placement.with_waits(
+        one, {"single_group": [Operation("w", waits=["leader: all of replicas"]).waits[0]]}
+    )
+    led = Problem(waits, replicas=3, voters=2, current=today, moves=Moves(add=1.0))
+    assert walk_refusal(led) is not None
+    plan = placement.solve(led)
+    assert plan.certified or any("no certificate" in note for note in plan.notes)
+
+
+def test_without_the_kernel_enumeration_answers() -> None:
+    problem = next(p for p in map(drawn, range(50)) if p.demand.has_waits)
+    plan = placement.solve(problem, settings={"kernel": "numpy"})
+    assert plan.objective == placement.solve(problem).objective

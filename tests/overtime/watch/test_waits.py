@@ -167,8 +167,8 @@ def test_the_verb_takes_protocols(tmp_path: Path, capsys: pytest.CaptureFixture[
     counts = demand(instance, 4, 3)
     for i, table in enumerate(counts):
         drop(tmp_path / "in", f"{i}.csv", csv_text(instance, [i], table[np.newaxis]))
-    call = ["watch", str(tmp_path / "mine"), str(tmp_path / "in"), "--settle", "0", "--replicas", "3",
-            "--state", str(tmp_path / "state"), "--add-price", "2"]  # fmt: skip
+    call = ["watch", str(tmp_path / "mine"), str(tmp_path / "in"), "--settle", "0"]
+    call += ["--replicas", "3", "--state", str(tmp_path / "state"), "--add-price", "2"]
     assert main([*call, "--protocol", "epaxos:multi=2", "--json"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert len(lines) == 4
