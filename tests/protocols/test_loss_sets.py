@@ -79,10 +79,11 @@ def test_the_best_under_losses_is_that_of_enumeration(part: int) -> None:
 
 def worst_of(problem: Problem) -> Configuration | None:
     """Return a feasible configuration of large value, of a few that are tried."""
-    rules, rng = problem.rules, np.random.default_rng(len(problem.instance.sites))
+    rules, sites = problem.rules, len(problem.instance.sites)
+    rng = np.random.default_rng(sites)
     found: list[Configuration] = []
     for _ in range(60):
-        replicas = sorted(rng.choice(8, rules.replicas_max, replace=False).tolist())
+        replicas = sorted(rng.choice(sites, rules.replicas_max, replace=False).tolist())
         voters = replicas[: rules.voters]
         one = Configuration.of(voters[0], voters, replicas)
         if not violations(problem, one):
