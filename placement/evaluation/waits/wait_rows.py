@@ -97,7 +97,7 @@ def no_loss_rows(problem: Problem) -> str | None:
     if problem.rules.lease_holders:
         return f"it chooses no lease holders under losses: {use}, or leases with holders=replicas"
     if problem.vote_layout is not None:
-        return f"it counts one vote for each voter after losses: {use}"
+        return f"it counts one vote for each voter after losses, and there is a vote layout: {use}"
     if problem.slow_demand is not None:
         return f"a loss may leave no fast quorum: {use}"
     return None
