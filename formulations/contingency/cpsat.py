@@ -336,10 +336,7 @@ class _Leader:
                     continue
             costs = costs_after(problem, demand, loss.sites, leader)
             if math.isinf(costs.floor):  # a wait of this leader has too few sites left
-                if elected is None:
-                    model.add_bool_or([])
-                else:
-                    model.add(elected[leader] == 0)
+                model.add_bool_or([] if elected is None else [~elected[leader]])
                 continue
             view = variables.LeaderVariables(
                 replica=self.decisions.replica,

@@ -30,6 +30,7 @@ from placement.contingency.percentile_losses import (
     percentile_rows,
     percentile_tables,
     percentiles_after,
+    refuse_vote_layout,
 )
 from placement.errors import InputError
 from placement.evaluation.losses import (
@@ -186,13 +187,7 @@ class Contingency:
                 expected="0, or a budget",
             )
         if self.percentile is not None:
-            if problem.vote_layout is not None:
-                raise InputError(
-                    "a percentile after losses counts one vote for each voter",
-                    field="objective",
-                    value=f"votes {problem.vote_layout}",
-                    expected="Contingency without a percentile, or one vote each",
-                )
+            refuse_vote_layout(problem)
             self.percentile.check(problem)
         self.probabilities(problem)
 
@@ -331,10 +326,7 @@ class Contingency:
     def mixed(
         self, problem: Problem, configurations: Sequence[Configuration], shares: Sequence[float]
     ) -> float:
-        """Value of a database whose groups run on several configurations.
-
-        A loss hits all of them at once, so that their scores after it are weighted first.
-        """
+        """Value of groups on several configurations: a loss hits all of them at once."""
         if self.percentile is not None:
             mixed = mixed_percentiles(problem, self, configurations, shares)
             return self._under_goal(problem, *mixed)

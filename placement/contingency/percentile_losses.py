@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from placement.errors import InputError
 from placement.evaluation.losses import score_after, survivors, unnoticed
 from placement.evaluation.score import score
 from placement.evaluation.value_tables import ValueColumn, ValueTable
@@ -37,6 +38,7 @@ __all__ = [
     "percentile_rows",
     "percentile_tables",
     "percentiles_after",
+    "refuse_vote_layout",
 ]
 
 
@@ -63,6 +65,23 @@ class PercentileAfterLoss:
     leader: str | None
     percentile: float
     mean_latency: float
+
+
+def refuse_vote_layout(problem: Problem) -> None:
+    """Refuse votes of different weight, whose places after a loss are not known to percentiles.
+
+    Raises
+    ------
+    InputError
+        For a question with a vote layout.
+    """
+    if problem.vote_layout is not None:
+        raise InputError(
+            "a percentile after losses counts one vote for each voter",
+            field="objective",
+            value=f"votes {problem.vote_layout}",
+            expected="Contingency without a percentile, or one vote each",
+        )
 
 
 @dataclass(frozen=True, eq=False)
