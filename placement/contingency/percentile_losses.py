@@ -86,7 +86,7 @@ def refuse_vote_layout(problem: Problem) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Left:
-    """What serves under one leader after a loss.
+    """Roles and demand under one leader after a loss.
 
     Attributes
     ----------

@@ -41,7 +41,7 @@ __all__ = ["AfterLoss", "client_wait", "site_wait"]
 
 @dataclass(frozen=True, eq=False)
 class AfterLoss:
-    """What a loss leaves of a question.
+    """Demand and lost members of a question after a loss.
 
     Attributes
     ----------

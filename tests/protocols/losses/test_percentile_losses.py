@@ -125,10 +125,7 @@ def test_lost_members_are_those_that_never_answer(name: str, seed: int) -> None:
             assert found[plan.leader] == asked.objective.value(asked, plan), (seed, loss)
 
 
-@pytest.mark.parametrize(
-    "name", ["leases", "epaxos", "witnesses", "lease holders", "abd", "hermes"]
-)
-@pytest.mark.parametrize("seed", seeds(1, 40))
+@pytest.mark.parametrize("seed", seeds(2, 120))
 def test_methods_find_the_best_of_all_plans(seed: int) -> None:
     names = ("epaxos", "abd", "leases", "hermes", "witnesses", "lease holders", "pqr")
     name = names[seed % len(names)]
