@@ -54,6 +54,7 @@ METHOD = Method(
         "mean",
         "contingency",
         "contingency-percentile",
+        "contingency-percentile-waits",
         "contingency-waits",
         "percentile",
         "percentile-waits",

@@ -198,8 +198,24 @@ class Problem:
             one = Protocol(asked if isinstance(asked, Mapping) else text(asked, "protocol"))
             object.__setattr__(self, "protocol", one)
         _ = self.rules, self.demand, cost_model(self.instance), self.limits  # all four validate
+        if isinstance(self.current, CurrentSites):
+            self._check_leader(self.current)
         check_waits(self)
         self.objective.check(self)
+
+    def _check_leader(self, current: CurrentSites) -> None:
+        """Refuse a present configuration without a leader where operations need one."""
+        if current.leader is None and not self.demand.leaderless:
+            raise InputError(
+                "the present configuration has no leader, and operations need one",
+                field="current.leader",
+                value=None,
+                expected="one of its voters",
+            )
+        if current.leader is not None and self.demand.leaderless:
+            object.__setattr__(self, "current", dataclasses.replace(current, leader=None))
+            self.__dict__.pop("move_costs", None)
+            self.__dict__.pop("limits", None)
 
     def replace(self, **changes: object) -> Problem:
         """Return a copy with some fields changed, validated again.
@@ -300,7 +316,7 @@ class Problem:
         present = self.present
         if self.moves is None or present is None:
             return None
-        return MoveCosts(self.instance, present, self.moves)
+        return MoveCosts(self.instance, present, self.moves, self.demand.leaderless)
 
     @cached_property
     def limits(self) -> tuple[Limit, ...]:

@@ -31,6 +31,7 @@ import numpy as np
 from formulations.contingency.break_ties import break_ties
 from formulations.contingency.cpsat_costs import Rounding, costs_after, elections
 from formulations.contingency.leader_floors import always_hit, survivor_floor
+from formulations.contingency.loss_data import needs_quorum
 from formulations.cpsat import constraints, tuning, variables
 from formulations.cpsat.integer_costs import LeaderCosts, leader_costs
 from formulations.solvers.cpsat import CpSatResult, new_solver, run_solver
@@ -257,7 +258,8 @@ class _Leader:
         constraints.add_all(self.model, self.decisions, problem, costs, search.check_time)
         for loss in self.losses:
             left = [var for r, var in self.decisions.voter.items() if r not in loss.sites]
-            self.model.add(cp_model.LinearExpr.sum(left) >= problem.rules.quorum)
+            votes = problem.rules.quorum if needs_quorum(problem) else 1
+            self.model.add(cp_model.LinearExpr.sum(left) >= votes)
         self.share = 1 - sum(self.weights) if contingency.goal == "weighted" else 1.0
         self.rounding = Rounding.of(problem, costs)
         self.normal = self.rounding.expression(self.decisions, costs, self.share)
@@ -332,9 +334,12 @@ class _Leader:
                     model.add(elected[leader] == 0)
                     continue
             costs = costs_after(problem, demand, loss.sites, leader)
+            if math.isinf(costs.floor):  # a wait of this leader has too few sites left
+                model.add_bool_or([] if elected is None else [~elected[leader]])
+                continue
             view = variables.LeaderVariables(
                 replica=self.decisions.replica,
-                voter=alive,
+                voter=self.decisions.voter,
                 empty=self.decisions.empty,
                 slow=[
                     [model.new_bool_var(f"s{loss.name}{leader}_{i}") for i in range(len(w.rows))]
@@ -342,7 +347,8 @@ class _Leader:
                 ],
             )
             constraints.chains(model, view, costs, search.check_time)
-            constraints.waits(model, view, costs)
+            guard = None if elected is None else elected[leader]
+            constraints.waits(model, view, costs, guard)
             row = model.add(self.rounding.expression(view, costs, factor) <= bound)
             if elected is not None:
                 row.only_enforce_if(elected[leader])
@@ -402,7 +408,8 @@ class _Leader:
         worst = [
             (worth, loss)
             for loss, worth in after
-            if loss.name not in self.added and math.isfinite(worth)
+            if loss.name not in self.added
+            and (math.isfinite(worth) or search.problem.demand.has_waits)
         ]
         if not worst:
             return None

@@ -7,7 +7,6 @@ evaluated on its own.
 
 from __future__ import annotations
 
-import itertools
 import math
 
 from formulations.contingency.enumerate_losses import best_of_block
@@ -15,8 +14,8 @@ from formulations.enumeration.enumerate_sets import Found, enumerate_sets, is_be
 from placement.contingency.objective import Contingency
 from placement.evaluation.breakdown import objective_value
 from placement.feasibility.feasible_plans import violations
+from placement.feasibility.role_choices import role_choices
 from placement.methods.options import Options
-from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.support.checks import IntArray
@@ -51,18 +50,11 @@ def solve(problem: Problem, options: Options) -> Plan:
 def _one_by_one(problem: Problem, contingency: Contingency, block: IntArray) -> Found | None:
     best: Found | None = None
     for row in block.tolist():
-        for voters in itertools.combinations(row, problem.rules.voters):
-            for leader in voters:
-                configuration = Configuration.of(leader, voters, row)
-                if violations(problem, configuration):
-                    continue
-                found = (
-                    objective_value(problem, configuration),
-                    contingency.tie_break(problem, configuration),
-                    configuration,
-                )
-                if math.isinf(found[0]):  # it breaks the limit, or a loss stops it
-                    continue
-                if best is None or is_better(found, best):
-                    best = found
+        for configuration in role_choices(problem, tuple(row)):
+            value = objective_value(problem, configuration)
+            if math.isinf(value):  # it breaks the limit, or a loss stops it
+                continue
+            found = (value, contingency.tie_break(problem, configuration), configuration)
+            if (best is None or is_better(found, best)) and not violations(problem, configuration):
+                best = found
     return best

@@ -3,14 +3,17 @@
 The decisions on replicas x and voters v are shared. Every loss F has a copy of the leader y, the
 assignment z, the flows F and the radii T of :mod:`formulations.milp.variables`, on the survivors:
 
-    Σ_{r ∉ F} v_r ≥ m                                    for every loss, generated or not
+    Σ_{r ∉ F} v_r ≥ m                                    for every loss, generated or not (≥ 1
+                                                         where no operation asks for a quorum)
     y^F_ℓ ≤ v_ℓ,   Σ_ℓ y^F_ℓ = 1                         one of the surviving voters leads
     y^F_ℓ ≥ y_ℓ                  for ℓ ∉ F               a leader that survives stays
     y^F_ℓ ≤ y_ℓ + Σ_{f ∈ F} y_f                          … unless it was lost
     y^F_ℓ + v_c ≤ 1              for candidates c ∉ F and ℓ no candidate
 
-The third and fourth are left out when the leader may move; the last says that voters that may not
-lead are elected only when no candidate survives. With cost_F the objective of a copy:
+and the waits of the new leader beside its rounds of votes, for which lost members never answer
+(:mod:`placement.evaluation.waits.wait_rows`). The third and fourth are left out when the leader may
+move; the fifth says that voters that may not lead are elected only when no candidate survives. With
+cost_F the objective of a copy:
 
     worst      min θ,   θ ≥ cost,  θ ≥ cost_F
     bounded    min cost,   cost ≤ limit,  cost_F ≤ limit
@@ -25,10 +28,15 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from formulations.contingency.loss_data import LossTerms
+from formulations.contingency.loss_data import LossTerms, needs_quorum
 from formulations.milp.build_steps import Step, no_step
 from formulations.milp.cutting_rounds import scale_for
-from formulations.milp.latency_rows import add_forwarding, add_nearest, add_quorum
+from formulations.milp.latency_rows import (
+    add_forwarding,
+    add_leader_waits,
+    add_nearest,
+    add_quorum,
+)
 from formulations.milp.objective_rows import objective
 from formulations.milp.program_data import ProgramData
 from formulations.milp.program_model import PlacementProgram, add_rows, mass_of
@@ -89,7 +97,7 @@ class LossProgram:
             survivors = [r for r in configuration.replicas if r not in loss.sites]
             voters = [r for r in configuration.voters if r not in loss.sites]
             shared = dataclasses.replace(copy, x={}, v={})  # those are the normal copy's
-            assign(shared, Configuration.of(leader, voters, survivors))
+            assign(shared, Configuration.of(leader, voters, survivors), configuration)
         after = {
             loss.name: worth
             for loss, worth in self.contingency.scores_after(problem, configuration)
@@ -191,7 +199,8 @@ def _keep_quorums(model: Any, variables: ProgramVariables, contingency: Continge
         if not left:  # then nothing is feasible
             model.quorum_left.add(variables.v[variables.terms.voters[0]] >= 2)
             continue
-        model.quorum_left.add(Affine.of(left).expression() >= problem.rules.quorum)
+        votes = problem.rules.quorum if needs_quorum(problem) else 1
+        model.quorum_left.add(Affine.of(left).expression() >= votes)
 
 
 def _copy(
@@ -214,6 +223,8 @@ def _copy(
     add_nearest(block, copy)
     add_forwarding(block, copy)
     add_quorum(block, copy)
+    # a majority of a domain counts the lost voters among its members
+    add_leader_waits(block, dataclasses.replace(copy, x=base.x, v=base.v))
     y, before = copy.y, base.y
     may_lead = terms.problem.rules.may_lead
     block.election = pyo.ConstraintList()

@@ -28,6 +28,7 @@ __all__ = [
     "LeaderCosts",
     "Waits",
     "leader_costs",
+    "of_leader_wait",
     "quorum_waits",
     "to_integers",
 ]
@@ -152,7 +153,7 @@ def leader_costs(problem: Problem, leader: int) -> LeaderCosts:
     # Fewer sites than this many lie outside a chain that is still empty: it can't stay so.
     longest = int(rules.may_hold.sum()) - rules.replicas_min + 1
     voters = np.nonzero(able)[0]
-    chains, waits = [], [_of_leader_wait(wait) for wait in led]
+    chains, waits = [], [of_leader_wait(wait) for wait in led]
     direct = demand.constant
     for k in range(demand.scenarios):
         rtt, to_leader = demand.client_rtt[k], demand.site_rtt[k][:, leader]
@@ -226,7 +227,7 @@ def quorum_waits(
     return Waits(tuple(rows[: len(radii) - 1]), weight * np.array(radii))
 
 
-def _of_leader_wait(wait: LeaderWait) -> Waits:
+def of_leader_wait(wait: LeaderWait) -> Waits:
     """Return the cost of a wait beside the rounds of votes; one that lasts at most so long."""
     return Waits(wait.rows[:-1], wait.rounds * np.array(wait.radii), wait.rows[-1])
 

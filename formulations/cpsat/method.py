@@ -27,7 +27,7 @@ from formulations.solvers.cpsat import CpSatResult, new_solver, run_solver
 from formulations.solvers.statuses import Verdict
 from placement.errors import LimitError, PlacementError, SolverError
 from placement.evaluation.voter_choice import best_voters
-from placement.evaluation.waits.wait_rows import no_rows
+from placement.evaluation.waits.wait_rows import no_loss_rows
 from placement.feasibility.feasible_plans import find_feasible, violations
 from placement.methods.options import Options, Progress, Setting
 from placement.methods.registry import Method, available, load_method, run
@@ -372,8 +372,15 @@ METHOD = Method(
     call=solve,
     summary="one constraint-programming model per leader (OR-Tools CP-SAT), whole numbers only",
     exact=True,
-    refuses=lambda problem: no_rows(problem.demand),
-    objectives=("mean", "contingency", "waits", "witnesses", "lease holders"),
+    refuses=no_loss_rows,
+    objectives=(
+        "mean",
+        "contingency",
+        "contingency-waits",
+        "waits",
+        "witnesses",
+        "lease holders",
+    ),
     settings={
         "start": Setting(
             "best-of",

@@ -116,6 +116,10 @@ def solve(problem: Problem, options: Options) -> Plan:
     LimitError
         When there are more replica sets than the setting ``limit``.
     """
+    if problem.moves is not None:
+        from formulations.enumeration import waits  # which counts sets as this module does
+
+        return waits.solve(problem, options)
     rules = problem.rules
     total = count_sets(problem)
     limit = int(str(options.settings["limit"]))
@@ -183,6 +187,7 @@ METHOD = Method(
         "mean",
         "contingency",
         "contingency-percentile",
+        "contingency-percentile-waits",
         "contingency-waits",
         "percentile",
         "percentile-waits",
@@ -190,7 +195,7 @@ METHOD = Method(
         "witnesses",
         "lease holders",
     ),
-    cost_parts=("near reads", "witnesses"),
+    cost_parts=("near reads", "witnesses", "moves"),
     settings={"limit": Setting(20_000_000, "most replica sets to enumerate", minimum=1)},
     complexity="O(C(|S|, |R|)·(C + |R|²·|V|))",
     reference="Sharov et al. 2015, section 5",

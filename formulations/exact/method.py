@@ -43,7 +43,7 @@ _DELEGATE = "milp"
 
 def refuses(problem: Problem) -> str | None:
     """Return why no method proves a plan for the problem's objective or its moves, or None."""
-    if problem.moves is not None:
+    if problem.moves is not None and not problem.demand.has_waits:
         reason = _beyond_limits(problem)
         if reason is not None:
             return reason
@@ -357,6 +357,7 @@ METHOD = Method(
         "mean",
         "contingency",
         "contingency-percentile",
+        "contingency-percentile-waits",
         "contingency-waits",
         "percentile",
         "percentile-waits",

@@ -130,6 +130,11 @@ class ProgramData:
         return self.problem.demand
 
     @property
+    def lost(self) -> frozenset[int]:
+        """Sites that never answer; none without losses."""
+        return frozenset()
+
+    @property
     def witnesses(self) -> tuple[int, ...]:
         """Sites that may vote without a replica, ascending."""
         return tuple(self.problem.rules.witness_sites(()).tolist())

@@ -37,6 +37,7 @@ from formulations.milp.program_data import ProgramData
 from formulations.milp.recipes import Forwarding, Nearest, Quorum, Rows
 from placement.evaluation.score import nearest, quorum_latency
 from placement.evaluation.waits.wait_latency import wait_latency
+from placement.evaluation.waits.wait_losses import demand_without
 from placement.model.configuration import Configuration
 
 __all__ = ["Affine", "ProgramVariables", "assign", "declare"]
@@ -263,10 +264,13 @@ def _not_beyond(order: tuple[int, ...], serving: tuple[int, ...], leader: int) -
     return tuple(r for r in serving if r in ball)
 
 
-def assign(variables: ProgramVariables, configuration: Configuration) -> None:
+def assign(
+    variables: ProgramVariables, configuration: Configuration, roles: Configuration | None = None
+) -> None:
     """Set every variable to its value at a configuration, for warm starts and for checks.
 
-    The configuration need not be feasible; one that uses what `ProgramData` left out cannot be
+    After a loss, `roles` is the whole configuration, whose waits count lost members. The
+    configuration need not be feasible; one that uses what `ProgramData` left out cannot be
     expressed and is recognised by rows that do not hold.
     """
     terms = variables.terms
@@ -311,7 +315,7 @@ def assign(variables: ProgramVariables, configuration: Configuration) -> None:
     for (k, ell, j), reached in variables.T.items():
         hit = ell == leader and terms.radii[k, ell][j] >= waits[k]
         reached.set_value(int(hit))
-    ended = _ends(variables, configuration)
+    ended = _ends(variables, configuration if roles is None else roles, leader)
     for (j, k, ell, i), reached in variables.E.items():
         hit = ell == leader and terms.led[j, k, ell].radii[i] >= ended[j, k]
         reached.set_value(int(hit))
@@ -336,11 +340,14 @@ def assign(variables: ProgramVariables, configuration: Configuration) -> None:
 
 
 def _ends(
-    variables: ProgramVariables, configuration: Configuration
+    variables: ProgramVariables, configuration: Configuration, leads: int
 ) -> dict[tuple[int, int], float]:
     """Return how long each wait beside the rounds of votes lasts, by (wait, scenario)."""
     demand, rules = variables.terms.demand, variables.terms.problem.rules
-    leader = np.array([configuration.leader], dtype=np.intp)
+    lost = sorted(variables.terms.lost)
+    if lost:
+        demand = demand_without(demand, lost)
+    leader = np.array([leads], dtype=np.intp)
     leased = configuration.lease_holders
     holders = np.array([leased]) if leased else None
     lasts = {}

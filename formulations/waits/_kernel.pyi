@@ -25,6 +25,7 @@ def create(
     terms: _Array,
     leaders: _Array,
     rules: _Array,
+    prices: _Array,
     /,
 ) -> _Sets: ...
 def lead(sets: _Sets, leader: int, constant: float, /) -> None: ...

@@ -14,6 +14,8 @@ beside rules for voters, pins, leases and RTTs that vary, are proven for every c
   sites, or where the question of a choice is of one of these kinds: ``exhaustive`` where that is
   quick, else ``milp``;
 - witnesses with a price: ``exhaustive`` alone.
+
+Moves from the present configuration: :mod:`formulations.waits.move_sets`.
 """
 
 from __future__ import annotations
@@ -26,6 +28,9 @@ from formulations.exact.enumeration_claim import certified_or_named
 from formulations.exact.kernel import compiled_available
 from formulations.exact.method import Session
 from formulations.exact.reduced_problem import ReducedProblem
+from formulations.waits import move_sets
+from formulations.waits.set_search import compiled_available as sets_available
+from formulations.waits.set_tables import why_not
 from formulations.waits.witness_questions import prove_places
 from placement.evaluation.objective import score_of
 from placement.feasibility.lease_copies import lease_copies
@@ -55,6 +60,8 @@ def solve(problem: Problem, options: Options) -> Plan:
         if found is not None:
             return found
     compiled = compiled_available() and options.settings["kernel"] != "numpy"
+    if problem.moves is not None:
+        return _within_moves(problem, options)
     witnesses = problem.rules.witnesses > 0
     priced = "witnesses" in problem.cost_parts
     able = not problem.limits and not priced if witnesses else compiled
@@ -75,6 +82,15 @@ def solve(problem: Problem, options: Options) -> Plan:
         why = ": it would be too large" if method is sets else ""
         return certified_or_named(plan, repr(method.name), why)
     return certified_or_named(plan.replace(certificate=None), repr(method.name), wanted=False)
+
+
+def _within_moves(problem: Problem, options: Options) -> Plan:
+    """Let the search over sets answer a question about moves, or enumeration."""
+    if sets_available() and options.settings["kernel"] != "numpy" and why_not(problem) is None:
+        return move_sets.solve(problem, options)
+    plan = run(load_method("exhaustive"), problem, dataclasses.replace(options, settings={}))
+    plan = plan.replace(method="exact", notes=(*plan.notes, "solved by 'exhaustive'"))
+    return certified_or_named(plan, "'exhaustive'", wanted=bool(options.settings["certificate"]))
 
 
 def _by_copies(problem: Problem, options: Options) -> Plan | None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from formulations.waits.set_tables import WaitTables
+from placement.evaluation.replica_prices import ReplicaPrices
 from placement.evaluation.score import TIE, closest_first
 from placement.plan import Plan
 from placement.problem import Problem
@@ -67,7 +68,8 @@ def _proof(
 ) -> dict[str, object]:
     rules = problem.rules
     pairs = search.pairs(leader)
-    tables = PrefixBounds(problem.demand, rules.voters, rules.quorum, leader, pairs)
+    moves = ReplicaPrices.of(problem, rules.voters)
+    tables = PrefixBounds(problem.demand, rules.voters, rules.quorum, leader, pairs, moves)
     steps: list[str] = []
     prices: list[str] = []
 
@@ -105,7 +107,7 @@ def _prices(start: Beginning, wanted: float) -> str | None:
                 return written
         if step == steps:
             return None
-        taken = np.argsort(start.saved(prices), kind="stable")[: start.free]
+        taken = start.cheapest(prices)
         slope = 1.0 - (start.cost[taken] < prices).sum(axis=0)
         slope = np.where((prices >= home) & (slope > 0), 0.0, slope)
         norm = float((slope * slope).sum())

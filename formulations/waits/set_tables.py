@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.evaluation.replica_prices import ReplicaPrices, most_new_sites, new_sites
 from placement.evaluation.score import closest_first
 from placement.model.configuration import Configuration
 from placement.model.constraints import majority
@@ -104,6 +105,13 @@ class WaitTables:
         demand, rules = problem.demand, problem.rules
         everyone_votes = rules.voters == size
         able = rules.may_hold & rules.may_vote if everyone_votes else rules.may_hold
+        prices = ReplicaPrices.of(problem, size)
+        new, most_new = (
+            new_sites(problem),
+            most_new_sites(problem, size) if problem.limits else size,
+        )
+        if most_new <= 0:
+            able = able & ~new
         client_rtt, site_rtt = demand.client_rtt[0], demand.site_rtt[0]
         active = np.nonzero(demand.counts[0].any(axis=1))[0]
         mass = demand.counts[0][active].sum(axis=1)
@@ -118,6 +126,11 @@ class WaitTables:
             weight = term.weight[0][active]
             if weight.any():
                 table.add_wait(_ORIGINS[term.origin], term.clauses, term.labels, weight)
+        if 0 < most_new < size and (~new).sum() < _MOST_DOMAINS:
+            # every old site is a domain of its own, so that the cap binds new ones alone
+            table.rules.append(
+                [0, most_new, 0, 0, 0, table.label(np.where(new, 0, np.cumsum(~new)))]
+            )
         for group in rules.groups:
             table.rules.append([
                 int(group.role == "voters"), _NO_CAP if group.cap is None else group.cap,
@@ -142,19 +155,23 @@ class WaitTables:
             np.array(table.terms, dtype=np.int32).reshape(-1),
             np.array(table.leaders, dtype=np.float64),
             np.array(table.rules, dtype=np.int32).reshape(-1),
+            np.zeros(len(order)) if prices is None else prices.by_site[order],
         )  # fmt: skip
         must = rules.must_hold[order] | (rules.must_vote[order] if everyone_votes else False)
         # a site that must hold a replica and may not vote: there is no set, under no leader
-        possible = not (rules.must_hold & ~able).any()
+        possible = not (rules.must_hold & ~able).any() and most_new >= 0
         leads = np.nonzero(rules.may_lead[order])[0].tolist() if possible else []
+        constants = np.full(len(order), demand.constant)
+        if prices is not None:
+            constants += prices.constants[order]
         direct = demand.direct[0][active] @ by_site.T
         return cls(
             kernel,
             order,
             tuple(np.nonzero(must)[0].tolist()),
             (-1,) * possible if demand.leaderless else tuple(leads),
-            (demand.constant,) * possible if demand.leaderless
-            else tuple(float(direct[ell]) + demand.constant for ell in leads),
+            tuple(constants[:1].tolist()) * possible if demand.leaderless
+            else tuple(float(direct[ell]) + float(constants[ell]) for ell in leads),
             size,
             demand.leaderless,
         )  # fmt: skip
@@ -234,7 +251,10 @@ class WaitTables:
 
         Places are those in `waits` of :class:`~placement.proof.sets.prefix_bounds.PrefixBounds`.
         """
-        place = 0 if leader is None else self.order[list(self.leaders)].tolist().index(leader)
+        leads = self.order[list(self.leaders)].tolist() if leader is not None else []
+        if leader is not None and leader not in leads:
+            return []  # no set holds it
+        place = 0 if leader is None else leads.index(leader)
         self.lead(place)
         first = () if leader is None else (self.leaders[place],)
         prefix = tuple(dict.fromkeys((*self.forced, *first)))

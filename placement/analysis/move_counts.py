@@ -83,7 +83,10 @@ def move_counts(
     last = None if most is None else whole(most, "most")
     moves = Moves() if problem.moves is None else problem.moves
     best = prove(problem.replace(moves=dataclasses.replace(moves, at_most=None)), method)
-    needed = changes(present, best.configuration).size if best.configuration is not None else 0
+    needed = 0
+    if best.configuration is not None:
+        leaderless = problem.demand.leaderless
+        needed = changes(present, best.configuration, leaderless=leaderless).size
     before = value_in_ms(evaluate(problem.replace(moves=None), present))
     most_gain = math.nan
     if best.found:

@@ -31,6 +31,7 @@ from placement.contingency.percentile_losses import (
     mixed_percentiles,
     percentile_rows,
     percentile_tables,
+    refuse_vote_layout,
 )
 from placement.errors import InputError
 from placement.evaluation.losses import (
@@ -39,13 +40,14 @@ from placement.evaluation.losses import (
     failures,
     losses,
     moving_clients,
+    score_after,
     survivors,
     unnoticed,
 )
 from placement.evaluation.many_losses import scores_after_many
 from placement.evaluation.objective import ProofMethod, score_of, scores_of, values_one_by_one
 from placement.evaluation.value_tables import ValueTable
-from placement.evaluation.waits.wait_checks import needs_roles, refuse_roles
+from placement.evaluation.waits.wait_checks import needs_roles
 from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity
 from placement.model.protocols import asks_for_quorum
@@ -186,7 +188,7 @@ class Contingency:
                 expected="0, or a budget",
             )
         if self.percentile is not None:
-            refuse_roles(problem, "a percentile after losses", "Contingency without a percentile")
+            refuse_vote_layout(problem)
             self.percentile.check(problem)
         self.probabilities(problem)
 
@@ -319,10 +321,7 @@ class Contingency:
     def mixed(
         self, problem: Problem, configurations: Sequence[Configuration], shares: Sequence[float]
     ) -> float:
-        """Value of a database whose groups run on several configurations.
-
-        A loss hits all of them at once, so that their scores after it are weighted first.
-        """
+        """Value of groups on several configurations: a loss hits all of them at once."""
         if self.percentile is not None:
             mixed = mixed_percentiles(problem, self, configurations, shares)
             return self._under_goal(problem, *mixed)
@@ -391,7 +390,9 @@ class Contingency:
             elif survivors(problem, configuration, loss.sites) is None:
                 few = f"fewer than {problem.rules.quorum} voters"
                 broken.append(f"{lost} leaves {'too few votes' if problem.vote_layout else few}")
-            elif math.isinf(score) and self.percentile is None:
+            elif math.isinf(score) and (
+                self.percentile is None or not score_after(problem, configuration, loss.sites)
+            ):
                 broken.append(f"{lost} leaves too few members for a wait")
             elif math.isinf(score):
                 broken.append(f"{lost} gives {word}more than the horizon")
@@ -432,10 +433,10 @@ class Contingency:
         start, and of the two methods that can, CP-SAT is the faster by far. Percentiles as without
         losses (``proof_method`` of the percentile).
         """
+        if needs_roles(problem):
+            return enumerated_with_waits(problem, sets(), percentile=self.percentile is not None)
         if self.percentile is not None:
             return self.percentile.proof_method(problem, sets, time_limit)
-        if needs_roles(problem):
-            return enumerated_with_waits(problem, sets())
         few = sets() <= (_ENUMERATED_SETS if time_limit is None else _ENUMERATED_IN_TIME)
         return ProofMethod("exhaustive" if few else "cp-sat", "it minimises over losses")
 

@@ -177,6 +177,7 @@ def _configuration(
 
 
 def _move(step: MoveStep, slots: Sequence[Replica], names: Sequence[str]) -> ServerMove:
+    assert step.after.leader is not None  # databases without a leader have no such steps
     return ServerMove(
         step.kind,
         None if step.site is None else slots[step.site],

@@ -103,7 +103,7 @@ class MoveFunction:
 
     def value(self, configuration: Configuration) -> float:
         """Return the value of a configuration, as the sum over its changes."""
-        now = changes(self.present, configuration)
+        now = changes(self.present, configuration, leaderless=not self.leader.any())
         votes = np.zeros(len(self.leader)) if self.voter is None else self.voter
         # a removal has the negative price of keeping the replica
         total = float(self.leader[configuration.leader]) if now.leader else 0.0
@@ -119,6 +119,8 @@ class MoveCosts:
     ----------
     instance, present, moves
         What it is about.
+    leaderless
+        Whether no operation needs a leader, so that none is handed over.
     price
         Price of a move in ms, spread over the horizon.
     limits
@@ -128,6 +130,7 @@ class MoveCosts:
     instance: Instance
     present: Configuration
     moves: Moves
+    leaderless: bool = False
     price: MoveFunction = field(init=False)
     limits: tuple[Limit, ...] = field(init=False)
 
@@ -182,4 +185,5 @@ class MoveCosts:
         replica[list(present.voters)] = 0.0
         voter[list(present.replicas)] = 1.0
         voter[list(present.voters)] = -1.0
-        return MoveFunction(present, float(len(present.replicas)), np.ones(sites), replica, voter)
+        leader = np.zeros(sites) if self.leaderless else np.ones(sites)
+        return MoveFunction(present, float(len(present.replicas)), leader, replica, voter)

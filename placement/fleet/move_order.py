@@ -184,10 +184,7 @@ class _ScheduleSearch:
             return lot
         lot.steps = steps_between(lot.member.problem, lot.before, lot.after)
         now = self._use(lot.member, lot.before)
-        stages = [
-            Configuration.of(step.after.leader, step.after.voters, step.after.replicas)
-            for step in lot.steps
-        ]
+        stages = [step.after.configuration for step in lot.steps] or [lot.after]
         taken = np.array([self._use(lot.member, stage) - now for stage in stages])
         lot.peak, lot.final = taken.max(axis=0), taken[-1]
         return lot

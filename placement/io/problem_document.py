@@ -117,7 +117,8 @@ def _current_from(document: Document) -> CurrentSites | None:
     if not document.has("current"):
         return None
     table = document.table("current")
-    return CurrentSites(table.text("leader"), table.names("voters"), table.names("replicas"))
+    leader = table.text("leader") if table.has("leader") else None
+    return CurrentSites(leader, table.names("voters"), table.names("replicas"))
 
 
 def _moves_from(document: Document) -> Moves | None:

@@ -204,7 +204,7 @@ def _check_no_plan(plan: Plan, certificate: Mapping[str, Any] | None, work: Work
 
 def _beyond_limits(problem: Problem, work: Work) -> bool:
     """Return whether the cheapest replicas exceed a limit under every leader."""
-    if problem.demand.scenarios > 1 or problem.rules.witnesses:
+    if problem.demand.scenarios > 1 or problem.rules.witnesses or problem.demand.has_waits:
         return False
     try:
         question = LimitsClaim(problem, None)

@@ -35,12 +35,13 @@ import numpy.typing as npt
 from placement.evaluation.objective import quorum_size
 from placement.evaluation.score import nearest
 from placement.model.configuration import Configuration
+from placement.model.demand import Demand
 from placement.model.wait_terms import WaitTerm
 from placement.model.waits import Wait
 from placement.support.checks import FloatArray
 from placement.tail.distribution_arithmetic import clean, fft_length, product, quorum_distribution
 from placement.tail.rtt_distributions import Distributions
-from placement.tail.wait_distributions import client_wait, site_wait
+from placement.tail.wait_distributions import AfterLoss, client_wait, site_wait
 
 if TYPE_CHECKING:
     from placement.problem import Problem
@@ -93,7 +94,10 @@ def _round_trips(coefficient: float) -> list[tuple[float, int]]:
 
 def flows(problem: Problem, scenario: int = 0) -> tuple[Flow, ...]:
     """Every way that some operation goes, ways of equal round trips taken together."""
-    demand = problem.demand
+    return _flows_of(problem.demand, scenario)
+
+
+def _flows_of(demand: Demand, scenario: int) -> tuple[Flow, ...]:
     counts = demand.counts[scenario]
     found: dict[tuple[tuple[int, ...], float], FloatArray] = {}
     for index, row in enumerate(demand.coefficients.tolist()):
@@ -131,6 +135,7 @@ def mixture(
     distributions: Distributions,
     scenario: int = 0,
     quorum: int | None = None,
+    after: AfterLoss | None = None,
 ) -> FloatArray:
     """Distribution of the latency of all operations under a configuration, per bin.
 
@@ -146,6 +151,9 @@ def mixture(
         Of the demand: 0, or one of those of RTTs that vary by interval.
     quorum
         Votes that a commit waits for; None: those of the configuration.
+    after
+        What a loss leaves, where operations have waits: the configuration then holds all its roles,
+        with lost members; None: nothing is lost.
 
     Returns
     -------
@@ -158,18 +166,19 @@ def mixture(
     O(C·n) additions for n bins, and O(|R|) transforms of O(F log F), F bins of the largest sum; an
     operation that asks a client's sites more than once takes a transform per client.
     """
-    demand = problem.demand
+    demand = problem.demand if after is None else after.demand
+    lost: frozenset[int] = frozenset() if after is None else after.lost
     near = nearest(demand.client_rtt[scenario], configuration.replicas)
     homes, home = np.unique(near, return_inverse=True)
-    taken = flows(problem, scenario)
+    taken = _flows_of(demand, scenario)
     bins = distributions.bins
     shifts = {flow.constant: round(flow.constant / distributions.width) for flow in taken}
     longest = max((max(f.hops, 1) * (bins - 1) + shifts[f.constant] for f in taken), default=bins)
     length = fft_length(longest + 1, 1)
     leader = configuration.leader
     m = quorum_size(problem, configuration) if quorum is None else quorum
-    wait = _votes(problem, configuration, distributions, m)
-    waits = _WaitDistributions(problem, configuration, distributions, scenario, m)
+    wait = _votes(problem, configuration, distributions, m, lost)
+    waits = _WaitDistributions(problem, configuration, distributions, scenario, m, after)
     tables = (
         distributions.client_site[np.arange(len(near)), near],
         distributions.client_site[:, leader],
@@ -214,30 +223,34 @@ def mixture(
                 from_home = waits.at_sites(j, homes.tolist())
                 spectrum = spectrum * np.fft.rfft(from_home, length) ** times
                 known = known * from_home.sum(axis=-1) ** times
-        after = np.fft.rfft(wait, length) ** quorums
+        behind_leader = np.fft.rfft(wait, length) ** quorums
         kept = float(wait.sum()) ** quorums
         for j, times in rounds:
             if waits.origin(j) == "leader":
                 (from_leader,) = waits.at_sites(j, [leader])
-                after = after * np.fft.rfft(from_leader, length) ** times
+                behind_leader = behind_leader * np.fft.rfft(from_leader, length) ** times
                 kept *= float(from_leader.sum()) ** times
         if shifts[constant]:
-            after = after * np.fft.rfft(np.eye(1, length, shifts[constant])[0])
-        total += spectrum.sum(axis=0) * after
+            behind_leader = behind_leader * np.fft.rfft(np.eye(1, length, shifts[constant])[0])
+        total += spectrum.sum(axis=0) * behind_leader
         mass += float(known.sum()) * kept
     share_of_one = 1 / sum(float(flow.weight.sum()) for flow in taken)
     return clean(np.fft.irfft(total * share_of_one, length), mass * share_of_one)
 
 
 def _votes(
-    problem: Problem, configuration: Configuration, distributions: Distributions, quorum: int
+    problem: Problem,
+    configuration: Configuration,
+    distributions: Distributions,
+    quorum: int,
+    lost: frozenset[int],
 ) -> FloatArray:
     """Distribution of the wait of the leader for m votes, or for those of a vote layout."""
     leader = configuration.leader
     if problem.vote_layout is not None:
         votes = WaitTerm(_QUORUM, (None,), np.ones((1, 1)))
         return site_wait(problem, configuration, distributions, votes, leader, quorum)
-    others = [v for v in configuration.voters if v != leader]
+    others = [v for v in configuration.voters if v != leader and v not in lost]
     answers = distributions.site_site[leader, others].reshape(len(others), distributions.bins)
     return quorum_distribution(answers, quorum)
 
@@ -252,8 +265,10 @@ class _WaitDistributions:
         distributions: Distributions,
         scenario: int,
         quorum: int,
+        after: AfterLoss | None,
     ) -> None:
-        self.terms = problem.demand.waits
+        self.terms = problem.demand.waits if after is None else after.demand.waits
+        self._after = after
         self._plan = (problem, configuration, distributions)
         self._scenario, self._quorum = scenario, quorum
         self._clients: dict[int, FloatArray] = {}
@@ -275,14 +290,16 @@ class _WaitDistributions:
             if times and self.origin(j) == "client":
                 if j not in self._clients:
                     self._clients[j] = client_wait(
-                        *self._plan, self.terms[j], self._scenario, self._quorum
+                        *self._plan, self.terms[j], self._scenario, self._quorum, self._after
                     )
                 found += [self._clients[j]] * times
         return found
 
     def at_sites(self, j: int, sites: Sequence[int]) -> FloatArray:
         """Return a wait at some sites, shape (sites, bins)."""
-        return np.array([site_wait(*self._plan, self.terms[j], s, self._quorum) for s in sites])
+        lost = () if self._after is None else self._after.lost
+        waits = [site_wait(*self._plan, self.terms[j], s, self._quorum, lost) for s in sites]
+        return np.array(waits)
 
 
 def weighted_sum(parts: Sequence[tuple[float, FloatArray]]) -> FloatArray:

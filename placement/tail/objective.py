@@ -25,6 +25,7 @@ from placement.support.status import Status
 from placement.tail.distribution_arithmetic import percentile
 from placement.tail.latency_mixture import mixture, weighted_sum
 from placement.tail.rtt_distributions import Distributions
+from placement.tail.wait_distributions import AfterLoss
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -131,7 +132,11 @@ class Percentile:
         return value
 
     def latency(
-        self, problem: Problem, configuration: Configuration, quorum: int | None = None
+        self,
+        problem: Problem,
+        configuration: Configuration,
+        quorum: int | None = None,
+        after: AfterLoss | None = None,
     ) -> FloatArray:
         """Distribution of the latency of all operations, per bin.
 
@@ -143,6 +148,8 @@ class Percentile:
             The plan, or what a loss leaves of it.
         quorum
             Votes that a commit waits for; None: those of the configuration.
+        after
+            What a loss leaves, where operations have waits; None: nothing is lost.
         """
         parts = self.by_scenario(problem)
         counts = problem.demand.counts
@@ -151,7 +158,7 @@ class Percentile:
             [
                 (
                     float(counts[scenario].sum()) / whole if len(parts) > 1 else 1.0,
-                    mixture(problem, configuration, one, scenario, quorum),
+                    mixture(problem, configuration, one, scenario, quorum, after),
                 )
                 for scenario, one in enumerate(parts)
             ]

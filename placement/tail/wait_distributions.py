@@ -15,6 +15,8 @@ many answers as it has votes, placed by mean RTT as for the mean.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +25,7 @@ from placement.evaluation.score import nearest
 from placement.evaluation.waits.wait_latency import needed
 from placement.evaluation.waits.wait_losses import votes_of
 from placement.model.configuration import Configuration
+from placement.model.demand import Demand
 from placement.model.rules import layout_votes
 from placement.model.wait_terms import WaitTerm
 from placement.model.waits import Clause
@@ -33,7 +36,23 @@ from placement.tail.rtt_distributions import Distributions
 if TYPE_CHECKING:
     from placement.problem import Problem
 
-__all__ = ["client_wait", "site_wait"]
+__all__ = ["AfterLoss", "client_wait", "site_wait"]
+
+
+@dataclass(frozen=True, eq=False)
+class AfterLoss:
+    """Demand and lost members of a question after a loss.
+
+    Attributes
+    ----------
+    demand
+        Paths of the operations, with infinite mean RTTs to lost sites.
+    lost
+        Site indices that never answer.
+    """
+
+    demand: Demand
+    lost: frozenset[int]
 
 
 def site_wait(
@@ -43,6 +62,7 @@ def site_wait(
     term: WaitTerm,
     origin: int,
     quorum: int,
+    lost: Collection[int] = (),
 ) -> FloatArray:
     """Distribution of a wait of the leader or of a nearest replica, shape (bins,).
 
@@ -58,6 +78,9 @@ def site_wait(
         Site index of who waits.
     quorum
         m: votes that a commit waits for; under a vote layout voters.
+    lost
+        Members that never answer. Numbers and majorities keep their size, and "all" leaves them out
+        (:mod:`placement.evaluation.waits.wait_losses`).
 
     Returns
     -------
@@ -75,7 +98,7 @@ def site_wait(
             asked = [site for site in role if bool(labels[site] == labels[origin]) is inside]
         weights = np.zeros(len(members), dtype=np.intp)
         weights[[place[site] for site in asked]] = 1
-        need = _need(clause, len(role), quorum, len(asked))
+        need = _need(clause, len(role), quorum, len(asked), lost=len({*asked} & {*lost}))
         if clause.need == "quorum" and problem.vote_layout is not None:
             votes = votes_of(problem, configuration)
             weights[[place[site] for site in asked]] = [votes[site] for site in asked]
@@ -83,7 +106,7 @@ def site_wait(
         own.append(int(weights[place[origin]]) if origin in place else 0)
         needs.append(need)
         counts.append(weights)
-    others = [site for site in members if site != origin]
+    others = [site for site in members if site != origin and site not in lost]
     rows = [place[site] for site in others]
     answered = np.minimum(np.cumsum(distributions.site_site[origin, others], axis=-1), 1.0)
     by_then = at_least_of_each(
@@ -101,23 +124,27 @@ def client_wait(
     term: WaitTerm,
     scenario: int,
     quorum: int,
+    after: AfterLoss | None = None,
 ) -> FloatArray:
     """Distribution of a wait of every client, shape (clients, bins).
 
     The arguments are those of :func:`site_wait`. The trip to the nearest lease holder goes to the
     one of least mean RTT, as that to the nearest replica.
     """
+    demand = problem.demand if after is None else after.demand
+    lost: Collection[int] = () if after is None else after.lost
     table = distributions.client_site
     if term.to_lease_holder:
         holders = configuration.lease_holders or configuration.replicas
-        near = nearest(problem.demand.client_rtt[scenario], holders)
+        near = nearest(demand.client_rtt[scenario], holders)
         return np.asarray(table[np.arange(len(near)), near])
-    members: list[int] = sorted({*configuration.voters, *configuration.replicas})
+    members: list[int] = sorted({*configuration.voters, *configuration.replicas} - {*lost})
     needs, counts = [], []
     for clause in term.clauses:
         role = _members(configuration, clause)
         counts.append(np.isin(members, role).astype(np.intp))
-        needs.append(_need(clause, len(role), quorum, len(role)))
+        gone = len({*role} & {*lost})
+        needs.append(_need(clause, len(role), quorum, len(role), lost=gone))
     answered = np.minimum(np.cumsum(table[:, members], axis=-1), 1.0)
     by_then = at_least_of_each(needs, np.array(counts).T, answered.swapaxes(0, 1))
     return np.asarray(np.diff(by_then, prepend=0.0, axis=-1))
@@ -132,7 +159,9 @@ def _members(configuration: Configuration, clause: Clause) -> tuple[int, ...]:
     return configuration.replicas
 
 
-def _need(clause: Clause, role_size: int, quorum: int, asked: int) -> int:
-    """Return how many answers a clause needs."""
+def _need(clause: Clause, role_size: int, quorum: int, asked: int, *, lost: int = 0) -> int:
+    """Return how many answers a clause needs where so many of the asked members are lost."""
+    if clause.need == "all":
+        return asked - lost
     members: IntArray = np.array(asked, dtype=np.intp)
     return int(needed(clause, role_size, quorum, members))

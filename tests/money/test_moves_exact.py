@@ -301,6 +301,7 @@ def test_questions_about_moves_that_contradict_the_instance() -> None:
 def test_methods_that_do_not_weigh_moves_say_so() -> None:
     problem, present = feasible_present(1)
     asked = problem.replace(current=present, moves=Moves(at_most=1))
-    for method in ("milp", "cp-sat", "exhaustive", "kq"):
+    for method in ("milp", "cp-sat", "kq"):
         with pytest.raises(UnsupportedError, match=r"moves.*'exact'"):
             solve(asked, method)
+    assert solve(asked, "exhaustive").objective == pytest.approx(solve(asked).objective, rel=1e-9)

@@ -261,15 +261,20 @@ def test_analyses_that_do_not_know_waits_refuse_them() -> None:
         next_best_plans(seen)
 
 
-def test_what_happens_over_time_refuses_waits() -> None:
+def test_what_happens_over_time_takes_waits() -> None:
     one = world(1)
     problem = Problem(one, replicas=3, voters=3, protocol="leases")
     here = placement.solve(problem).configuration
     assert here is not None
-    with pytest.raises(UnsupportedError, match=r"a watch supports only .* such as raft"):
-        settings(problem=problem)
-    with pytest.raises(UnsupportedError, match=r"a move with a price supports .* such as raft"):
-        best_move(problem, here, MovePrices(leader=1.0), 5.0, placement.solve)
+    assert settings(problem=problem).problem is problem
+    stays = best_move(problem, here, MovePrices(leader=1.0), 5.0, placement.solve)
+    assert stays is not None
+    assert stays.configuration == here
+    holders = Problem(one, replicas=3, voters=3, protocol="leases:holders=2")
+    with pytest.raises(UnsupportedError, match=r"a watch gives a lease to every replica"):
+        settings(problem=holders)
+    with pytest.raises(UnsupportedError, match=r"a move with a price gives a lease to every"):
+        best_move(holders, here, MovePrices(leader=1.0), 5.0, placement.solve)
 
 
 def test_a_protocol_says_what_is_unusual() -> None:

@@ -46,14 +46,36 @@ static double independent(sets *x, int depth, int from, int free)
     return sum_of(x->price, C);
 }
 
-/* Sum of the `free` most negative reduced costs; their sites are marked in `held`. */
+/* Sum of the `free` least prices of sites that may come. */
+static double least_paid(const sets *x, int from, int free)
+{
+    double least[MOST_MEMBERS + 1], sum = 0;
+    int count = 0;
+    if (!x->priced)
+        return 0;
+    for (int s = from; s < x->sites; s++) {
+        if (x->member[s] || x->out[s])
+            continue;
+        int j = count < free ? count++ : free;
+        for (; j > 0 && least[j - 1] > x->paid[s]; j--)
+            least[j] = least[j - 1];
+        least[j] = x->paid[s];
+    }
+    for (int j = 0; j < count; j++)
+        sum += least[j];
+    return sum;
+}
+
+/* Sum of the `free` least reduced costs, with the prices of their sites, which are marked in `held`. */
 static double reductions(sets *x, int from, int free, const double *price)
 {
     const int C = x->clients;
     double least[MOST_MEMBERS];
     int count = 0;
     for (int s = from; s < x->sites; s++) {
-        double sum = x->member[s] || x->out[s] ? 0 : reduced_cost(x->cost + (long)s * C, price, C);
+        double sum = x->priced ? INFINITY : 0;
+        if (!x->member[s] && !x->out[s])
+            sum = reduced_cost(x->cost + (long)s * C, price, C) + x->paid[s];
         x->trial[s] = sum;
         int j = count < free ? count++ : free;
         for (; j > 0 && least[j - 1] > sum; j--)
@@ -80,8 +102,10 @@ static double lagrangean(sets *x, int depth, int from, int free, double rest, do
     double best = -INFINITY, size = 1;
     memcpy(x->price, x->fixed, (size_t)C * sizeof *x->price);
     for (int step = 0;; step++) {
-        double less = reductions(x, from, free, x->price), sum = sum_of(x->price, C);
-        double base = sum - ROUNDING * (sum - less), bound = base + less;
+        double less = reductions(x, from, free, x->price), sum = sum_of(x->price, C), paid = 0;
+        for (int j = 0; x->priced && j < free && from + j < x->sites; j++)
+            paid += x->paid[x->held[j]];
+        double base = sum - ROUNDING * (sum - less + 2 * paid), bound = base + less;
         if (bound > best) {
             best = bound;
             x->base[2 * depth] = rest + base;
@@ -106,7 +130,7 @@ static double lagrangean(sets *x, int depth, int from, int free, double rest, do
 double prefix_bound(sets *x, int depth, int from)
 {
     const int free = x->size - depth;
-    double sum = x->constant, most = cutoff(x);
+    double sum = x->constant + x->spent[depth], most = cutoff(x);
     x->base[2 * depth + 1] = -INFINITY;
     if (x->sites - from < free)
         return INFINITY;
@@ -130,6 +154,8 @@ double prefix_bound(sets *x, int depth, int from)
     double near = independent(x, depth, from, free);
     if (isinf(near))
         return near;
+    const double paid = least_paid(x, from, free);
+    near += paid;
     near -= ROUNDING * near;
     if (depth && near > 0 && sum + near <= most) {
         double fixed = sum_of(x->fixed, x->clients);

@@ -17,7 +17,8 @@ static void release(sets *x)
                     x->relays, x->weights, x->labels, x->may_vote, x->must_vote, x->must_hold, x->term,
                     x->rule, x->near_cost, x->distance, x->nearest, x->member, x->wait, x->cost,
                     x->fixed, x->price, x->slope, x->held, x->stay, x->nowhere, x->low, x->high, x->rows, x->lasts, x->one, x->prefix, x->first,
-                    x->pairing, x->client_gain, x->reach, x->reached, x->base, x->change, x->later, x->trial, x->out, x->list};
+                    x->pairing, x->client_gain, x->reach, x->reached, x->base, x->change, x->later, x->trial, x->out, x->list,
+                    x->paid, x->spent};
     for (int j = 0; x->rows && j < x->terms; j++)
         free(x->rows[j].value);
     for (int s = 0; x->pairing && s <= x->sites; s++)
@@ -87,9 +88,9 @@ static int read_sets(sets *x, PyObject *args)
 {
     PyObject *o[14];
     int labels;
-    if (!PyArg_ParseTuple(args, "(iiiiiii)OOOOOOOOOOOOO", &x->sites, &x->clients, &x->size, &x->voters,
+    if (!PyArg_ParseTuple(args, "(iiiiiii)OOOOOOOOOOOOOO", &x->sites, &x->clients, &x->size, &x->voters,
                           &x->terms, &x->rules, &labels, &o[0], &o[1], &o[2], &o[3], &o[4], &o[5],
-                          &o[6], &o[7], &o[8], &o[9], &o[10], &o[11], &o[12]))
+                          &o[6], &o[7], &o[8], &o[9], &o[10], &o[11], &o[12], &o[13]))
         return 0;
     if (x->sites < 1 || x->sites > 30000 || x->clients < 1 || x->size < 1 || x->size > x->sites ||
         x->size > MOST_MEMBERS || x->voters < 1 || x->voters > x->size || x->terms < 0 ||
@@ -105,8 +106,10 @@ static int read_sets(sets *x, PyObject *args)
         !(x->relays = copy_buffer(o[6], C * 8)) ||
         !(x->weights = copy_buffer(o[7], (size_t)x->terms * C * 8)) ||
         !(x->labels = copy_buffer(o[8], (size_t)labels * S * 4)) ||
-        !(x->may_vote = copy_buffer(o[9], 3 * S)))
+        !(x->may_vote = copy_buffer(o[9], 3 * S)) || !(x->paid = copy_buffer(o[13], S * 8)))
         return 0;
+    for (size_t s = 0; s < S; s++)
+        x->priced |= x->paid[s] > 0;
     x->must_vote = malloc(S);
     x->must_hold = malloc(S);
     x->near_cost = calloc(S * C, 8);
@@ -139,12 +142,13 @@ static int read_sets(sets *x, PyObject *args)
     x->pairing = calloc(S + 1, sizeof *x->pairing);
     x->reach = calloc(reach, sizeof *x->reach);
     x->reached = calloc(reach, 8);
+    x->spent = calloc(D, 8);
     x->base = calloc(2 * D, 8);
     x->change = calloc(D * S, 8);
     x->later = calloc(D * S, 8);
     x->trial = calloc(S, 8);
     x->out = calloc(D + 1, S);
-    if (!x->one || !x->prefix || !x->first || !x->pairing || !x->reach || !x->reached || !x->base || !x->change || !x->later ||
+    if (!x->one || !x->spent || !x->prefix || !x->first || !x->pairing || !x->reach || !x->reached || !x->base || !x->change || !x->later ||
         !x->trial || !x->out) {
         PyErr_NoMemory();
         return 0;
@@ -166,7 +170,7 @@ static int read_sets(sets *x, PyObject *args)
 }
 
 PyDoc_STRVAR(create_doc, "create(sizes, original, by_site, site_rtt, near_order, client_order, reads,\n"
-                         "       relays, weights, labels, roles, terms, leaders, rules) -> sets");
+                         "       relays, weights, labels, roles, terms, leaders, rules, prices) -> sets");
 
 static PyObject *create(PyObject *self, PyObject *args)
 {

@@ -80,6 +80,8 @@ typedef struct {
     double *reads, *relays, *weights;
     int32_t *labels;
     uint8_t *may_vote, *must_vote, *must_hold;
+    double *paid, *spent; /* price of a replica at each site, >= 0; by depth, those of the chosen sites */
+    int priced;
     term *term;
     rule *rule;
     int has_client, has_near;

@@ -19,6 +19,7 @@ void push(sets *x, int depth, int site)
         now[c] = nearer ? site : was[c];
     }
     x->chosen[depth] = site;
+    x->spent[depth + 1] = x->spent[depth] + x->paid[site];
     x->member[site] = 1;
 }
 
@@ -158,7 +159,7 @@ double leaf(sets *x)
     const int C = x->clients;
     const int32_t *nearest = x->nearest + (long)x->size * C;
     int voters[MOST_MEMBERS];
-    double sum = x->constant;
+    double sum = x->constant + x->spent[x->size];
     x->leaves++;
     memcpy(voters, x->chosen, (size_t)x->voters * sizeof *voters);
     for (int c = 0; c < C; c++)
@@ -217,7 +218,7 @@ static void last_sites(sets *x, int from)
         }
         capped = 1;
         const double most = cutoff(x) * (1 + 1e-12);
-        double sum = x->constant;
+        double sum = x->constant + x->spent[depth] + x->paid[s];
         if (depth && most < INFINITY) {
             sum += joined_cost(x->by_site + (long)s * C, distance, x->near_cost + (long)s * C, x->stay, C);
             for (int j = 0; j < x->terms && sum <= most; j++)

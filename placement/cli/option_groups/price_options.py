@@ -138,7 +138,7 @@ def present_configuration(instance: Instance, path: str) -> Configuration:
         if "leader" in document.values and "format" not in document.values:
             return CurrentSites.of(document.values, instance).on(instance)
         plan = load_plan(path)
-        if plan.leader is None:
+        if plan.configuration is None:
             raise InputError("a plan without a configuration", source=path, field="--from")
         return CurrentSites(plan.leader, plan.voters, plan.replicas).on(instance)
     except InputError as error:

@@ -129,7 +129,7 @@ def _moves(plan: Plan, question: Problem, moves: Moves | None, args: argparse.Na
     from placement.analysis.move_counts import move_counts
     from placement.evaluation.moves import CurrentSites
 
-    if plan.leader is None:
+    if plan.configuration is None:
         raise InputError("a plan without a configuration", source=args.present, field="--from")
     try:
         current = CurrentSites(plan.leader, plan.voters, plan.replicas)

@@ -20,6 +20,7 @@ __all__ = [
     "every_replica_votes",
     "least_replicas",
     "needs_roles",
+    "refuse_other_roles",
     "refuse_roles",
     "refuse_waits",
     "refuse_witnesses",
@@ -86,20 +87,20 @@ def refuse_roles(problem: Problem, what: str, expected: str) -> None:
     )
 
 
-def refuse_waits(problem: Problem, what: str) -> None:
-    """Refuse operations with waits or constants where only the four coefficients are known.
+def refuse_other_roles(problem: Problem, what: str) -> None:
+    """Refuse witnesses, vote layouts and chosen lease holders.
 
     Parameters
     ----------
     problem
         The question.
     what
-        What cannot take them, in words, such as "a replay".
+        What cannot take them, in words, such as "a watch".
 
     Raises
     ------
     UnsupportedError
-        For a question whose operations have waits or constants.
+        For a question that has one of them.
     """
     refuse_witnesses(problem, what)
     if problem.client_paths is not None:
@@ -112,7 +113,32 @@ def refuse_waits(problem: Problem, what: str) -> None:
             f"vote_layout: {what} counts one vote for each voter: got {problem.vote_layout!r}, "
             "expected none"
         )
-    if any(one.has_waits for one in problem.operations):  # a watch has no demand yet
+    if problem.rules.lease_holders:
+        raise UnsupportedError(
+            f"protocol: {what} gives a lease to every replica: got {_who(problem)} with "
+            f"{problem.rules.lease_holders} lease holders, expected holders=replicas"
+        )
+
+
+def refuse_waits(problem: Problem, what: str) -> None:
+    """Refuse operations with waits or constants where only the four coefficients are known.
+
+    Parameters
+    ----------
+    problem
+        The question.
+    what
+        What cannot take them, in words, such as "a range of an RTT".
+
+    Raises
+    ------
+    UnsupportedError
+        For a question whose operations have waits or constants, or with other roles
+        (:func:`refuse_other_roles`).
+    """
+    if not problem.rules.lease_holders:
+        refuse_other_roles(problem, what)
+    if problem.demand.has_waits:
         raise UnsupportedError(
             f"protocol: {what} supports only operations of the four coefficients: got waits or "
             f"constants ({_who(problem)}), expected operations without them, or a protocol whose "
@@ -171,12 +197,12 @@ def check_waits(problem: Problem) -> None:
         return
     if problem.tunes_lead:
         _check_lead(problem)
-    if problem.moves is not None:
+    if problem.moves is not None and rules.lease_holders:
         raise InputError(
-            "moves are not supported for operations with waits or constants",
+            "moves are not supported where a part of the replicas holds leases",
             field="moves",
             value=problem.moves.given,
-            expected="operations of the four coefficients alone, or no moves",
+            expected="no moves, or leases with holders=replicas",
         )
     for term in demand.waits:
         for clause in term.clauses:
@@ -198,6 +224,13 @@ def check_waits(problem: Problem) -> None:
                     value=value,
                     expected=f"no {field} with {_who(problem)}",
                 )
+        if problem.moves is not None and "leader" in problem.moves.given:
+            raise InputError(
+                "no operation needs a leader, so that none is handed over",
+                field="moves.leader",
+                value=problem.moves.leader,
+                expected=f"no price of another leader with {_who(problem)}",
+            )
 
 
 def _check_at(problem: Problem) -> None:

@@ -12,8 +12,9 @@ takes every member off once. What holds within a radius holds within every longe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,9 +23,12 @@ from placement.model.constraints import Rules
 from placement.model.demand import Demand
 from placement.model.wait_terms import WaitTerm
 from placement.model.waits import Clause
-from placement.support.checks import FloatArray, IntArray
+from placement.support.checks import BoolArray, FloatArray, IntArray
 
-__all__ = ["LeaderWait", "RoleRow", "leader_waits", "least_wait", "no_rows"]
+if TYPE_CHECKING:
+    from placement.problem import Problem
+
+__all__ = ["LeaderWait", "RoleRow", "leader_waits", "least_wait", "no_loss_rows", "no_rows"]
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,30 @@ def no_rows(demand: Demand) -> str | None:
     return None
 
 
-def leader_waits(demand: Demand, rules: Rules, leader: int) -> dict[tuple[int, int], LeaderWait]:
+def no_loss_rows(problem: Problem) -> str | None:
+    """Return why losses of a question are not linear in the roles under a leader, or None.
+
+    Roles that are chosen beside leader, voters and replicas change hands after a loss, and so may
+    the paths of operations.
+    """
+    why = no_rows(problem.demand)
+    if why is not None or problem.objective.kind == "mean":
+        return why
+    use = "use 'exact' or 'exhaustive'"
+    if problem.rules.witnesses:
+        return f"it counts no witnesses after losses: {use}"
+    if problem.rules.lease_holders:
+        return f"it chooses no lease holders under losses: {use}, or leases with holders=replicas"
+    if problem.vote_layout is not None:
+        return f"it counts one vote for each voter after losses, and there is a vote layout: {use}"
+    if problem.slow_demand is not None:
+        return f"a loss may leave no fast quorum: {use}"
+    return None
+
+
+def leader_waits(
+    demand: Demand, rules: Rules, leader: int, lost: Collection[int] = ()
+) -> dict[tuple[int, int], LeaderWait]:
     """Return the waits of a leader beside the rounds of votes, by (place in the demand, scenario).
 
     Parameters
@@ -87,13 +114,16 @@ def leader_waits(demand: Demand, rules: Rules, leader: int) -> dict[tuple[int, i
         Of a question for which :func:`no_rows` returns None.
     leader
         Site index.
+    lost
+        Site indices that never answer: numbers and majorities keep their size, and "all of" a role
+        asks the members that are left.
 
     Notes
     -----
     O(S²) for each clause and scenario: a radius for each site, with a coefficient for each.
     """
     return {
-        (j, k): _leader_wait(term, demand.site_rtt[k, leader], rules, leader, float(rounds))
+        (j, k): _leader_wait(term, demand.site_rtt[k, leader], rules, leader, float(rounds), lost)
         for j, term in enumerate(demand.waits)
         if term.origin == "leader"
         for k, rounds in enumerate(term.weight.sum(axis=1).tolist())
@@ -102,14 +132,22 @@ def leader_waits(demand: Demand, rules: Rules, leader: int) -> dict[tuple[int, i
 
 
 def _leader_wait(
-    term: WaitTerm, rtt: FloatArray, rules: Rules, leader: int, rounds: float
+    term: WaitTerm,
+    rtt: FloatArray,
+    rules: Rules,
+    leader: int,
+    rounds: float,
+    lost: Collection[int],
 ) -> LeaderWait:
     radii: list[float] = []
     rows: list[tuple[RoleRow, ...]] = []
     members = rules.may_hold | rules.able_voters | (np.arange(len(rtt)) == leader)
+    alive = np.ones(len(rtt), dtype=bool)
+    alive[list(lost)] = False
+    members &= alive
     for radius in np.unique(rtt[members]).tolist():
         asked = [
-            _clause_row(clause, labels, rtt, rules, leader, radius)
+            _clause_row(clause, labels, rtt, rules, leader, radius, alive)
             for clause, labels in zip(term.clauses, term.labels, strict=True)
         ]
         # a longer radius that asks for the same is never the shortest
@@ -132,6 +170,7 @@ def _clause_row(
     rules: Rules,
     leader: int,
     radius: float,
+    alive: BoolArray,
 ) -> RoleRow:
     """Return the row that one clause requires within a radius."""
     of_voters = clause.role == "voters"
@@ -142,9 +181,9 @@ def _clause_row(
     if labels is not None:
         same = labels == labels[leader]
         part &= same if clause.scope == "inside" else ~same
-    ball = part & (rtt <= radius)
+    ball = part & alive & (rtt <= radius)
     if clause.need == "all":
-        coefficient, least = np.where(part & ~ball, -1, 0), 0
+        coefficient, least = np.where(part & alive & ~ball, -1, 0), 0
     elif clause.need == "majority" and (clause.scope == "inside" or not of_voters):
         # ball >= ⌊n/2⌋ + 1 for n members is 2·ball >= n + 1 in whole numbers
         whole = part if clause.scope == "inside" else able

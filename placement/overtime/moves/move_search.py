@@ -37,9 +37,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from placement.errors import InputError, UnitsWarning, UnsupportedError
-from placement.evaluation.moves import Moves, changes
+from placement.evaluation.moves import Moves, RoleChanges, changes
 from placement.evaluation.score import TIE
-from placement.evaluation.waits.wait_checks import refuse_waits
+from placement.evaluation.waits.wait_checks import refuse_other_roles
 from placement.feasibility.feasible_plans import violations
 from placement.feasibility.neighbours import neighbours
 from placement.model.configuration import Configuration
@@ -132,7 +132,9 @@ def best_move(
     steepest descent over :func:`placement.feasibility.neighbours.neighbours` follows. Ties: single
     changes that cost nothing are taken back one by one, which need not reach the nearest of all.
     """
-    refuse_waits(problem, "a move with a price")
+    refuse_other_roles(problem, "a move with a price")
+    if problem.demand.leaderless:  # none is handed over
+        prices = dataclasses.replace(prices, leader=0.0)
     search = _MoveSearch(problem, current, prices, horizon, answer)
     for one in (current, *known):
         if not violations(problem, one):
@@ -242,9 +244,14 @@ class _MoveSearch:
             except InputError:
                 self.per_site = False  # the prices are too large for money: split instead
 
+    def changes_to(self, configuration: Configuration) -> RoleChanges:
+        """Return what a move to a configuration changes."""
+        leaderless = self.problem.demand.leaderless
+        return changes(self.current, configuration, leaderless=leaderless)
+
     def worth(self, configuration: Configuration) -> float:
         """Return value + price/H of a configuration, ms; infinite at an infinite price."""
-        price = self.prices.of(changes(self.current, configuration))
+        price = self.prices.of(self.changes_to(configuration))
         if math.isinf(price):
             return math.inf
         value = objective_value(self.problem, configuration)
@@ -356,7 +363,7 @@ class _MoveSearch:
 
     def _split(self, part: _SearchPart, found: Configuration) -> tuple[_SearchPart, ...]:
         """Split a part at a change of its plan that has a price and is not counted yet."""
-        after = changes(self.current, found)
+        after = self.changes_to(found)
         if self.whole:
             return ()
         if after.leader and part.leads is None and self.prices.leader:
@@ -447,5 +454,5 @@ class _MoveSearch:
 
     def _distance(self, configuration: Configuration) -> tuple[float, int]:
         """Price of the way from the present configuration, and how much changes."""
-        after = changes(self.current, configuration)
+        after = self.changes_to(configuration)
         return self.prices.of(after), after.size

@@ -57,7 +57,7 @@ class MoveState:
     Attributes
     ----------
     leader
-        Site index.
+        Site index; None where no operation needs a leader.
     voters, replicas
         Site indices, ascending; replicas that do not vote are learners (they may serve reads).
     behind
@@ -66,11 +66,17 @@ class MoveState:
         Votes that commits and elections wait for.
     """
 
-    leader: int
+    leader: int | None
     voters: tuple[int, ...]
     replicas: tuple[int, ...]
     behind: tuple[int, ...]
     quorums: QuorumSizes
+
+    @property
+    def configuration(self) -> Configuration:
+        """The roles; without a leader the first voter stands for all."""
+        leader = self.voters[0] if self.leader is None else self.leader
+        return Configuration.of(leader, self.voters, self.replicas)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,17 +108,34 @@ def steps_between(
 
     Replicas that may vote by the rules of the problem may help out as voters. Rules for replicas
     (their number, caps, the budget) are not kept on the way: old and new replicas stand side by
-    side until the old ones are removed.
+    side until the old ones are removed. Where no operation needs a leader, none is handed over.
     """
     may_vote = problem.rules.may_vote
     held = set(before.replicas) | set(after.replicas)
-    return safe_steps(
+    leaderless = problem.demand.leaderless
+    if leaderless:
+        common = sorted(set(before.voters) & set(after.voters))
+        ends = (before.voters, after.voters)
+        first, last = (common[0] if common else min(voters) for voters in ends)
+        before = replace(before, leader=first)
+        after = replace(after, leader=last)
+    steps = safe_steps(
         before,
         after,
         start=quorums_of(problem, before),
         end=quorums_of(problem, after),
         guards=common_guards(problem, (before, after)),
         helpers=[site for site in sorted(held) if may_vote[site]],
+    )
+    return _without_leader(steps) if leaderless else steps
+
+
+def _without_leader(steps: Sequence[MoveStep]) -> tuple[MoveStep, ...]:
+    """Return the steps of votes and replicas alone."""
+    return tuple(
+        replace(step, after=replace(step.after, leader=None))
+        for step in steps
+        if step.kind != "move-leader"
     )
 
 
@@ -244,7 +267,9 @@ def step_text(step: MoveStep, sites: Sequence[str]) -> str:
     """Return a step as a sentence, with names."""
     name = "" if step.site is None else sites[step.site]
     commit, elect = step.after.quorums
-    votes = f"{len(step.after.voters)} voters, commits wait for {commit}, elections for {elect}"
+    votes = f"{len(step.after.voters)} voters"
+    if step.after.leader is not None:
+        votes += f", commits wait for {commit}, elections for {elect}"
     words = {
         "add-learner": f"add a learner at {name}",
         "catch-up": f"wait until {name} has caught up",
@@ -267,7 +292,7 @@ def step_document(step: MoveStep, sites: Sequence[str]) -> Mapping[str, object]:
     return {
         "step": step.kind,
         "site": None if step.site is None else sites[step.site],
-        "leader": sites[after.leader],
+        "leader": None if after.leader is None else sites[after.leader],
         "voters": names(after.voters),
         "replicas": names(after.replicas),
         "commit": after.quorums.commit,

@@ -11,7 +11,9 @@ from placement.evaluation.moves import Moves, RoleChanges, changes
 from placement.evaluation.objective import score_of
 from placement.evaluation.score import score
 from placement.evaluation.value_tables import ValueColumn, ValueTable
-from placement.model.configuration import Configuration
+from placement.evaluation.waits.wait_checks import every_replica_votes
+from placement.model.demand import aggregate
+from placement.model.protocols import operations_under
 from placement.overtime.moves.move_steps import MoveStep, step_document, step_text, steps_between
 from placement.plan import Plan
 from placement.problem import Problem
@@ -62,27 +64,38 @@ def plan_moves(plan: Plan) -> PlanMoves | None:
 
     Notes
     -----
-    O(steps) evaluations, and the search for a safe order of the steps.
+    O(steps) evaluations, and the search for a safe order of the steps. Operations with waits have
+    the paths of the protocol for the number of voters on the way; where the nearest replica or a
+    client waits, only voters serve. A part of the replicas with leases has no steps: None.
     """
     problem, found, present = plan.problem, plan.configuration, plan.problem.present
-    if found is None or present is None or problem.demand.has_waits:
+    if found is None or present is None or problem.rules.lease_holders:
         return None
-
-    def mean(leader: int, one: Configuration, quorum: int) -> float:
-        value = score(problem.demand, leader, one.voters, one.replicas, quorum)
-        return value / problem.demand.operations
-
-    steps = []
-    for step in steps_between(problem, present, found):
-        state = step.after
-        serving = [r for r in state.replicas if r not in state.behind]
-        stage = Configuration.of(state.leader, state.voters, serving)
-        steps.append((step, mean(state.leader, stage, state.quorums.commit)))
+    steps = tuple(
+        (step, _mean_after(problem, step)) for step in steps_between(problem, present, found)
+    )
     before = score_of(problem, present) / problem.demand.operations
     after = score_of(problem, found) / problem.demand.operations
-    costs = MoveCosts(problem.instance, present, _whole(problem.moves))
-    now = changes(present, found)
-    return PlanMoves(problem, now, before, after, costs.price.value(found), tuple(steps))
+    leaderless = problem.demand.leaderless
+    costs = MoveCosts(problem.instance, present, _whole(problem.moves), leaderless)
+    now = changes(present, found, leaderless=leaderless)
+    return PlanMoves(problem, now, before, after, costs.price.value(found), steps)
+
+
+def _mean_after(problem: Problem, step: MoveStep) -> float:
+    """Return the mean latency after a step, ms; infinite while a wait has too few members."""
+    state = step.after
+    serving = [r for r in state.replicas if r not in state.behind]
+    if every_replica_votes(problem):
+        serving = list(state.voters)
+    demand = problem.demand
+    if demand.has_waits:
+        given, commit = problem.instance.operations, state.quorums.commit
+        paths = operations_under(problem.protocol, given, len(state.voters), commit)
+        demand = aggregate(problem.instance, problem.decay, paths)
+    leader = state.configuration.leader
+    value = score(demand, leader, state.voters, serving, state.quorums.commit)
+    return value / demand.operations
 
 
 def _whole(moves: Moves | None) -> Moves:
@@ -146,5 +159,8 @@ def moves_document(moves: PlanMoves) -> Mapping[str, object]:
         "gain_ms": moves.gain,
         "price_ms": moves.price,
         "pays_after_periods": None if math.isinf(pays) else pays,
-        "steps": [{**step_document(step, sites), "mean_ms": mean} for step, mean in moves.steps],
+        "steps": [
+            {**step_document(step, sites), "mean_ms": None if math.isinf(mean) else mean}
+            for step, mean in moves.steps
+        ],
     }

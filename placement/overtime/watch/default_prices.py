@@ -4,7 +4,8 @@ The mean latency of one configuration rises and falls with the demand. Let σ be
 deviation over the intervals of the instance, under the configuration that is best for all of them
 together. A gain that is small against 2σ is within what the demand does by itself. So a change of
 the leader and a copy to a new site cost 2σ ms each, and a vote given or taken σ: with a horizon of
-H intervals, a change has to bring 2σ/H ms in each of them.
+H intervals, a change has to bring 2σ/H ms in each of them. Where no operation needs a leader, none
+is handed over.
 """
 
 from __future__ import annotations
@@ -50,4 +51,5 @@ def default_prices(problem: Problem, method: str = "exact") -> MovePrices:
         if alone.demand.operations > 0:
             means.append(score_of(alone, best) / alone.demand.operations)
     price = _DEVIATIONS * float(np.std(means)) if means else 0.0
-    return MovePrices(leader=price, voter=price / 2, add=price)
+    handed = 0.0 if problem.demand.leaderless else price
+    return MovePrices(leader=handed, voter=price / 2, add=price)

@@ -23,6 +23,7 @@ from placement.errors import InputError
 from placement.evaluation.moves import changes
 from placement.evaluation.objective import score_of
 from placement.evaluation.score import TIE
+from placement.evaluation.waits.wait_checks import every_replica_votes
 from placement.feasibility.feasible_plans import violations
 from placement.methods.options import Options
 from placement.methods.registry import load_method, refusal, run
@@ -207,18 +208,19 @@ def _candidates(
     voters = [names[site] for site in current.voters]
     asked: list[tuple[str, Problem]] = [("replicas", problem)]
     if feasible:  # a smaller move cannot start from a configuration that breaks the rules
-        if problem.tier == 3:
+        if problem.tier == 3 and not every_replica_votes(problem):
             asked.insert(0, ("roles", problem.replace(replicas=replicas)))
-        if problem.tier >= 2:
+        if problem.tier >= 2 and not settings.leaderless:
             asked.insert(0, ("leader", problem.replace(replicas=replicas, voters=voters)))
         asked[-1] = (("leader", "roles", "replicas")[problem.tier - 1], problem)
     found: list[Candidate] = []
-    known = {_identity(current)}
+    leaderless = settings.leaderless
+    known = {_identity(current, leaderless)}
 
     def weigh(kind: str, configuration: Configuration, note: str) -> None:
-        if _identity(configuration) not in known:
-            known.add(_identity(configuration))
-            price = settings.prices.of(changes(current, configuration))
+        if _identity(configuration, leaderless) not in known:
+            known.add(_identity(configuration, leaderless))
+            price = settings.prices.of(changes(current, configuration, leaderless=leaderless))
             found.append(_candidate(kind, problem, configuration, price, note))
 
     for kind, question in asked:
@@ -239,7 +241,11 @@ def _candidates(
     if move is not None:
         weigh(_kind(current, move.configuration), move.configuration, move.status)
     cheapest = move is not None and move.status is Status.OPTIMAL
-    found.sort(key=lambda each: (each.price, changes(current, each.configuration).size))
+
+    def size(each: Candidate) -> int:
+        return changes(current, each.configuration, leaderless=leaderless).size
+
+    found.sort(key=lambda each: (each.price, size(each)))
     keep = _candidate("keep", problem, current, 0.0, "as it is")
     return (keep, *found), least, cheapest
 
@@ -285,9 +291,9 @@ def _candidate(
     return Candidate(kind, configuration, mean, value, price, str(note))
 
 
-def _identity(configuration: Configuration) -> tuple[object, ...]:
+def _identity(configuration: Configuration, leaderless: bool) -> tuple[object, ...]:
     return (
-        configuration.leader,
+        None if leaderless else configuration.leader,
         frozenset(configuration.voters),
         frozenset(configuration.replicas),
     )
@@ -317,10 +323,11 @@ def _reasons(
     shown = candidates[pick] if pick else _nearest(better, horizon)
     gain = here.value - shown.value
     name = settings.instance.sites[shown.configuration.leader]
+    led = "" if settings.leaderless else f", with leader {name},"
     what = {
         "leader": f"Leader {name}",
-        "roles": f"Other voters, with leader {name},",
-        "replicas": f"Other replicas, with leader {name},",
+        "roles": f"Other voters{led}",
+        "replicas": f"Other replicas{led}",
     }[shown.kind]
     words = settings.problem.objective.describe()
     unit = f"ms ({words})" if words else "ms"
@@ -381,7 +388,7 @@ def _ended(
         if configuration is None:
             return {"leader": None, "voters": [], "replicas": []}
         return {
-            "leader": names[configuration.leader],
+            "leader": None if settings.leaderless else names[configuration.leader],
             "voters": [names[v] for v in configuration.voters],
             "replicas": [names[r] for r in configuration.replicas],
         }

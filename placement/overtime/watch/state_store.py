@@ -197,7 +197,14 @@ class Store:
         self.last = reading.key
         self.state = state
 
-    def record_deployed(self, current: Configuration, source: str, names: Sequence[str]) -> None:
+    def record_deployed(
+        self,
+        current: Configuration,
+        source: str,
+        names: Sequence[str],
+        *,
+        leaderless: bool = False,
+    ) -> None:
         """Record that the running configuration is not the last recommended one.
 
         Parameters
@@ -208,8 +215,11 @@ class Store:
             Who says so, for the reports.
         names
             Of the sites.
+        leaderless
+            Whether no operation needs a leader.
         """
-        words = f"leader {names[current.leader]}, " + ", ".join(
+        words = "" if leaderless else f"leader {names[current.leader]}, "
+        words += ", ".join(
             f"{title} {', '.join(names[site] for site in chosen)}"
             for title, chosen in (("voters", current.voters), ("replicas", current.replicas))
         )

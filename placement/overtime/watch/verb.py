@@ -50,7 +50,7 @@ def add_parser(verbs: Subparsers) -> None:
         "All state is in one file: a watch may be killed at any moment and started again. "
         f"The decay is {DEFAULT_DECAY:g} unless --decay says otherwise.",
     )
-    add_instance(parser, waits=False)
+    add_instance(parser)
     parser.add_argument(
         "intervals", metavar="INTERVALS", help="a folder of files, or one table that grows"
     )
@@ -170,7 +170,10 @@ def run(args: argparse.Namespace) -> int:
     try:
         if args.adopt is not None:
             store.record_deployed(
-                _plan(args.adopt, "--adopt", instance), args.adopt, instance.sites
+                _plan(args.adopt, "--adopt", instance),
+                args.adopt,
+                instance.sites,
+                leaderless=settings.leaderless,
             )
             return exits.FOUND
         watch = Watch(settings, source, store, _RecommendationPrinter(args), _print_rejection)
@@ -259,12 +262,14 @@ def _plan(path: str, option: str, instance: Instance) -> Configuration:
     from placement.model.configuration import Configuration
 
     plan = load_plan(path)
-    if plan.leader is None:
+    if plan.configuration is None:
         raise InputError("a plan without a configuration", source=path, field=option)
     try:
+        voters = instance.site_indices(plan.voters, "voters").tolist()
+        led = None if plan.leader is None else instance.site_indices([plan.leader], "leader")
         return Configuration.of(
-            int(instance.site_indices([plan.leader], "leader")[0]),
-            instance.site_indices(plan.voters, "voters").tolist(),
+            min(voters) if led is None else int(led[0]),
+            voters,
             instance.site_indices(plan.replicas, "replicas").tolist(),
         )
     except InputError as error:
@@ -288,6 +293,9 @@ def _text(document: Mapping[str, object]) -> str:
 
     then = document["then_ms"]
     head = f"{document['interval']}  {document['action']}"
+    places = document.get("voters")
+    if document["leader"] is None and isinstance(places, list) and places:
+        head += f"  replicas {', '.join(map(str, places))}"
     if document["leader"] is not None:
         head += f"  leader {document['leader']}"
     if isinstance(then, float):

@@ -15,6 +15,10 @@ value of w at the nearest chosen site. An added site serves c only if no chosen 
     independent   Σ_c min(h_c, min_s w_cs)
     Lagrangean    Σ_c u_c + the `free` least of Σ_c min(0, w_cs − u_c),  for any u_c <= h_c.
 
+Where moves have prices, those of the chosen sites and a constant are part of K, and those of the
+sites to add count beside what they save, or without clients the `free` least of them
+(:mod:`placement.evaluation.replica_prices`).
+
 All sums are computed in doubles, and lowered by 1e-11 of the added terms. This is more than the
 error of a sum of fewer than 90,000 terms, none of them negative.
 
@@ -46,6 +50,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from placement.evaluation.replica_prices import ReplicaPrices
 from placement.evaluation.waits.wait_latency import needed
 from placement.model.demand import Demand
 from placement.model.wait_terms import WaitTerm
@@ -72,22 +77,34 @@ class Beginning(NamedTuple):
         shape (sites, clients).
     free
         How many sites come.
+    prices
+        Price of each site that may come, >= 0, shape (sites,); None: all are 0.
     """
 
     rest: float
     home: FloatArray
     cost: FloatArray
     free: int
+    prices: FloatArray | None = None
 
     @property
     def independent(self) -> float:
         """Return the bound that lets every client take its least cost."""
         near = float(np.minimum(self.home, self.cost.min(axis=0, initial=np.inf)).sum())
+        if self.prices is not None:
+            near += float(np.sort(self.prices)[: self.free].sum())
         return self.rest + near * (1 - _ROUNDING)
 
     def saved(self, prices: FloatArray) -> FloatArray:
         """Return Σ_c min(0, w_cs − u_c) of each site that may come."""
         return np.asarray(np.minimum(self.cost - prices, 0.0).sum(axis=1))
+
+    def cheapest(self, prices: FloatArray) -> IntArray:
+        """Return the `free` sites of the least price less what they save, least first."""
+        saved = self.saved(prices)
+        if self.prices is not None:
+            saved = saved + self.prices
+        return np.argsort(saved, kind="stable")[: self.free]
 
     def lagrangean(self, prices: FloatArray) -> float:
         """Return the bound at prices u of the clients, which are cut to h."""
@@ -95,9 +112,14 @@ class Beginning(NamedTuple):
             return -np.inf
         prices = np.minimum(prices, self.home)
         paid = float(prices.sum())
-        less = float(np.sort(self.saved(prices))[: self.free].sum())
+        if self.prices is None:
+            less = float(np.sort(self.saved(prices))[: self.free].sum())
+            added = 0.0
+        else:
+            taken = self.cheapest(prices)
+            less, added = float(self.saved(prices)[taken].sum()), float(self.prices[taken].sum())
         size = float(np.abs(prices).sum())
-        return self.rest + paid + less - _ROUNDING * (size - less)
+        return self.rest + paid + less + added - _ROUNDING * (size - less + added)
 
 
 class PrefixBounds:
@@ -113,6 +135,8 @@ class PrefixBounds:
         Site index; None where no operation needs a leader.
     pairs
         Two places in :attr:`waits` and a weight each (:mod:`placement.proof.sets.wait_pairs`).
+    moves
+        Prices of moves as those of replicas; None: there are none.
 
     Attributes
     ----------
@@ -130,14 +154,17 @@ class PrefixBounds:
 
     def __init__(
         self, demand: Demand, size: int, quorum: int, leader: int | None,
-        pairs: Iterable[Sequence[Any]] = (),
+        pairs: Iterable[Sequence[Any]] = (), moves: ReplicaPrices | None = None,
     ) -> None:  # fmt: skip
+        self._prices = None if moves is None else moves.by_site
         self.size, self.quorum, self.leader = size, quorum, leader
         self.clients: IntArray = np.nonzero(demand.counts[0].any(axis=1))[0]
         self._rtt = np.ascontiguousarray(demand.client_rtt[0][self.clients].T)
         self._between: FloatArray = demand.site_rtt[0]
         self._near = demand.near[0][self.clients] * self._rtt
         self._rest = demand.constant
+        if moves is not None:
+            self._rest += float(moves.constants[0 if leader is None else leader])
         terms = [term for term in demand.waits if term.weight[0].any()]
         self._terms = {
             origin: [term for term in terms if term.origin == origin]
@@ -206,7 +233,11 @@ class PrefixBounds:
                 home = home + weight * np.where(weight > 0, shortest[nearest], 0.0)
         if len(held):
             cost = np.where(self._rtt[more] > self._rtt[held].min(axis=0), np.inf, cost)
-        found = Beginning(rest * (1 - _ROUNDING), home, cost, free)
+        coming_prices = None
+        if self._prices is not None:
+            rest += float(self._prices[held].sum())
+            coming_prices = self._prices[more]
+        found = Beginning(rest * (1 - _ROUNDING), home, cost, free, coming_prices)
         if len(self._pairs) and np.isfinite(rest):
             missing = (wanted - found.independent) * (1 + 2 * _ROUNDING)
             if missing > 0:

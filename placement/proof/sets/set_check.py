@@ -22,6 +22,7 @@ import numpy as np
 
 from placement.contingency.objective import Contingency
 from placement.errors import CertificateError
+from placement.evaluation.replica_prices import ReplicaPrices
 from placement.evaluation.score import TIE, score_many
 from placement.feasibility.feasible_plans import violations
 from placement.model.configuration import Configuration
@@ -204,7 +205,10 @@ class _SetProof:
         self._least = least_normal(problem, least)
         pairs: Sequence[Sequence[Any]] = proof.get("pairs", ())
         work.take(len(pairs) * len(rules.may_hold))
-        self._tables = PrefixBounds(problem.demand, rules.voters, rules.quorum, leader, pairs)
+        prices = ReplicaPrices.of(problem, rules.voters)
+        self._tables = PrefixBounds(
+            problem.demand, rules.voters, rules.quorum, leader, pairs, prices
+        )
         self._leaves = SetLeaves(problem, leader, least, work)
         self._steps: Iterator[str] = iter(proof["steps"])
         self._prices: Iterator[str] = iter(proof["prices"])

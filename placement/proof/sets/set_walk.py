@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from placement.contingency.objective import Contingency
+from placement.evaluation.replica_prices import most_new_sites, new_sites
 from placement.problem import Problem
 
 __all__ = ["SetWalk", "least_normal", "walk_refusal"]
@@ -30,8 +31,8 @@ def walk_refusal(problem: Problem) -> str | None:
         return "not all replicas vote"
     if rules.budget is not None or rules.cost_weight:
         return "more than the latency is asked for"
-    if problem.moves is not None and problem.moves.priced:
-        return "moves have prices"
+    if problem.moves is not None and not problem.objective.minimises_mean:
+        return "moves count, and the objective is no mean latency"
     if rules.lease_holders:
         return "lease holders are chosen"
     if rules.witnesses:
@@ -86,6 +87,9 @@ class SetWalk:
         self._caps = [
             (group.labels.tolist(), group.cap) for group in rules.groups if group.cap is not None
         ]
+        self._new, self._most_new = new_sites(problem), self.size
+        if problem.limits:
+            self._most_new = most_new_sites(problem, self.size)
 
     def run(self, ask: Ask, sets: Sets) -> None:
         """Walk the tree.
@@ -117,7 +121,9 @@ class SetWalk:
                     self._below(more, after + 1, ask, sets)
 
     def _fits(self, chosen: Sequence[int]) -> bool:
-        """Return whether no domain holds more of the chosen sites than a cap allows."""
+        """Return whether no domain holds more of the chosen sites than a cap or limit allows."""
+        if self._most_new < self.size and self._new[list(chosen)].sum() > self._most_new:
+            return False
         for labels, cap in self._caps:
             held = [labels[site] for site in chosen]
             if any(held.count(label) > cap for label in {*held}):
