@@ -158,11 +158,7 @@ class LossCertificate:
         """Return the certificate as JSON-like data; site and client numbers are indices."""
         document: dict[str, object] = {"format": FORMAT, "score": self.score}
         if self.configuration is not None:
-            document |= {
-                "leader": self.configuration.leader,
-                "voters": list(self.configuration.voters),
-                "replicas": list(self.configuration.replicas),
-            }
+            document |= self.configuration.to_document()
         document |= self.claim.to_json()
         if self.ties is not None:
             document["ties"] = self.ties()

@@ -19,6 +19,7 @@ from formulations.enumeration.replica_sets import ReplicaSets, SetEvaluator, rep
 from placement.errors import LimitError, SolverError
 from placement.evaluation.score import TIE, quorum_latency
 from placement.evaluation.voter_choice import best_voters, greedy_waits
+from placement.feasibility.holder_choice import with_holders
 from placement.methods.options import Options, Progress, Setting
 from placement.methods.registry import Method
 from placement.model.configuration import Configuration
@@ -98,13 +99,13 @@ class _ExhaustiveSearch:
         self.value = min(self.value, least)
 
     def configuration(self) -> Configuration | None:
-        """Return the best configuration so far, with its voters."""
+        """Return the best configuration so far, with its voters and lease holders."""
         if self.best is None:
             return None
         leader, _, replicas = self.best
         voters = best_voters(self.problem.demand, self.problem.rules, leader, replicas)
         assert voters is not None  # its value is finite
-        return Configuration.of(leader, voters, replicas)
+        return with_holders(self.problem, Configuration.of(leader, voters, replicas))
 
 
 def solve(problem: Problem, options: Options) -> Plan:

@@ -41,11 +41,5 @@ def certified_or_named(plan: Plan, proof: str, why: str = "", *, wanted: bool = 
         "score": plan.objective,
     }
     if plan.configuration is not None:
-        document |= {
-            "leader": plan.configuration.leader,
-            "voters": list(plan.configuration.voters),
-            "replicas": list(plan.configuration.replicas),
-        }
-        if plan.configuration.lease_holders:
-            document["lease_holders"] = list(plan.configuration.lease_holders)
+        document |= plan.configuration.to_document()
     return plan.replace(certificate=document)

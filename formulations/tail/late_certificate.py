@@ -131,11 +131,7 @@ class LateCertificate:
         """Return the certificate as JSON-like data; site and client numbers are indices."""
         document: dict[str, object] = {"format": FORMAT, "score": self.score, "bound": self.bound}
         if self.configuration is not None:
-            document |= {
-                "leader": self.configuration.leader,
-                "voters": list(self.configuration.voters),
-                "replicas": list(self.configuration.replicas),
-            }
+            document |= self.configuration.to_document()
         document |= self.claim(self.deadline, self.trees)
         if self.ties is not None:
             document["ties"] = self.ties()

@@ -56,6 +56,20 @@ class Configuration:
         held = self.replicas
         return tuple(site for site in self.voters if site not in held)
 
+    def to_document(self) -> dict[str, object]:
+        """Return the roles as a certificate names them: site indices by role, as lists.
+
+        Lease holders are named where the question has the role.
+        """
+        document: dict[str, object] = {
+            "leader": self.leader,
+            "voters": list(self.voters),
+            "replicas": list(self.replicas),
+        }
+        if self.lease_holders:
+            document["lease_holders"] = list(self.lease_holders)
+        return document
+
     @classmethod
     def of(
         cls,

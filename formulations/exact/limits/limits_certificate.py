@@ -74,11 +74,7 @@ class LimitsCertificate:
         """Return the certificate as JSON-like data; site and client numbers are indices."""
         document: dict[str, object] = {"format": FORMAT, "score": self.value, "bound": self.bound}
         if self.configuration is not None:
-            document |= {
-                "leader": self.configuration.leader,
-                "voters": list(self.configuration.voters),
-                "replicas": list(self.configuration.replicas),
-            }
+            document |= self.configuration.to_document()
         document["clients"] = self.clients.tolist()
         document["proofs"] = [
             {"leader": leader, "events": self._events(record)}

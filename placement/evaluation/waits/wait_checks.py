@@ -27,13 +27,13 @@ __all__ = [
 
 
 def needs_roles(problem: Problem) -> bool:
-    """Return whether a question has waits, constants, witnesses or a vote layout.
+    """Return whether a question has waits, constants, witnesses, lease holders or a vote layout.
 
     What is known of questions of the four coefficients alone, whose voters hold a replica and have
-    one vote each, then does not hold.
+    one vote each, then does not hold. Lease holders are chosen even where no operation uses them.
     """
-    layout = problem.vote_layout is not None
-    return problem.demand.has_waits or problem.rules.witnesses > 0 or layout
+    roles = problem.vote_layout is not None or problem.rules.lease_holders > 0
+    return problem.demand.has_waits or problem.rules.witnesses > 0 or roles
 
 
 def every_replica_votes(problem: Problem) -> bool:
