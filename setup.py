@@ -48,6 +48,7 @@ SOURCES = [
     "sparse_node",
     "swap_descent",
     "tree_node",
+    "node_detours",
     "trees/cost_transfers",
     "trees/depth_first_tree",
     "trees/open_parts",

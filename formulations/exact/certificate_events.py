@@ -44,6 +44,11 @@ is a lower bound on the objective of every configuration that agrees with the st
 The remaining problem separates into one choice per client, which is solved above, and Z. Without β
 this is the bound of Narula, Ogbu and Samuelsson (1977) for the p-median problem.
 
+*Detours.* Where all β are 0, ρ_j has one more term. Let 1, …, p be the sites of N(c), in c's order,
+and M_i = max(w_c,f(c), min(w_c1, …, w_ci)), M_{p+1} = w_c,f(c). Then c adds M_i − M_{i+1} to ρ_i:
+what it would pay less at f(c) if no site up to i took it away (:mod:`placement.proof.detours` has
+the proof). Without an f(c) it adds nothing.
+
 *Transfers.* Let g and h be two clients, T the first sites of g in its order ≺_g, up to a site i,
 and a >= 0. If T serves h, then T holds a replica. Client g prefers T to all other sites, so T
 serves g too. Now lower w_gj by a and raise w_hj by a, for all j in T. No configuration costs more
@@ -97,8 +102,10 @@ proof: a list of events, read in order with a current state (I, O) and current �
 ["beta", [[j, i, value], …]]     β := these values (i counts active clients), all others 0
 ["transfer", [[g, i, h, a], …]]  the costs w of all that follows are those after these transfers
                                  (g and h count active clients); only as the first event
-["fix", u, out, in]              for j in `out`: L(I + j, O, u, β) proves the claim;
-                                 for j in `in`: L(I, O + j, u', β) does, where
+["fix", u, out, in]              for j in `out`: L(I, O, u, β) proves the claim with Z(ρ) over the
+                                 sets Y that hold j, or L(I + j, O, u, β) does;
+                                 for j in `in`: the former with Z(ρ) over the sets Y without j, or
+                                 L(I, O + j, u', β), where
                                  u'_c = max(0, u_c − β_cj) if j ∈ N(c), else u_c.
                                  All are checked at the state before the event; then
                                  O := O + out and I := I + in.
@@ -110,10 +117,7 @@ proof: a list of events, read in order with a current state (I, O) and current �
                                  goes on with the state (I, O + j) and the β of the branch
 ===============================  ==============================================================
 
-A checker may also bound both cases of every site of a "fix" by one evaluation, with the ρ of
-L(I, O, u, β). For configurations with j ∈ F, replace Z(ρ) in L by the minimum over the sets Y with
-j. For configurations without j, replace Z(ρ) by the minimum over the sets Y without j. The checker
-accepts a site when either way proves the claim.
+One evaluation of L(I, O, u, β) gives the ρ for both cases of every site of a "fix".
 
 The list ends with the event that is done with the leader's start state. A value x *proves the
 claim* when x >= `bound`, or, when the granularity g is positive (then every objective is a multiple

@@ -22,6 +22,9 @@ by its greedy. Rules that make no matroid together are several families of rules
 (:mod:`placement.model.site_families`), and E, C and W are the largest over them. Free sites for
 which the rules leave no room beside I are not in Y.
 
+*Detours.* Where no β is given, ρ_j has the detours of j too: what clients would pay less at f(c),
+if j did not take them away (:mod:`placement.proof.detours` has the lemma).
+
 *Several scenarios.* Where RTTs vary by interval, clients count once for each scenario, a radius is
 a place in a common order of the sites, and D·r is the floor of
 :mod:`placement.evaluation.waits.wait_floors`; a complete set of replicas waits Σ_k D_k·q_k over its
@@ -103,6 +106,7 @@ class LeaderProof(EventTree[Costs, _MeanMultipliers]):
         super().__init__(choice, "all leaders" if leader is None else f"leader {leader}", work)
         self.beta = Betas()
         self._transfers: CostTransfers | None = None
+        self._last_detours: tuple[Costs | None, State | None, list[int]] = (None, None, [])
         self._exact_only = claim.rounded is None
         self._take(None, 1 if self._exact_only else CELLS_PER_STEP)
 
@@ -145,7 +149,16 @@ class LeaderProof(EventTree[Costs, _MeanMultipliers]):
     ) -> tuple[float, list[int], list[int]]:
         free = self._free(state)
         fixed, rho = form.evaluation(state.inside, free, *multipliers, less)
+        if not len(multipliers.beta.clients):
+            longer = self._detours(form, state)
+            rho = [saved + more for saved, more in zip(rho, longer, strict=True)]
         return form.needed - fixed, rho, form.radius_costs
+
+    def _detours(self, form: Costs, state: State) -> list[int]:
+        """Detours of a state; the last are kept: several bounds of one state follow each other."""
+        if self._last_detours[0] is not form or self._last_detours[1] is not state:
+            self._last_detours = form, state, form.detours(state.inside, self._free(state))
+        return self._last_detours[2]
 
     def _no_better(self, form: Costs, replicas: list[int]) -> bool:
         if self.leader is None and not self.claim.rules.may_lead[replicas].any():

@@ -22,6 +22,7 @@ from formulations.exact.certificate_events import (
 from formulations.exact.reduced_problem import ReducedProblem
 
 INFINITE = None
+HUGE = 10**40
 
 
 class Checker:
@@ -91,10 +92,14 @@ class Checker:
                     assert all(x >= 0 for x in beta.values())
                 case Fix(u, dropped, kept):
                     for j in dropped:
-                        assert self.proves(self.bound(held | {j}, out, u, beta)), ("out", j)
+                        assert self.proves(self.bound(held | {j}, out, u, beta)) or self.proves(
+                            self.bound(held, out, u, beta, chosen=j)
+                        ), ("out", j)
                     for j in kept:
                         lowered = self.lowered(u, j, held, beta)
-                        assert self.proves(self.bound(held, out | {j}, lowered, beta)), ("in", j)
+                        assert self.proves(self.bound(held, out | {j}, lowered, beta)) or (
+                            self.proves(self.bound(held, out, u, beta, left=j))
+                        ), ("in", j)
                     out, held = out | set(dropped), held | set(kept)
                 case Close(u):
                     assert self.proves(self.bound(held, out, u, beta)), "close"
@@ -147,7 +152,20 @@ class Checker:
     def bounded_cost(self, i: int, j: int) -> Fraction:
         return self.cost(self.clients[i], j) + self.moved.get((i, j), Fraction(0))
 
-    def bound(self, held, out, u, beta) -> Fraction | None:
+    def detours(self, i: int, held, free) -> dict[int, Fraction]:
+        """Return r of the free sites that a client prefers to its first of `held`."""
+        c = self.clients[i]
+        fixed = [s for s in self.order(c) if s in held]
+        if not fixed:
+            return {}
+        alone = self.bounded_cost(i, fixed[0])
+        nearer = [j for j in self.nearer(c, held) if j in free]
+        costs = [self.bounded_cost(i, j) for j in nearer]
+        most = [max(alone, min(costs[: k + 1])) for k in range(len(costs))] + [alone]
+        return {j: most[k] - most[k + 1] for k, j in enumerate(nearer)}
+
+    def bound(self, held, out, u, beta, chosen=None, left=None) -> Fraction | None:
+        """L; over the sets with the free site `chosen`, or without `left`, where it is given."""
         total = sum((self.price(j) for j in held), Fraction(0))
         if self.leader >= 0:
             total += sum(g * row[self.leader] for g, row in zip(self.direct, self.rtt, strict=True))
@@ -161,10 +179,17 @@ class Checker:
                 weight = beta.get((j, i), Fraction(0))
                 rho[j] += weight + min(Fraction(0), self.bounded_cost(i, j) + before - value)
                 before += weight
+            for j, longer in self.detours(i, held, rho).items() if not beta else ():
+                rho[j] += longer
             fixed = [s for s in self.order(c) if s in held]
             if fixed:
                 value = min(value, self.bounded_cost(i, fixed[0]) + before)
             total += value - before
+        if left is not None:
+            free.remove(left)
+        if chosen is not None:  # the sets without it are out of the question
+            rho[chosen] -= HUGE
+            total += HUGE
         inner = self.inner(held, free, rho)
         return INFINITE if inner is INFINITE else total + inner
 

@@ -87,7 +87,7 @@ def test_a_tree_keeps_what_it_has_learned_while_others_are_worked_on():
     assert before.sum() < kernel.counters().nodes
 
 
-@pytest.mark.parametrize(("sites", "clients", "keeps"), [(18, 25, True), (160, 640, False)])
+@pytest.mark.parametrize(("sites", "clients", "keeps"), [(60, 90, True), (160, 640, False)])
 def test_a_tree_that_begins_anew_forgets_what_it_has_learned_only_of_large_questions(
     sites, clients, keeps
 ):

@@ -85,7 +85,7 @@ def test_weights_of_any_size_are_proven(kernel, seed, inflated):
     ("kernel", "large"), [("compiled", False), ("tight", True), ("sparse", True)]
 )
 def test_only_large_trees_take_steps_for_closest_assignment(kernel, large):
-    core = relayed(1, 16, 25, 5, 0.0)
+    core = relayed(1, 20, 30, 6, 0.0)
     result = search(core, kernel=kernel)
     assert result.certificate is not None
     assert result.counters.nodes > 2 * result.core.sites

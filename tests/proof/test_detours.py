@@ -1,4 +1,4 @@
-"""Detours of the threshold tree: the lemma against every set, and what they bring."""
+"""Detours: the lemma against every set, and what they bring in both kinds of trees."""
 
 import itertools
 
@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 
 import placement
+from formulations.exact.kernel import compiled_available
 from formulations.exact.scenario_kernel import missing
 from placement import Operation, Problem
 from placement.contingency.objective import Contingency
+from placement.errors import CertificateError
 from placement.methods.options import Options
-from placement.proof.certificate_check import check_certificate
+from placement.proof.certificate_check import check_certificate, check_mean
 from placement.proof.detours import Detours
+from placement.proof.event_tree import Work
 from placement.testing import random_instance
 from tests.effort import seeds
 
@@ -79,3 +82,35 @@ def test_relayed_reads_are_proven_in_few_nodes():
     plan = placement.solve(problem)
     assert plan.stats["nodes"] < 4000  # 7,964 without detours
     assert check_certificate(plan).bound <= plan.objective
+
+
+def _relayed_question(seed: int) -> Problem:
+    relayed = (Operation("read", near=1, relay=1), Operation("write", direct=1, quorum=1))
+    instance = random_instance(seed, sites=18, clients=18)
+    instance = instance.replace(operations=relayed, counts=np.ones((1, 18, 2)))
+    return Problem(instance, replicas=8, voters=3)
+
+
+@pytest.mark.skipif(not compiled_available(), reason="the NumPy kernel counts no detours")
+def test_trees_of_one_leader_count_them(monkeypatch):
+    """The certificate needs them: a checker that leaves them out does not get as far."""
+    plan = placement.solve(_relayed_question(1))
+    assert plan.status == "optimal"
+    assert plan.stats["nodes"] < 40  # 8; 136 without detours
+    assert check_certificate(plan).bound <= plan.objective
+    monkeypatch.setattr(Detours, "of", lambda self, *_: [0] * self._sites)
+    with pytest.raises(CertificateError, match=r"does not reach the claim|nothing proves site"):
+        check_certificate(plan)
+
+
+@pytest.mark.skipif(not compiled_available(), reason="the NumPy kernel counts no detours")
+@pytest.mark.parametrize("seed", seeds(8, 60))
+def test_a_certificate_with_detours_proves_no_more_than_it_says(seed):
+    """A claim above the optimum is refused, with the multipliers that prove the optimum."""
+    plan = placement.solve(_relayed_question(seed))
+    certificate = plan.certificate
+    assert check_certificate(plan).bound <= plan.objective
+    raised = plan.objective * (1 + 1e-6)
+    claimed = {**certificate, "bound": raised, "score": raised}
+    with pytest.raises(CertificateError):
+        check_mean(plan.problem, raised, claimed, Work(10**9))

@@ -292,6 +292,15 @@ typedef struct {
 } size_batch;
 
 /* A state of the tree. Written by tree_node.c and sparse_node.c, its bound and multipliers by the steps. */
+#define MOST_DETOURS 8         /* detours of a client that are listed: one for every cost that falls below those before */
+
+/* A part of a client's detours, see node_detours.c. */
+typedef struct {
+    int setter;                /* site whose cost is the M of the parts ... */
+    int charged;               /* ... and the last free site before the next M, whose price it is */
+    double amount;
+} detour;
+
 typedef struct tree_node {
     unsigned char *state;      /* sites: FREE, IN, OUT */
     int free_count;
@@ -306,6 +315,12 @@ typedef struct tree_node {
     double *frequency;         /* sites: how often selected, exponentially smoothed */
     double bound;              /* proven lower bound of everything below this node */
     double *base;              /* sites: sum of beta of each free column */
+    double *detour;            /* sites: detours of the free columns, where has_detours; see node_detours.c */
+    detour *detours;           /* clients x MOST_DETOURS: what they are made of */
+    unsigned char *detour_count; /* clients: number of them */
+    int *detour_rank;          /* clients: fixed_rank when they were found */
+    double detour_scale;       /* no less than the sum of the costs that they are made of */
+    int has_detours;           /* 1: they are prices of the bound */
     const double *beta;        /* sites x padded; NULL: none. Shared with the parent ... */
     double *own_beta;          /* ... unless improved here */
     double *offset;            /* padded: sum of the beta in force */

@@ -58,6 +58,9 @@ void find_transfers(context *x, tree_node *f, double proven, cost_transfers *kep
 int node_alloc(context *x, tree_node *f, int columns);
 void node_free(tree_node *f);
 void node_make_root(context *x, tree_node *f, int leader, int shared, const unsigned char *state);
+void update_detours(context *x, tree_node *f);
+void inherit_detours(const context *x, tree_node *child, const tree_node *parent);
+void free_detours(tree_node *f);
 void node_make_child(context *x, tree_node *child, const tree_node *parent, int site);
 void node_fix_in(context *x, tree_node *f, int site);
 void node_drop_site(context *x, tree_node *f, int position, int adjust);

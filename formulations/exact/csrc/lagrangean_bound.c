@@ -18,7 +18,7 @@ int must_pause(context *x)
  * every cost carries at most `sites` multipliers, and `magnitude` bounds the sum of absolute values. */
 double bound_error(const context *x, const tree_node *f, double served, double least, int count)
 {
-    double magnitude = f->constant + served + fabs(least);
+    double magnitude = f->constant + served + fabs(least) + (f->has_detours ? f->detour_scale : 0.0);
     for (int i = 0; i < count && !x->sizes.active; i++)
         magnitude += 2.0 * fabs(x->inner.rho[x->inner.selected[i]]) + f->base[x->inner.selected[i]];
     if (x->sizes.active) { /* whatever the sizes select */
@@ -49,6 +49,8 @@ double evaluate_bound(context *x, tree_node *f, const double *u, int all_radii, 
     if (priced)
         for (int i = 0; i < f->free_count; i++)
             x->inner.rho[i] += f->base[i];
+    for (int i = 0; i < f->free_count && f->has_detours; i++)
+        x->inner.rho[i] += f->detour[i];
     double served = served_cost(u, f->fixed_cost, p->padded), slack = BIG;
     double offset = priced ? sum_of(f->offset, p->padded) : 0.0;
     x->evaluated.served = served - offset;

@@ -21,6 +21,7 @@ int node_alloc(context *x, tree_node *f, int columns)
         f->offset = malloc(padded * sizeof(double) + 8);
         f->frequency = malloc(sites * sizeof(double));
         f->base = malloc(sites * sizeof(double));
+        f->detour = malloc(sites * sizeof(double));
     }
     if (f->capacity < wanted) {
         free(f->block);
@@ -28,8 +29,9 @@ int node_alloc(context *x, tree_node *f, int columns)
         f->capacity = f->block ? wanted : 0;
     }
     f->beta = NULL;
+    f->has_detours = 0;
     return f->state && f->free_site && f->in_site && f->column && f->block && f->fixed_cost &&
-           f->fixed_rank && f->u && f->offset && f->frequency && f->base;
+           f->fixed_rank && f->u && f->offset && f->frequency && f->base && f->detour;
 }
 
 void node_free(tree_node *f)
@@ -45,6 +47,8 @@ void node_free(tree_node *f)
     free(f->offset);
     free(f->frequency);
     free(f->base);
+    free(f->detour);
+    free_detours(f);
     free(f->own_beta);
     free(f->plain_cost);
     free(f->max_multiplier);
@@ -59,6 +63,7 @@ void node_drop_site(context *x, tree_node *f, int position, int adjust)
     f->state[site] = OUT;
     f->free_site[position] = f->free_site[last];
     f->base[position] = f->base[last];
+    f->detour[position] = f->detour[last];
     if (f->sparse) {
         f->outdated = 1;
         return;
@@ -145,7 +150,7 @@ void node_make_root(context *x, tree_node *f, int leader, int shared, const unsi
         int fixed = state ? state[j] == IN : j == leader || p->must_hold[j];
         f->state[j] = OUT;
         f->frequency[j] = 0.5;
-        f->base[j] = 0.0;
+        f->base[j] = f->detour[j] = 0.0;
         if (fixed || (state ? state[j] == OUT : !p->may_hold[j]))
             continue;
         f->state[j] = FREE;
@@ -188,6 +193,7 @@ void node_make_child(context *x, tree_node *child, const tree_node *parent, int 
     memcpy(child->frequency, parent->frequency, sites * sizeof(double));
     memcpy(child->base, parent->base, (size_t)parent->free_count * sizeof(double));
     child->beta = parent->beta;
+    inherit_detours(x, child, parent);
     memcpy(child->offset, parent->offset, padded * sizeof(double));
     child->bound = parent->bound;
     child->constant = parent->constant;

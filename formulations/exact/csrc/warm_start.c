@@ -53,7 +53,7 @@ static void root_without_costs(context *x, tree_node *f, int leader)
     f->free_count = f->in_count = 0;
     f->constant = leader < 0 ? 0.0 : p->direct[leader];
     f->beta = NULL;
-    f->sparse = f->outdated = f->has_beta = 0;
+    f->sparse = f->outdated = f->has_beta = f->has_detours = 0;
     for (int s = 0; s < p->sites; s++) {
         if (s == leader || p->must_hold[s]) {
             f->state[s] = IN;

@@ -239,6 +239,7 @@ void visit_node(context *x)
             x->tree.depth--;
             return;
         }
+        update_detours(x, f);
         value = improve_bound(x, f, iterations, &error);
         if (current_tree(x)->tight && value < x->best.cutoff && round == 0 && !x->control.paused &&
             (f->root || (f->is_new && f->in_count <= TIGHT_DEPTH) ||
