@@ -11,7 +11,7 @@
  * to a leader, as nearly every site that is not on the way to it makes a detour.
  *
  * A site that goes out passes its detours on to those that the client prefers to it, and so the prices rise. A node keeps the
- * detours of each client as a list, and works out only those anew that a decision has changed. */
+ * detours of each client as a list, and recomputes only those that a decision has changed. */
 #include <stdlib.h>
 #include <string.h>
 
