@@ -257,3 +257,16 @@ def test_quick_order_is_the_stable_one(style):
     elif style == "huge":
         rtt = np.floor(rtt) * 1e14
     assert (_order(rtt) == np.argsort(rtt, axis=1, kind="stable")).all()
+
+
+def test_the_order_of_sites_is_that_of_the_active_clients_of_each_demand():
+    rng = np.random.default_rng(5)
+    rtt, between = rng.integers(1, 5, (6, 7)) * 1.0, 1.0 - np.eye(7)  # with ties
+    for active in ([0, 1, 2, 3, 4, 5], [1, 4], [0, 5], [1, 4], []):
+        near = np.zeros(6)
+        near[active] = 1.0
+        weights = near, np.zeros(6), np.ones(6), 1.0
+        core = ReducedProblem.of_arrays(rtt, between, weights, replicas=(3, 3), voters=3)
+        expected = np.argsort(rtt[active], axis=1, kind="stable")
+        for _ in range(2):  # the second time it is known
+            assert core.closest_sites.tolist() == expected.tolist()

@@ -136,7 +136,7 @@ double swap_descent(context *x, int *replicas, int count, int limit)
             for (int i = 0; i < count; i++)
                 extra[i] = 0.0;
             int within = 0;
-            for (int c = 0; c < p->clients; c++) { /* no branch: which clients these are nobody can foresee */
+            for (int c = 0; c < p->clients; c++) { /* no branch: it would be mispredicted */
                 served[within] = c;
                 within += r[c] < second[c];
             }

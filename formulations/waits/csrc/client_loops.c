@@ -39,7 +39,7 @@ VECTORISED double reduced_cost(const double *cost, const double *price, int coun
     return added(sum);
 }
 
-/* A wait that may last forever, which matters to nobody who does not wait. */
+/* Add a wait that may last forever; clients of weight 0 do not wait. */
 VECTORISED void add_wait(double *cost, const double *weight, double wait, int count)
 {
     if (isinf(wait))
