@@ -21,13 +21,9 @@ from placement.model.demand import Demand, aggregate, decay_weights
 from placement.model.instance import Instance
 from placement.model.operations import Operation
 from placement.model.protocols import Protocol, operations_under
-from placement.model.rules import (
-    AllowedSites,
-    allowed_sites,
-    compile_rules,
-    is_count,
-    layout_votes,
-)
+from placement.model.rules import AllowedSites, allowed_sites, compile_rules, is_count
+from placement.model.votes.given_votes import operations_in_votes, read_votes
+from placement.model.votes.vote_layouts import layout_votes
 from placement.support.checks import LARGEST, FloatArray, elements, instance_of, number, text
 
 __all__ = ["ALL_REPLICAS", "Problem"]
@@ -55,10 +51,15 @@ class Problem:
         the witnesses besides, which needs the replicas as a number or by name.
     quorum
         Votes a commit waits for, 1 <= m <= |V| (flexible quorums); None: a majority. With a vote
-        layout at most the sum of its votes.
+        layout at most the sum of its votes. With `votes` it counts votes, and not voters, and is
+        at most the most votes that the voters may have; None is then more than half of the votes
+        of the voters that are chosen.
     vote_layout
         Votes per voter, largest first, such as (2, 2, 1): the leader has the first entry, the
         voters closest to it the next ones. None: one vote each.
+    votes
+        Votes of a voter by name of its site, whole numbers >= 1; sites that are not named have one.
+        None: one each.
     witnesses
         Voters that hold no replica, counted in `voters` and not in `replicas`: a number, or the
         sites by name. A witness votes, serves no reads and cannot lead.
@@ -78,7 +79,7 @@ class Problem:
         A failure-domain level. The service survives the loss of any one domain of this level:
         enough of the original voters remain to commit and to elect a leader, that is
         max(m, v − m + 1), which for majorities is a majority. Shorthand for at most
-        v − max(m, v − m + 1) voters per domain.
+        v − max(m, v − m + 1) voters per domain. With `votes` it counts votes.
     decay
         τ >= 1 of Eq. 2, for instances with several intervals.
     budget
@@ -109,6 +110,7 @@ class Problem:
     voters: int | Sequence[str] = ALL_REPLICAS
     quorum: int | None = None
     vote_layout: Sequence[int] | None = None
+    votes: Mapping[str, int] | None = None
     witnesses: int | Sequence[str] = 0
     leader: str | None = None
     leaders: Sequence[str] | None = None
@@ -158,6 +160,8 @@ class Problem:
         if self.vote_layout is not None:
             given = elements(self.vote_layout, "vote_layout", "votes per voter, as (2, 2, 1)")
             object.__setattr__(self, "vote_layout", given)
+        if self.votes is not None:
+            object.__setattr__(self, "votes", read_votes(self.votes, self.instance))
         if self.objective is not MEAN_LATENCY and not isinstance(self.objective, Objective):
             raise InputError(
                 "not an objective",
@@ -225,13 +229,18 @@ class Problem:
     @cached_property
     def demand(self) -> Demand:
         """Demand aggregated over the intervals."""
-        return aggregate(self.instance, self.decay, self.operations)
+        return aggregate(self.instance, self.decay, self.operations, self.rules.votes)
 
     @cached_property
     def operations(self) -> tuple[Operation, ...]:
         """Operations with the paths and waits of this question, under the names of the instance."""
         given, rules = self.instance.operations, self.rules
-        return operations_under(self.protocol, given, rules.voters, rules.quorum)
+        if rules.votes is None:
+            return operations_under(self.protocol, given, rules.voters, rules.quorum)
+        # m is no number of voters then: 0, so that only a quorum by name becomes rounds of votes
+        return operations_in_votes(
+            operations_under(self.protocol, given, rules.voters, 0), self.quorum
+        )
 
     @cached_property
     def slow_demand(self) -> Demand | None:
@@ -398,7 +407,10 @@ def describe(problem: Problem) -> str:
         names = f": {', '.join(map(str, problem.witnesses))}" if named else ""  # type: ignore[arg-type]  # they are names
         noun = f"witness{'' if rules.witnesses == 1 else 'es'}"
         parts[-1] += f" ({rules.witnesses} {noun}{names})"
-    if problem.vote_layout is not None:
+    if problem.votes is not None:
+        parts.append("votes " + ", ".join(f"{name}={n}" for name, n in problem.votes.items()))
+        parts.extend([f"quorum {problem.quorum} votes"] * (problem.quorum is not None))
+    elif problem.vote_layout is not None:
         needed, votes = layout_votes(problem)
         parts.append(f"votes {' + '.join(map(str, problem.vote_layout))}")
         parts.extend([f"quorum {needed} votes"] * (needed != majority(votes)))
@@ -416,6 +428,7 @@ def describe(problem: Problem) -> str:
         if getattr(problem, field):
             parts.append(f"{field.replace('_', ' ')}: {', '.join(getattr(problem, field))}")
     parts.extend(group.why for group in rules.groups)
+    parts.extend([rules.vote_spread.why] if rules.vote_spread is not None else [])
     if rules.budget is not None:
         parts.append(f"budget {rules.budget:g}")
     if rules.cost_weight:

@@ -13,6 +13,8 @@ beside rules for voters, pins, leases and RTTs that vary, are proven for every c
 - witnesses beside a budget, where the voters hold leases, with thousands of choices of their
   sites, or where the question of a choice is of one of these kinds: ``exhaustive`` where that is
   quick, else ``milp``;
+- votes of several each beside rules that no cases say: ``exhaustive`` where that is quick, else
+  ``milp``;
 - witnesses with a price: ``exhaustive`` alone.
 """
 
@@ -67,6 +69,7 @@ def solve(problem: Problem, options: Options) -> Plan:
     sets = load_method("sets")
     method = sets if refusal(sets, problem) is None else load_method("exhaustive")
     chosen = (witnesses and not priced) or problem.rules.lease_holders > 0
+    chosen |= problem.rules.votes is not None
     if chosen and steps_of_enumeration(problem) > _MOST_STEPS:
         method = load_method("milp")
     plan = run(method, problem, dataclasses.replace(options, settings={}))

@@ -23,7 +23,7 @@ from placement.errors import InputError
 from placement.model.instance import Instance
 from placement.model.operations import Operation
 from placement.model.wait_terms import WaitTerm, wait_terms, wait_times
-from placement.support.checks import FloatArray
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["Demand", "aggregate", "decay_weights"]
 
@@ -140,7 +140,10 @@ def decay_weights(intervals: int, decay: float) -> FloatArray:
 
 
 def aggregate(
-    instance: Instance, decay: float = 1.0, operations: tuple[Operation, ...] | None = None
+    instance: Instance,
+    decay: float = 1.0,
+    operations: tuple[Operation, ...] | None = None,
+    votes: IntArray | None = None,
 ) -> Demand:
     """Aggregate the intervals of an instance into the coefficients of Eq. 1.
 
@@ -152,6 +155,8 @@ def aggregate(
         τ >= 1 of Eq. 2.
     operations
         Operations under a protocol; None: the operations of the instance.
+    votes
+        Votes of every site, shape (sites,), where waits count them; None: one each.
 
     Returns
     -------
@@ -169,12 +174,14 @@ def aggregate(
     problems on an instance share what comes out, of the last few protocols.
     """
     own = operations is None or operations == instance.operations
-    kept, key = instance.aggregated, None if own else operations
+    asked = instance.operations if operations is None or own else operations
+    weighed = None if votes is None else votes.tobytes()
+    kept, key = instance.aggregated, None if own and votes is None else (asked, weighed)
     known = kept.get((decay, key)) if isinstance(decay, (int, float)) else None
     if known is not None:
         return known
     weights = decay_weights(len(instance.intervals), decay)
-    demand = _aggregate(instance, weights, instance.operations if key is None else key)
+    demand = _aggregate(instance, weights, asked, votes)
     others = [one for one in kept if one[1] is not None]
     if len(others) >= _MOST_KEPT:
         del kept[others[0]]  # the oldest one
@@ -183,7 +190,10 @@ def aggregate(
 
 
 def _aggregate(
-    instance: Instance, weights: FloatArray, operations: tuple[Operation, ...]
+    instance: Instance,
+    weights: FloatArray,
+    operations: tuple[Operation, ...],
+    votes: IntArray | None,
 ) -> Demand:
     weighted = instance.counts * weights[:, np.newaxis, np.newaxis]
     if not weighted.any():
@@ -223,7 +233,7 @@ def _aggregate(
     more: dict[str, Any] = {}
     if any(operation.has_waits for operation in operations):
         more = {
-            "waits": wait_terms(instance, operations, arrays["counts"]),
+            "waits": wait_terms(instance, operations, arrays["counts"], votes),
             "times": wait_times(operations)[1],
             "constants": np.array([operation.constant for operation in operations]),
         }

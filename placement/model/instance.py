@@ -204,8 +204,8 @@ class Instance:
     # --- looking things up -----------------------------------------------------------------
 
     @cached_property
-    def aggregated(self) -> dict[tuple[float, tuple[Operation, ...] | None], Demand]:
-        """The demands that were aggregated, by decay and operations; None: the instance's own."""
+    def aggregated(self) -> dict[tuple[float, object], Demand]:
+        """The demands that were aggregated, by decay, operations and votes; None: its own."""
         return {}
 
     @cached_property

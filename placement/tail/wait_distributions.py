@@ -23,7 +23,7 @@ from placement.evaluation.score import nearest
 from placement.evaluation.waits.wait_latency import needed
 from placement.evaluation.waits.wait_losses import votes_of
 from placement.model.configuration import Configuration
-from placement.model.rules import layout_votes
+from placement.model.votes.vote_layouts import layout_votes
 from placement.model.wait_terms import WaitTerm
 from placement.model.waits import Clause
 from placement.support.checks import FloatArray, IntArray

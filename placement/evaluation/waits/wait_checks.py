@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from placement.errors import InputError, UnsupportedError
 from placement.model.constraints import Rules, majority
 from placement.model.protocols import Protocol
-from placement.model.rules import layout_votes
+from placement.model.votes.given_votes import counts_votes, most_votes
+from placement.model.votes.vote_layouts import layout_votes
 from placement.model.wait_terms import TO_LEASE_HOLDER, WaitTerm
 from placement.model.waits import Clause, Wait
 
@@ -27,13 +28,13 @@ __all__ = [
 
 
 def needs_roles(problem: Problem) -> bool:
-    """Return whether a question has waits, constants, witnesses or a vote layout.
+    """Return whether a question has waits, constants, witnesses, or voters with several votes.
 
     What is known of questions of the four coefficients alone, whose voters hold a replica and have
     one vote each, then does not hold.
     """
-    layout = problem.vote_layout is not None
-    return problem.demand.has_waits or problem.rules.witnesses > 0 or layout
+    several = problem.vote_layout is not None or problem.votes is not None
+    return problem.demand.has_waits or problem.rules.witnesses > 0 or several
 
 
 def every_replica_votes(problem: Problem) -> bool:
@@ -53,7 +54,7 @@ def least_replicas(problem: Problem) -> int:
 
 
 def refuse_roles(problem: Problem, what: str, expected: str) -> None:
-    """Refuse waits, constants, witnesses and vote layouts for an objective.
+    """Refuse waits, constants, witnesses and several votes of a voter for an objective.
 
     Parameters
     ----------
@@ -71,7 +72,9 @@ def refuse_roles(problem: Problem, what: str, expected: str) -> None:
     """
     if not needs_roles(problem):
         return
-    if problem.demand.has_waits:
+    if problem.votes is not None:
+        value, other = f"votes {problem.votes}", "one vote each"
+    elif problem.demand.has_waits:
         value, other = _who(problem), "operations of the four coefficients alone"
     elif problem.rules.witnesses:
         value, other = f"{problem.rules.witnesses} witnesses", "no witnesses"
@@ -110,6 +113,10 @@ def refuse_waits(problem: Problem, what: str) -> None:
             f"vote_layout: {what} counts one vote for each voter: got {problem.vote_layout!r}, "
             "expected none"
         )
+    if problem.votes is not None:
+        raise UnsupportedError(
+            f"votes: {what} counts one vote for each voter: got {problem.votes!r}, expected none"
+        )
     if any(one.has_waits for one in problem.operations):  # a watch has no demand yet
         raise UnsupportedError(
             f"protocol: {what} supports only operations of the four coefficients: got waits or "
@@ -133,6 +140,8 @@ def check_waits(problem: Problem) -> None:
         _check_groups(problem, problem.protocol)
     if problem.vote_layout is not None:
         _check_layout(problem)
+    if problem.votes is not None:
+        _check_votes(problem)
     if rules.witnesses:
         _check_witnesses(problem)
     rewritten = problem.operations != problem.instance.operations
@@ -232,6 +241,31 @@ def _check_layout(problem: Problem) -> None:
                 )
 
 
+def _check_votes(problem: Problem) -> None:
+    """Refuse given votes where no leader counts them, or where more than waits is asked for."""
+    for field, odd in (
+        ("current", problem.current is not None),
+        ("budget", problem.budget is not None),
+        ("cost_weight", bool(problem.cost_weight)),
+    ):
+        if odd:
+            raise InputError(
+                "sites with several votes are not supported here",
+                field=field,
+                value=getattr(problem, field),
+                expected=f"no {field}, or one vote each (no votes)",
+            )
+    for term in problem.demand.waits:
+        if not _asks_all(term):
+            raise InputError(
+                f"a leader counts votes, and here the {_ORIGINS[term.origin]} waits "
+                f"({term.wait.asked})",
+                field="votes",
+                value=problem.votes,
+                expected="one vote each (no votes), or a protocol with a leader, such as leases",
+            )
+
+
 _ORIGINS = {"near": "nearest replica", "client": "client"}
 
 
@@ -255,12 +289,17 @@ def _check_need(problem: Problem, clause: Clause) -> None:
         "replicas": rules.replicas_min,
         "lease holders": rules.lease_holders,
     }[clause.role]
+    what = "answers"
+    if counts_votes(clause, rules.votes):
+        assert rules.votes is not None
+        size = most_votes(rules.votes, rules.able_voters, rules.must_vote, rules.voters)
+        what = "votes"
     if isinstance(clause.need, int) and clause.need > size:
         raise InputError(
-            f"more answers than {clause.role}",
+            f"more {what} than {clause.role}" + (" have" if what == "votes" else ""),
             field="waits",
             value=str(clause),
-            expected=f"at most {size} of {clause.role}",
+            expected=f"at most {size}{' votes' if what == 'votes' else ''} of {clause.role}",
         )
 
 
@@ -269,6 +308,8 @@ def _check_parts(problem: Problem, clauses: tuple[Clause, ...]) -> None:
     rules = problem.rules
     for first, second in itertools.combinations(clauses, 2):
         apart = first.role == second.role and first.level == second.level
+        if any(counts_votes(one, rules.votes) for one in (first, second)):
+            continue  # how many members have the votes depends on who they are
         if not apart or {first.scope, second.scope} != {"inside", "outside"}:
             continue
         size = _size(rules, first, rules.replicas_max)
@@ -334,7 +375,17 @@ def wait_notes(problem: Problem) -> tuple[str, ...]:
     needed, total = (
         (rules.quorum, rules.voters) if problem.vote_layout is None else layout_votes(problem)
     )
-    if asked and votes and 2 * needed <= total:
+    if problem.votes is not None:
+        assert rules.votes is not None
+        needed = problem.quorum or 1
+        total = most_votes(rules.votes, rules.able_voters, rules.must_vote, rules.voters)
+        if problem.quorum is not None and 2 * needed <= total:
+            said.append(
+                f"a commit waits for {needed} votes, and the voters may have up to {total}: with "
+                f"{2 * needed} votes or more, two commits need not share a voter, and an election "
+                f"needs all votes but {needed - 1}"
+            )
+    elif asked and votes and 2 * needed <= total:
         said.append(
             f"a commit waits for {needed} of {total} votes: two commits need not share a voter, "
             f"and an election needs {total - needed + 1} votes"
@@ -371,6 +422,10 @@ def _idle_clauses(problem: Problem, wait: Wait) -> list[str]:
 def _implies(problem: Problem, met: Clause, clause: Clause) -> bool:
     """Return whether a clause is met whenever `met` is, in every configuration of the question."""
     rules = problem.rules
+    if clause == met:
+        return True
+    if counts_votes(met, rules.votes) or (counts_votes(clause, rules.votes) and met.need != "all"):
+        return False  # members of several votes each: who they are decides
     if "lease holders" in (met.role, clause.role) and met.role != clause.role:
         # replicas hold the leases; nothing else is known of the two roles
         return met == Clause("all", "replicas") and clause.role == "lease holders"
@@ -383,8 +438,6 @@ def _implies(problem: Problem, met: Clause, clause: Clause) -> bool:
     if everybody and (same_part or not met.scope):
         return clause.role in (met.role, "voters") or all_vote
     within = (same_part or not clause.scope) and (met.role in (clause.role, "voters") or all_vote)
-    if clause == met:
-        return True
     return within and at_most is not None and at_least is not None and at_most <= at_least
 
 

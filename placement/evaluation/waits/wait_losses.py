@@ -26,7 +26,7 @@ from placement.evaluation.voter_choice import by_answer_time
 from placement.model.configuration import Configuration
 from placement.model.demand import Demand
 from placement.model.protocols import Protocol
-from placement.model.rules import layout_votes
+from placement.model.votes.vote_layouts import layout_votes
 from placement.model.wait_terms import WaitTerm
 
 if TYPE_CHECKING:
