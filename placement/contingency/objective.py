@@ -392,11 +392,9 @@ class Contingency:
             broken.extend(self.percentile.violations(problem, configuration))
         for loss, score in self.scores_after(problem, configuration):
             if survivors(problem, configuration, loss.sites) is None:
-                broken.append(
-                    f"the loss of {loss.name} leaves fewer than {problem.rules.quorum} voters"
-                    if problem.vote_layout is None
-                    else f"the loss of {loss.name} leaves too few votes"
-                )
+                several = problem.vote_layout is not None or problem.votes is not None
+                few = "too few votes" if several else f"fewer than {problem.rules.quorum} voters"
+                broken.append(f"the loss of {loss.name} leaves {few}")
             elif math.isinf(score) and self.percentile is None:
                 broken.append(f"the loss of {loss.name} leaves too few members for a wait")
             elif math.isinf(score):
@@ -420,7 +418,8 @@ class Contingency:
     def reasons_infeasible(self, problem: Problem) -> tuple[str, ...]:
         """Say so when the quorum can't spare a voter: every loss of a voter's site stops it."""
         voters, quorum = problem.rules.voters, problem.rules.quorum
-        if voters - quorum >= self.together or not asks_for_quorum(problem.operations):
+        spares = voters - quorum >= self.together or problem.votes is not None  # they depend on V
+        if spares or not asks_for_quorum(problem.operations):
             return ()
         return (
             f"{voters} voters with quorum {quorum} can spare {voters - quorum}, and "

@@ -63,6 +63,7 @@ def problem_document(problem: Problem) -> dict[str, object]:
             if problem.vote_layout is None
             else {"vote_layout": [int(entry) for entry in problem.vote_layout]}
         ),
+        **({} if problem.votes is None else {"votes": dict(problem.votes)}),
         **_witness_document(problem),
         "leader": problem.leader,
         "leaders": None if problem.leaders is None else list(problem.leaders),
@@ -110,6 +111,14 @@ def _layout_from(document: Document) -> tuple[int, ...] | None:
     if not isinstance(given, list):
         raise document.refuse("vote_layout", "no list", "votes per voter, as [2, 2, 1]")
     return tuple(given)
+
+
+def _votes_from(document: Document) -> dict[str, int] | None:
+    """Return the votes of the sites that have several."""
+    if not document.has("votes"):
+        return None
+    table = document.table("votes")
+    return {site: table.whole(site) for site in table.values}
 
 
 def _current_from(document: Document) -> CurrentSites | None:
@@ -170,6 +179,7 @@ def problem_from(document: Document, instance: Instance) -> Problem:
         voters=document.names("voters") if by_name else document.whole("voters"),
         quorum=document.whole("quorum") if document.has("quorum") else None,
         vote_layout=_layout_from(document),
+        votes=_votes_from(document),
         witnesses=_witnesses_from(document),
         leader=document.text("leader") if document.has("leader") else None,
         leaders=document.names("leaders") if document.has("leaders") else None,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "check_reach",
+    "commit_wait",
     "counts_votes",
     "most_votes",
     "operations_in_votes",
@@ -94,6 +95,12 @@ def counts_votes(clause: Clause, votes: IntArray | None) -> bool:
     return clause.of_votes or clause.need in ("majority", "quorum")
 
 
+def commit_wait(quorum: int | None) -> Wait:
+    """Return the wait of a leader for the votes of a commit; None: more than half of all votes."""
+    asked = Clause("majority") if quorum is None else Clause(quorum, of_votes=True)
+    return Wait("leader", (asked,))
+
+
 @lru_cache(maxsize=64)  # as of protocols: sweeps ask for the operations of few of them
 def operations_in_votes(
     operations: tuple[Operation, ...], quorum: int | None
@@ -109,7 +116,7 @@ def operations_in_votes(
     quorum
         Votes that a commit waits for; None: a majority of the votes of the voters.
     """
-    asked = Clause("majority") if quorum is None else Clause(quorum, of_votes=True)
+    (asked,) = commit_wait(quorum).clauses
     return tuple(_in_votes(one, asked) for one in operations)
 
 

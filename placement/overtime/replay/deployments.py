@@ -204,7 +204,7 @@ class Deployments:
         InputError
             When no database issued anything in the first interval, or the question is infeasible.
         UnsupportedError
-            For a question with a vote layout, witnesses or chosen lease holders.
+            For a question with several votes of a voter, witnesses or chosen lease holders.
         """
         refuse_roles_of_replays(problem)
         trace.check_fits(problem.instance)
@@ -244,6 +244,7 @@ def refuse_roles_of_replays(problem: Problem) -> None:
     for field, value, odd, expected in (
         ("witnesses", rules.witnesses, rules.witnesses, "0"),
         ("vote_layout", problem.vote_layout, problem.vote_layout is not None, "none"),
+        ("votes", problem.votes, problem.votes is not None, "none"),
         ("protocol", problem.protocol, rules.lease_holders, "holders=replicas"),
     ):
         if odd:
