@@ -69,11 +69,11 @@ class VoteBlocks:
 
 def block_count(clause: Clause, rules: Rules) -> int:
     """Return the number of blocks of a clause that counts votes."""
-    assert rules.votes is not None
-    classes = len(np.unique(rules.votes[rules.may_vote]))
-    return classes if isinstance(clause.need, int) else max(1, 2 * classes - 1)
+    blocks = vote_blocks(clause, rules)
+    return 0 if blocks is None else len(blocks.near)
 
 
+@lru_cache(maxsize=16)  # the rules of one question are asked again and again
 def vote_blocks(clause: Clause, rules: Rules) -> VoteBlocks | None:
     """Return the blocks and rows of a clause that counts votes; None: there are too many rows.
 
