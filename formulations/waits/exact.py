@@ -13,8 +13,8 @@ beside rules for voters, pins, leases and RTTs that vary, are proven for every c
 - witnesses beside a budget, where the voters hold leases, with thousands of choices of their
   sites, or where the question of a choice is of one of these kinds: ``exhaustive`` where that is
   quick, else ``milp``;
-- votes of several each beside rules that no cases say: ``exhaustive`` where that is quick, else
-  ``milp``;
+- votes of several each beside rules that no cases say, as ``survive`` where the best plan without
+  it breaks it: ``exhaustive`` where that is quick, else ``milp``;
 - witnesses with a price: ``exhaustive`` alone.
 """
 
@@ -30,6 +30,7 @@ from formulations.exact.method import Session
 from formulations.exact.reduced_problem import ReducedProblem
 from formulations.waits.witness_questions import prove_places
 from placement.evaluation.objective import score_of
+from placement.feasibility.feasible_plans import violations
 from placement.feasibility.lease_copies import lease_copies
 from placement.methods.options import Options
 from placement.methods.registry import load_method, refusal, run
@@ -52,6 +53,10 @@ def solve(problem: Problem, options: Options) -> Plan:
     again takes seconds, a plan of another method gets the certificate that asks for this, or it
     says that it has none.
     """
+    if problem.rules.vote_spread is not None:
+        found = _without_spread(problem, options)
+        if found is not None:
+            return found
     if problem.rules.lease_holders and not problem.rules.witnesses:
         found = _by_copies(problem, options)
         if found is not None:
@@ -78,6 +83,37 @@ def solve(problem: Problem, options: Options) -> Plan:
         why = ": it would be too large" if method is sets else ""
         return certified_or_named(plan, repr(method.name), why)
     return certified_or_named(plan.replace(certificate=None), repr(method.name), wanted=False)
+
+
+def _without_spread(problem: Problem, options: Options) -> Plan | None:
+    """Solve a question without its rule about the votes that losses leave.
+
+    Its bound, and the certificate of it, hold with the rule. None where its plan breaks the rule, or
+    where no certificate would come of it.
+    """
+    other = problem.replace(survive=None)
+    if ReducedProblem.refuses(other.demand, other.rules) is not None or not compiled_available():
+        return None
+    plan = Session()(other, options)
+    if plan.configuration is None or violations(problem, plan.configuration):
+        return None
+    answer = Plan.of(
+        problem,
+        plan.configuration,
+        method=plan.method,
+        bound=plan.bound,
+        termination=plan.termination,
+        notes=plan.notes,
+        stats=plan.stats,
+        certificate=partial(_of_plan, plan) if plan.certified else None,
+    )
+    return certified_or_named(answer, "'exact'", wanted=bool(options.settings["certificate"]))
+
+
+def _of_plan(plan: Plan) -> Mapping[str, object]:
+    """Return the certificate of a plan that has one."""
+    assert plan.certificate is not None
+    return plan.certificate
 
 
 def _by_copies(problem: Problem, options: Options) -> Plan | None:

@@ -441,7 +441,7 @@ def problem_from(
         leader=None if configuration else args.leader,
         quorum=args.quorum,
         vote_layout=args.vote_layout,
-        votes=votes_from(args, known),
+        votes=votes_from(args),
         witnesses=witnesses,  # type: ignore[arg-type]  # no range, checked above
         leaders=names(args.leaders, known) if args.leaders else None,
         pinned=names(args.pin, known),

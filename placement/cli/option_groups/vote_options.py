@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
 
 from placement.cli import argument_types as types
 from placement.errors import InputError
@@ -39,14 +38,14 @@ def add_votes(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def votes_from(args: argparse.Namespace, known: Sequence[str]) -> dict[str, int] | None:
+def votes_from(args: argparse.Namespace) -> dict[str, int] | None:
     """Return the votes by site that ``--votes`` gives; None: one each.
 
     Raises
     ------
     InputError
-        With the option, for a text of another form, an unknown site, a site given twice, and votes
-        that are no whole number >= 1.
+        With the option, for a text of another form, a site given twice, and votes that are no whole
+        number >= 1. The question refuses unknown sites.
     """
     found: dict[str, int] = {}
     for value in args.votes:
@@ -58,8 +57,7 @@ def votes_from(args: argparse.Namespace, known: Sequence[str]) -> dict[str, int]
                     "not votes of a site", field="--votes", value=value, expected=_FORM
                 )
             site, end = pair["site"], pair.end()
-            if site not in known or site in found:
-                problem = "given twice" if site in found else "unknown site"
-                raise InputError(problem, field="--votes", value=site, expected=_FORM)
+            if site in found:
+                raise InputError("given twice", field="--votes", value=site, expected=_FORM)
             found[site] = int(pair["votes"])
     return found or None

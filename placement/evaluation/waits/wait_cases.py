@@ -140,8 +140,6 @@ def case_rounds(demand: Demand, rules: Rules) -> FloatArray:
 
 def no_cases(demand: Demand, rules: Rules) -> str | None:
     """Return why the waits of the leaders are not taken by cases, or None."""
-    if rules.vote_spread is not None:
-        return "losses must leave enough of the votes that sites were given"
     if any(term.origin != "leader" and term.weight.any() for term in demand.waits):
         return "the nearest replica or the client waits"
     if not case_wait(demand):
