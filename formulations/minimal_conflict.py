@@ -265,7 +265,7 @@ def keeping(problem: Problem, kept: Iterable[Constraint]) -> Problem:
     return problem.replace(
         replicas=problem.replicas if Kind.REPLICAS in kinds else counts,
         voters=problem.voters if Kind.VOTERS in kinds else rules.voters,
-        quorum=rules.quorum if problem.votes is None else problem.quorum,
+        quorum=rules.quorum if not problem.votes else problem.quorum,
         forbidden=sorted(sites(Kind.FORBIDDEN) | hold_stays),
         non_voters=sorted(sites(Kind.NON_VOTER) | vote_stays),
         pinned=sorted(sites(Kind.PINNED)),

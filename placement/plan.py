@@ -400,7 +400,7 @@ class Plan:
     def commits(self) -> bool:
         """Return whether the quorum wait says how long a commit takes."""
         demand = self.problem.demand
-        if self.problem.votes is not None:
+        if self.problem.votes:
             return any(term.wait == commit_wait(self.problem.quorum) for term in demand.waits)
         return bool(demand.quorum.any()) or not demand.has_waits
 

@@ -59,7 +59,7 @@ class Problem:
         voters closest to it the next ones. None: one vote each.
     votes
         Votes of a voter by name of its site, whole numbers >= 1; sites that are not named have one.
-        None: one each.
+        None: those of the instance; an empty table: one each.
     witnesses
         Voters that hold no replica, counted in `voters` and not in `replicas`: a number, or the
         sites by name. A witness votes, serves no reads and cannot lead.
@@ -160,8 +160,12 @@ class Problem:
         if self.vote_layout is not None:
             given = elements(self.vote_layout, "vote_layout", "votes per voter, as (2, 2, 1)")
             object.__setattr__(self, "vote_layout", given)
-        if self.votes is not None:
-            object.__setattr__(self, "votes", read_votes(self.votes, self.instance))
+        votes = self.instance.votes if self.votes is None else self.votes
+        if votes is not None:
+            found = read_votes(votes, self.instance)
+            # empty: a copy asks with one vote each as well
+            none: dict[str, int] | None = None if self.instance.votes is None else {}
+            object.__setattr__(self, "votes", found or none)
         if self.objective is not MEAN_LATENCY and not isinstance(self.objective, Objective):
             raise InputError(
                 "not an objective",
@@ -407,7 +411,7 @@ def describe(problem: Problem) -> str:
         names = f": {', '.join(map(str, problem.witnesses))}" if named else ""  # type: ignore[arg-type]  # they are names
         noun = f"witness{'' if rules.witnesses == 1 else 'es'}"
         parts[-1] += f" ({rules.witnesses} {noun}{names})"
-    if problem.votes is not None:
+    if problem.votes:
         parts.append("votes " + ", ".join(f"{name}={n}" for name, n in problem.votes.items()))
         parts.extend([f"quorum {problem.quorum} votes"] * (problem.quorum is not None))
     elif problem.vote_layout is not None:

@@ -88,8 +88,8 @@ def solve(problem: Problem, options: Options) -> Plan:
 def _without_spread(problem: Problem, options: Options) -> Plan | None:
     """Solve a question without its rule about the votes that losses leave.
 
-    Its bound, and the certificate of it, hold with the rule. None where its plan breaks the rule, or
-    where no certificate would come of it.
+    Its bound and its certificate hold with the rule. None where its plan breaks the rule, or where
+    the engine does not take it.
     """
     other = problem.replace(survive=None)
     if ReducedProblem.refuses(other.demand, other.rules) is not None or not compiled_available():

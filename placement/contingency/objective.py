@@ -392,7 +392,7 @@ class Contingency:
             broken.extend(self.percentile.violations(problem, configuration))
         for loss, score in self.scores_after(problem, configuration):
             if survivors(problem, configuration, loss.sites) is None:
-                several = problem.vote_layout is not None or problem.votes is not None
+                several = problem.vote_layout is not None or bool(problem.votes)
                 few = "too few votes" if several else f"fewer than {problem.rules.quorum} voters"
                 broken.append(f"the loss of {loss.name} leaves {few}")
             elif math.isinf(score) and self.percentile is None:
@@ -418,7 +418,7 @@ class Contingency:
     def reasons_infeasible(self, problem: Problem) -> tuple[str, ...]:
         """Say so when the quorum can't spare a voter: every loss of a voter's site stops it."""
         voters, quorum = problem.rules.voters, problem.rules.quorum
-        spares = voters - quorum >= self.together or problem.votes is not None  # they depend on V
+        spares = voters - quorum >= self.together or bool(problem.votes)  # they depend on V
         if spares or not asks_for_quorum(problem.operations):
             return ()
         return (

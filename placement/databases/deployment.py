@@ -275,7 +275,7 @@ def deployment_of_plan(plan: Plan) -> Deployment:
             value=plan.problem.vote_layout,
             expected="a plan without a vote layout",
         )
-    if plan.problem.votes is not None:
+    if plan.problem.votes:
         raise InputError(
             "a deployment gives each voter one vote",
             field="votes",

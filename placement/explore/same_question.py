@@ -57,7 +57,7 @@ def command_line(question: Question, origin: Origin) -> tuple[str, tuple[str, ..
     for option, single in (
         ("--quorum", problem.quorum),
         ("--vote-layout", problem.vote_layout and ",".join(map(str, problem.vote_layout))),
-        ("--votes", problem.votes and ",".join(f"{s}={n}" for s, n in problem.votes.items())),
+        ("--votes", ",".join(f"{s}={n}" for s, n in (problem.votes or {}).items()) or None),
         ("--leader", problem.leader),
         ("--survive", problem.survive),
         ("--budget", problem.budget),

@@ -78,7 +78,7 @@ class FleetMember:
         for field, odd, expected in (
             ("objective", not problem.objective.minimises_mean, "the mean latency"),
             ("budget", problem.budget is not None, "no budget: limits belong to the fleet"),
-            ("votes", problem.votes is not None, "one vote for each voter"),
+            ("votes", bool(problem.votes), "one vote for each voter"),
             ("protocol", problem.demand.has_waits, "operations without waits"),
             ("vote_layout", problem.vote_layout is not None, "one vote for each voter"),
             ("witnesses", bool(problem.rules.witnesses), "voters with a replica alone"),

@@ -8,7 +8,14 @@ import numpy as np
 
 from placement.errors import InputError
 from placement.io.formats.document import Document
-from placement.io.instance_folder import FORMAT, VERSION, check_fingerprint, head, operation_from
+from placement.io.instance_folder import (
+    FORMAT,
+    VERSION,
+    check_fingerprint,
+    head,
+    operation_from,
+    votes_from,
+)
 from placement.io.prices_document import prices_embedded, prices_from_embedded
 from placement.model.instance import SITE_LEVEL, Instance
 from placement.support.checks import FloatArray
@@ -76,6 +83,7 @@ def instance_from_document(document: Document) -> Instance:
             prices=prices,
             name=document.text("name"),
             provenance=document.names("provenance"),
+            votes=votes_from(document),
         )
     except InputError as error:
         raise (

@@ -80,6 +80,7 @@ _KEYS = (
     "intervals",
     "levels",
     "prices",
+    "votes",
     "tables",
 )
 _TABLES = ("sites", "clients", "site_rtt", "client_rtt", "counts", *PRICE_TABLES)
@@ -172,10 +173,10 @@ def _level_columns(instance: Instance) -> dict[str, str]:
 
 def head(instance: Instance) -> dict[str, object]:
     """Return the fields of a manifest about an instance, without its tables."""
-    prices = instance.prices
+    prices, waits = instance.prices, any(one.has_waits for one in instance.operations)
     return {
         "format": FORMAT,
-        "version": VERSION if any(one.has_waits for one in instance.operations) else 1,
+        "version": VERSION if instance.votes or waits else 1,
         "name": instance.name,
         "provenance": list(instance.provenance),
         "fingerprint": instance.fingerprint,
@@ -196,6 +197,7 @@ def head(instance: Instance) -> dict[str, object]:
         "intervals": list(instance.intervals),
         "levels": _level_columns(instance),
         "prices": None if prices is None else prices_head(prices),
+        **({} if instance.votes is None else {"votes": dict(instance.votes)}),
     }
 
 
@@ -308,11 +310,20 @@ def load_instance(path: str | os.PathLike[str]) -> Instance:
             prices=prices,
             name=document.text("name", manifest.parent.resolve().name),
             provenance=document.names("provenance", ()),
+            votes=votes_from(document),
         )
     except InputError as error:
         raise (error if error.source else error.at(str(manifest))) from None
     check_fingerprint(document, instance)
     return instance
+
+
+def votes_from(document: Document) -> dict[str, int] | None:
+    """Return the votes by site in a manifest or a question; None where it has none."""
+    if not document.has("votes"):
+        return None
+    table = document.table("votes")
+    return {site: table.whole(site) for site in table.values}
 
 
 def _manifest(path: Path) -> Path:

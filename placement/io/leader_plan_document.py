@@ -139,7 +139,7 @@ def configuration_document(plan: Plan) -> dict[str, object]:
 
 def _of_version_2(problem: Problem) -> bool:
     """Return whether a question needs a field that version 1 of the format lacks."""
-    several = problem.vote_layout is not None or problem.votes is not None
+    several = problem.vote_layout is not None or bool(problem.votes)
     asks = problem.protocol is not None or several
     return asks or problem.demand.has_waits or problem.rules.witnesses > 0
 

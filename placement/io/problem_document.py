@@ -15,6 +15,7 @@ from placement.errors import UnsupportedError
 from placement.evaluation.moves import CurrentSites, Moves, SitePrice
 from placement.evaluation.objective import MEAN_LATENCY, Objective
 from placement.io.formats.document import Document
+from placement.io.instance_folder import votes_from
 from placement.io.recomputed_fields import check_recomputed
 from placement.model.constraints import Diversity
 from placement.model.instance import Instance
@@ -63,7 +64,7 @@ def problem_document(problem: Problem) -> dict[str, object]:
             if problem.vote_layout is None
             else {"vote_layout": [int(entry) for entry in problem.vote_layout]}
         ),
-        **({} if problem.votes is None else {"votes": dict(problem.votes)}),
+        **_votes_document(problem),
         **_witness_document(problem),
         "leader": problem.leader,
         "leaders": None if problem.leaders is None else list(problem.leaders),
@@ -113,12 +114,11 @@ def _layout_from(document: Document) -> tuple[int, ...] | None:
     return tuple(given)
 
 
-def _votes_from(document: Document) -> dict[str, int] | None:
-    """Return the votes of the sites that have several."""
-    if not document.has("votes"):
-        return None
-    table = document.table("votes")
-    return {site: table.whole(site) for site in table.values}
+def _votes_document(problem: Problem) -> dict[str, object]:
+    """Return the votes of a question, empty where it has none and its instance has some."""
+    if problem.votes is None and problem.instance.votes is None:
+        return {}
+    return {"votes": dict(problem.votes or {})}
 
 
 def _current_from(document: Document) -> CurrentSites | None:
@@ -179,7 +179,7 @@ def problem_from(document: Document, instance: Instance) -> Problem:
         voters=document.names("voters") if by_name else document.whole("voters"),
         quorum=document.whole("quorum") if document.has("quorum") else None,
         vote_layout=_layout_from(document),
-        votes=_votes_from(document),
+        votes=votes_from(document),
         witnesses=_witnesses_from(document),
         leader=document.text("leader") if document.has("leader") else None,
         leaders=document.names("leaders") if document.has("leaders") else None,

@@ -163,7 +163,7 @@ def _kind(problem: Problem) -> str:
     objective = problem.objective.kind
     if objective != "mean":
         return f"{objective}-waits" if needs_roles(problem) else objective
-    if problem.demand.has_waits or problem.votes is not None:
+    if problem.demand.has_waits or problem.votes:
         return "waits"
     return "witnesses" if problem.rules.witnesses else objective
 
@@ -210,7 +210,7 @@ def refusal(method: Method, problem: Problem) -> str | None:
             "witnesses or several votes (protocol, witnesses, vote_layout, votes); use "
             "'exhaustive', or a protocol whose commits wait for one quorum of votes, such as raft"
         )
-    if problem.votes is not None and kind == "waits" and kind not in method.objectives:
+    if problem.votes and kind == "waits" and kind not in method.objectives:
         return (
             f"it counts one vote for each voter, and the problem gives sites several (votes: "
             f"{', '.join(problem.votes)}); use 'exact', or leave them out"

@@ -6,9 +6,18 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.errors import InputError
-from placement.support.checks import FloatArray
+from placement.io.formats.frame_axes import is_frame, values_by_name
+from placement.support.checks import FloatArray, frozen
 
-__all__ = ["EARTH_RADIUS_KM", "FIBRE_MS_PER_1000_KM", "great_circle_km", "places_on_globe"]
+__all__ = [
+    "EARTH_RADIUS_KM",
+    "FIBRE_MS_PER_1000_KM",
+    "checked_coordinates",
+    "great_circle_km",
+    "places_on_globe",
+]
+
+_DEGREES = ("column", ("lat", "lon"))
 
 EARTH_RADIUS_KM = 6371.0088
 """Mean radius of the Earth (IUGG), km."""
@@ -68,3 +77,52 @@ def places_on_globe(values: npt.ArrayLike, field: str) -> FloatArray:
             expected="latitude within ±90 and longitude within ±180 degrees",
         )
     return points
+
+
+def checked_coordinates(
+    values: FloatArray | None, field: str, names: tuple[str, ...]
+) -> FloatArray | None:
+    """Return latitudes and longitudes as an array, shape (names, 2), or refuse them.
+
+    Parameters
+    ----------
+    values
+        Degrees, NaN where unknown; a pandas table goes by name. None: there are none.
+    field
+        Name for messages; its first word names the rows.
+    names
+        Of the places.
+
+    Raises
+    ------
+    InputError
+        For no numbers, another shape, and a place that is not on the globe.
+    """
+    if values is None:
+        return None
+    try:
+        if is_frame(values):
+            array = frozen(values_by_name(values, field, [(field.split("_")[0], names), _DEGREES]))
+        else:
+            array = frozen(values)
+    except InputError:
+        raise
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(
+            "not a table of numbers", field=field, value=values, expected="degrees, NaN if unknown"
+        ) from None
+    if array.shape != (len(names), 2):
+        raise InputError(
+            "wrong shape", field=field, value=array.shape, expected=f"({len(names)}, 2)"
+        )
+    limits = np.array([90.0, 180.0])
+    outside = np.abs(array) > limits  # NaN, "unknown", compares false
+    if outside.any():
+        row = int(np.nonzero(outside)[0][0])
+        raise InputError(
+            f"coordinates of {names[row]!r} are not on the globe",
+            field=field,
+            value=tuple(map(float, array[row])),
+            expected="latitude within ±90 and longitude within ±180 degrees",
+        )
+    return array

@@ -21,17 +21,17 @@ from placement.io.formats.frame_axes import (
     interval_labels,
     is_frame,
     labels_by_name,
-    values_by_name,
 )
+from placement.model.distances import checked_coordinates
 from placement.model.operations import STANDARD_OPERATIONS, Operation
 from placement.model.prices import Prices, checked_prices
 from placement.model.units import RttMatrix, warn_of_units
+from placement.model.votes.given_votes import read_votes
 from placement.support.checks import (
     FloatArray,
     IntArray,
     are_plain_names,
     elements,
-    frozen,
     instance_of,
     instances_of,
     mapping,
@@ -51,8 +51,6 @@ __all__ = ["SITE_LEVEL", "Instance", "Prices"]
 
 SITE_LEVEL = "site"
 """The failure-domain level that always exists: every site is a domain of its own."""
-
-_DEGREES = ("column", ("lat", "lon"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +87,8 @@ class Instance:
         What people call this instance.
     provenance
         Sentences that say where the numbers come from; they travel with the instance.
+    votes
+        Votes of the sites that have several, by name; a question may say otherwise.
 
     Raises
     ------
@@ -108,7 +108,7 @@ class Instance:
     arrays and lists go by position.
 
     Two instances are equal when all that can change a score is equal: names, RTTs, counts,
-    operations, domains and prices. `fingerprint` is a digest of exactly that.
+    operations, domains, prices and votes. `fingerprint` is a digest of exactly that.
     """
 
     sites: tuple[str, ...]
@@ -124,6 +124,7 @@ class Instance:
     prices: Prices | None = None
     name: str = "instance"
     provenance: tuple[str, ...] = ()
+    votes: Mapping[str, int] | None = None
 
     def __post_init__(self) -> None:
         instance_of(self.name, str, "name", "a string")
@@ -155,12 +156,13 @@ class Instance:
         self._put("site_rtt", self._rtt(self.site_rtt, "site_rtt", ("site", self.sites)))
         self._check_diagonal()
         self._put("domains", _domains(self.domains, self.sites))
+        self._put("votes", read_votes(self.votes, self))
         self._put("prices", checked_prices(self.prices, self.sites, self.clients, self.operations))
         for field, names in (
             ("site_coordinates", self.sites),
             ("client_coordinates", self.clients),
         ):
-            self._put(field, _coordinates(getattr(self, field), field, names))
+            self._put(field, checked_coordinates(getattr(self, field), field, names))
         self._put(
             "provenance", tuple(map(str, elements(self.provenance, "provenance", "sentences")))
         )
@@ -330,6 +332,8 @@ class Instance:
             head["prices"] = {k: v for k, v in self.prices.given.items() if k != "source"}
         if any(operation.has_waits for operation in self.operations):
             head["waits"] = [(*map(str, o.waits), o.constant.hex()) for o in self.operations]
+        if self.votes is not None:
+            head["votes"] = dict(self.votes)
         digest.update(json.dumps(head, sort_keys=True).encode())
         arrays = [self.client_rtt, self.site_rtt, self.counts]
         if self.prices is not None:
@@ -464,36 +468,3 @@ def _domains(
             continue
         result[str(level)] = labels
     return MappingProxyType(result)
-
-
-def _coordinates(
-    values: FloatArray | None, field: str, names: tuple[str, ...]
-) -> FloatArray | None:
-    if values is None:
-        return None
-    try:
-        if is_frame(values):
-            array = frozen(values_by_name(values, field, [(field.split("_")[0], names), _DEGREES]))
-        else:
-            array = frozen(values)
-    except InputError:
-        raise
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(
-            "not a table of numbers", field=field, value=values, expected="degrees, NaN if unknown"
-        ) from None
-    if array.shape != (len(names), 2):
-        raise InputError(
-            "wrong shape", field=field, value=array.shape, expected=f"({len(names)}, 2)"
-        )
-    limits = np.array([90.0, 180.0])
-    outside = np.abs(array) > limits  # NaN, "unknown", compares false
-    if outside.any():
-        row = int(np.nonzero(outside)[0][0])
-        raise InputError(
-            f"coordinates of {names[row]!r} are not on the globe",
-            field=field,
-            value=tuple(map(float, array[row])),
-            expected="latitude within ±90 and longitude within ±180 degrees",
-        )
-    return array

@@ -67,7 +67,7 @@ def is_count(value: object) -> TypeGuard[int | tuple[int, int] | range]:
 
 def _quorum(problem: Problem, voters: int) -> int:
     """Return m: the question's, or the protocol's, or a majority; 1 where waits count votes."""
-    if problem.votes is not None:
+    if problem.votes:
         return _given_quorum(problem)
     if problem.vote_layout is not None:
         return layout_quorum(problem, voters)
@@ -293,7 +293,7 @@ def allowed_sites(problem: Problem) -> AllowedSites:
     for array in (may_hold, must_hold, may_vote, must_vote, may_lead):
         array.flags.writeable = False  # problems that differ in the number of replicas share them
     may_witness = ~forbidden & ~non_voters if given is None else given
-    votes = None if problem.votes is None else site_votes(problem.votes, instance.sites)
+    votes = site_votes(problem.votes, instance.sites) if problem.votes else None
     if votes is not None:
         able = may_vote | may_witness if witnesses else may_vote
         check_reach(problem.quorum, most_votes(votes, able, must_vote, count))
@@ -421,7 +421,7 @@ def _count(chosen: BoolArray) -> int:
 def _groups(
     problem: Problem, voters: int, quorum: int, may_hold: np.ndarray, may_vote: np.ndarray
 ) -> tuple[GroupRule, ...]:
-    implied = problem.objective.diversity(voters, quorum) if problem.votes is None else ()
+    implied = problem.objective.diversity(voters, quorum) if not problem.votes else ()
     given, protocol = problem.instance.operations, problem.protocol
     if implied and not asks_for_quorum(operations_under(protocol, given, voters, quorum)):
         implied = ()  # fewer voters than m may serve on
@@ -429,7 +429,7 @@ def _groups(
         group_rule(problem.instance, rule, may_vote if rule.role == "voters" else may_hold)
         for rule in (*problem.diversity, *implied)
     ]
-    if problem.survive is not None and problem.votes is None:
+    if problem.survive is not None and not problem.votes:
         needed = max(quorum, voters - quorum + 1)
         if needed == voters and voters - needed == 0:
             raise InputError(

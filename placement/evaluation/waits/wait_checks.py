@@ -33,7 +33,7 @@ def needs_roles(problem: Problem) -> bool:
     What is known of questions of the four coefficients alone, whose voters hold a replica and have
     one vote each, then does not hold.
     """
-    several = problem.vote_layout is not None or problem.votes is not None
+    several = problem.vote_layout is not None or bool(problem.votes)
     return problem.demand.has_waits or problem.rules.witnesses > 0 or several
 
 
@@ -72,7 +72,7 @@ def refuse_roles(problem: Problem, what: str, expected: str) -> None:
     """
     if not needs_roles(problem):
         return
-    if problem.votes is not None:
+    if problem.votes:
         value, other = f"votes {problem.votes}", "one vote each"
     elif problem.demand.has_waits:
         value, other = _who(problem), "operations of the four coefficients alone"
@@ -113,7 +113,7 @@ def refuse_waits(problem: Problem, what: str) -> None:
             f"vote_layout: {what} counts one vote for each voter: got {problem.vote_layout!r}, "
             "expected none"
         )
-    if problem.votes is not None:
+    if problem.votes:
         raise UnsupportedError(
             f"votes: {what} counts one vote for each voter: got {problem.votes!r}, expected none"
         )
@@ -140,7 +140,7 @@ def check_waits(problem: Problem) -> None:
         _check_groups(problem, problem.protocol)
     if problem.vote_layout is not None:
         _check_layout(problem)
-    if problem.votes is not None:
+    if problem.votes:
         _check_votes(problem)
     if rules.witnesses:
         _check_witnesses(problem)
@@ -375,7 +375,7 @@ def wait_notes(problem: Problem) -> tuple[str, ...]:
     needed, total = (
         (rules.quorum, rules.voters) if problem.vote_layout is None else layout_votes(problem)
     )
-    if problem.votes is not None:
+    if problem.votes:
         assert rules.votes is not None
         needed = problem.quorum or 1
         total = most_votes(rules.votes, rules.able_voters, rules.must_vote, rules.voters)

@@ -523,3 +523,41 @@ def test_losses_keep_the_votes_that_a_commit_needed_by_hand() -> None:
     worst = placement.solve(even.replace(objective=placement.Contingency()))
     assert worst.status is Status.OPTIMAL
     assert placement.check_certificate(worst).bound == pytest.approx(worst.objective)
+
+
+def test_an_instance_holds_votes_for_all_questions(tmp_path: Path) -> None:
+    from placement.io import load_instance, save_instance
+
+    plain = world(8)
+    one = plain.replace(votes={"s1": 2, "s3": 3, "s4": 1})
+    assert one.votes == {"s1": 2, "s3": 3}
+    assert one.fingerprint != plain.fingerprint
+    assert plain.replace(votes={"s1": 1}).fingerprint == plain.fingerprint
+    save_instance(one, tmp_path / "mine")
+    manifest = next((tmp_path / "mine").glob("*.toml"), None) or next(
+        (tmp_path / "mine").glob("*.json")
+    )
+    assert "votes" in manifest.read_text()
+    again = load_instance(tmp_path / "mine")
+    assert again == one
+    assert again.votes == one.votes
+    manifest.write_text(manifest.read_text().replace("votes", "voices", 1))
+    with pytest.raises(InputError):
+        load_instance(tmp_path / "mine")
+
+    asked = Problem(one, replicas=4, voters=3)
+    assert asked.votes == one.votes
+    even = Problem(one, replicas=4, voters=3, votes={})
+    assert even.votes == {}
+    assert even.replace(replicas=3).rules.votes is None
+    assert even.replace(pinned=["s1"]).rules.votes is None
+    for number, problem in enumerate((asked, even)):
+        plan = placement.solve(problem)
+        save_plan(plan, tmp_path / f"{number}.json")
+        loaded = load_plan(tmp_path / f"{number}.json")  # with the instance inside
+        assert loaded.problem.votes == problem.votes
+        assert loaded.score == plan.score
+    assert placement.solve(even).score == placement.solve(even.replace(instance=plain)).score
+    assert placement.without_sites(one, ["s3"]).votes == {"s1": 2}
+    with pytest.raises(InputError, match=r"votes\['s1'\]"):
+        plain.replace(votes={"s1": -1})
