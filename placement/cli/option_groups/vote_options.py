@@ -11,6 +11,7 @@ from placement.errors import InputError
 __all__ = ["add_votes", "votes_from"]
 
 _PAIR = re.compile(r"\s*(?P<site>[^=]+?)\s*=\s*(?P<votes>[^,=]*?)\s*(?:,|$)")
+_MOST = 10**6
 _FORM = "SITE=VOTES, once for each site"
 
 
@@ -52,12 +53,11 @@ def votes_from(args: argparse.Namespace) -> dict[str, int] | None:
         end = 0
         while end < len(value):
             pair = _PAIR.match(value, end)
-            if pair is None or not pair["votes"].isdecimal() or int(pair["votes"]) < 1:
-                raise InputError(
-                    "not votes of a site", field="--votes", value=value, expected=_FORM
-                )
+            if pair is None:
+                problem = "not votes of a site"
+                raise InputError(problem, field="--votes", value=value, expected=_FORM)
             site, end = pair["site"], pair.end()
             if site in found:
                 raise InputError("given twice", field="--votes", value=site, expected=_FORM)
-            found[site] = int(pair["votes"])
+            found[site] = types.read_whole(pair["votes"], "--votes", 1, _MOST)
     return found or None
