@@ -115,6 +115,7 @@ double minimum_over_balls(context *x, const tree_node *f, int lo, int hi, int al
 
 /* waits/vote_rows.c */
 void find_vote_rows(problem *p);
+int leaves_no_vote(const context *x, const leader_wait *wait, int leader, int row);
 int sums_of_rows(const context *x, const tree_node *f, const keyed *sorted, int n, double radius, int lo, int hi, int every,
                  double *sum);
 

@@ -292,6 +292,8 @@ def _check_need(problem: Problem, clause: Clause) -> None:
     what = "answers"
     if counts_votes(clause, rules.votes):
         assert rules.votes is not None
+        if clause.need == problem.quorum:
+            return  # known to be within reach; if rules rule that out, there is no plan
         size = most_votes(rules.votes, rules.able_voters, rules.must_vote, rules.voters)
         what = "votes"
     if isinstance(clause.need, int) and clause.need > size:

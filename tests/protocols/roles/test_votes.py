@@ -132,15 +132,15 @@ def test_the_reference_method_finds_the_best_of_all_configurations(part: int) ->
     for _ in range(5):
         sites = int(rng.integers(3, 7))
         voters = int(rng.integers(1, min(sites, 4) + 1))
+        votes = rng.integers(1, 4, sites)
+        votes[0] = max(votes[0], 1 + (votes == 1).all())
         problem = Problem(
             world(int(rng.integers(10**6)), sites=sites),
             replicas=int(rng.integers(voters, min(sites, 4) + 1)),
             voters=voters,
-            votes={f"s{i}": int(n) for i, n in enumerate(rng.integers(1, 4, sites))},
+            votes={f"s{i}": int(n) for i, n in enumerate(votes)},
             survive=[None, "region", "site"][int(rng.integers(3))],
         )
-        if problem.votes is None:
-            continue
         plan = placement.solve(problem, "exhaustive")
         best = least_of_all(problem)
         assert plan.found == math.isfinite(best)
@@ -427,6 +427,17 @@ def test_a_quorum_counts_votes_up_to_the_most_that_voters_may_have() -> None:
         most.replace(forbidden=["s2"], quorum=5)
     assert any("need not share" in note for note in wait_notes(most.replace(quorum=2)))
     assert "votes s1=2, s2=3, quorum 6 votes" in repr(most)
+
+
+def test_a_leader_without_enough_votes_is_none_where_it_alone_votes() -> None:
+    """One voter of two or three replicas: the site with two votes leads, where two are needed."""
+    for seed in range(8):
+        problem = Problem(
+            world(seed, sites=3), replicas=2 + seed % 2, voters=1, votes={"s0": 2}, quorum=2
+        )
+        plan = placement.solve(problem)
+        assert (plan.status, plan.leader) == (Status.OPTIMAL, "s0")
+        assert plan.score == placement.solve(problem, "exhaustive").score
 
 
 def test_waits_may_name_a_number_of_votes() -> None:

@@ -17,7 +17,6 @@ typedef struct {
 typedef struct {
     int classes, lo, hi;
     int near[MOST_BLOCKS], held[MOST_BLOCKS]; /* sites in of each class, within the radius and in all */
-    int own[MOST_BLOCKS];                     /* 1: the class of the leader */
     double least[MOST_VOTERS + 1];             /* least sum of so many sites, whatever their classes */
     class_list list[LISTS];                   /* of class k: 2k within the radius, 2k + 1 beyond it; the last: of no class */
 } class_lists;
@@ -52,33 +51,61 @@ static void find_useful_rows(leader_wait *wait, int classes)
         }
 }
 
-/* Note whether the only wait counts votes of several classes: the blocks of the classes within the radius, then those of
- * all classes but the last at any distance, or of none. */
-void find_vote_rows(problem *p)
+/* The number of classes of a wait that counts votes: its blocks are those of the classes within the radius, then those of all
+ * classes but the last at any distance, or of none. 0: it does not. */
+static int classes_of_wait(const problem *p, const leader_wait *wait)
 {
-    wait_cases *cases = &p->cases;
-    leader_wait *wait = &cases->wait[0];
     int classes = 0;
-    cases->classes = 0;
-    if (cases->count != 1 || wait->sizes < 2 || p->replicas_max > MOST_VOTERS || !cases->nested)
-        return;
     while (classes < wait->blocks && wait->near >> classes & 1)
         classes++;
     int all = wait->blocks - classes; /* blocks at any distance */
-    if (classes == 0 || (all != 0 && all != classes - 1) || wait->near >> classes)
-        return;
+    if (wait->blocks < 2 || classes == 0 || (all != 0 && all != classes - 1) || wait->near >> classes)
+        return 0;
     if (wait->of_voters != (1u << wait->blocks) - 1)
-        return;
+        return 0;
     size_t cells = (size_t)p->sites * (size_t)p->sites;
     for (size_t cell = 0; cell < cells; cell++) {
         unsigned bits = wait->scope[cell] & ~(unsigned)FORBIDDEN;
         int k = class_of(bits, classes);
         unsigned expected = k == classes ? 0 : 1u << k | (k < all ? 1u << (classes + k) : 0);
         if (bits != expected)
-            return;
+            return 0;
     }
-    find_useful_rows(wait, classes);
-    cases->classes = classes;
+    return classes;
+}
+
+/* Note which waits count votes of several classes, and whether the only wait does. */
+void find_vote_rows(problem *p)
+{
+    wait_cases *cases = &p->cases;
+    for (int w = 0; w < cases->count; w++) {
+        leader_wait *wait = &cases->wait[w];
+        wait->classes = classes_of_wait(p, wait);
+        if (wait->classes)
+            find_useful_rows(wait, wait->classes);
+    }
+    int alone = cases->count == 1 && cases->nested && p->replicas_max <= MOST_VOTERS;
+    cases->classes = alone ? cases->wait[0].classes : 0;
+}
+
+/* Voters beside the leader, a site of the class `own`, that a row asks for. */
+static int voters_asked(const leader_wait *wait, int own, int row)
+{
+    const int *least = wait->least + row * wait->blocks;
+    int asked = 0, all = wait->blocks - wait->classes;
+    for (int k = 0; k < wait->classes; k++) {
+        int near = least[k] - (k == own), any = k < all ? least[wait->classes + k] - (k == own) : 0;
+        int more = near > any ? near : any;
+        asked += more > 0 ? more : 0;
+    }
+    return asked;
+}
+
+/* 1 when a row of a wait that counts votes leaves no room for the leader among the voters. */
+int leaves_no_vote(const context *x, const leader_wait *wait, int leader, int row)
+{
+    unsigned scope = wait->scope[(size_t)leader * (size_t)x->p.sites + (size_t)leader];
+    return wait->classes > 0 && voters_asked(wait, class_of(scope, wait->classes), row) >= x->p.voters;
 }
 
 /* Fill the lists for a radius; 0 when a site that is in is forbidden. */
@@ -90,11 +117,9 @@ static int fill_lists(const context *x, const tree_node *f, const keyed *sorted,
     const double *distance = x->p.site_rtt + (size_t)leader * (size_t)x->p.sites;
     out->classes = classes;
     for (int k = 0; k < MOST_BLOCKS; k++)
-        out->near[k] = out->held[k] = out->own[k] = 0;
+        out->near[k] = out->held[k] = 0;
     for (int k = 0; k <= 2 * classes; k++)
         out->list[k].count = 0;
-    if (class_of(scope[leader], classes) < classes)
-        out->own[class_of(scope[leader], classes)] = 1;
     for (int i = 0; i < f->in_count; i++) {
         int site = f->in_site[i], k = class_of(scope[site], classes), within = site == leader || distance[site] <= radius;
         if (!within && scope[site] & FORBIDDEN)
@@ -123,17 +148,10 @@ static int fill_lists(const context *x, const tree_node *f, const keyed *sorted,
 }
 
 /* The least sum of sites that meet a row; BIG: there are none, or it is surely not below `limit`. */
-static double sum_of_row(const class_lists *c, const int *least, int all, int voters, double limit)
+static double sum_of_row(const class_lists *c, const int *least, int all, double limit)
 {
-    int next[LISTS] = {0}, taken = 0, asked = 0, classes = c->classes;
+    int next[LISTS] = {0}, taken = 0, classes = c->classes;
     double sum = 0.0;
-    for (int k = 0; k < classes; k++) {
-        int near = least[k] - c->own[k], any = k < all ? least[classes + k] - c->own[k] : 0;
-        int more = near > any ? near : any;
-        asked += more > 0 ? more : 0;
-    }
-    if (asked >= voters) /* with the leader they are too many */
-        return BIG;
     for (int k = 0; k < classes; k++) {
         const class_list *near = &c->list[2 * k], *far = &c->list[2 * k + 1];
         int within = least[k] - c->near[k], any = k < all ? least[classes + k] - c->held[k] : 0;
@@ -187,8 +205,8 @@ int sums_of_rows(const context *x, const tree_node *f, const keyed *sorted, int 
     for (int row = 0; row < wait->sizes; row++) {
         double limit = every || best < 0 ? BIG : sum[best];
         sum[row] = BIG;
-        if (wait->useful[leader_class * wait->sizes + row])
-            sum[row] = sum_of_row(&lists, wait->least + row * wait->blocks, all, x->p.voters, limit);
+        if (wait->useful[leader_class * wait->sizes + row] && voters_asked(wait, leader_class, row) < x->p.voters)
+            sum[row] = sum_of_row(&lists, wait->least + row * wait->blocks, all, limit);
         if (sum[row] < BIG && (best < 0 || sum[row] < sum[best]))
             best = row;
     }
