@@ -157,9 +157,11 @@ def solve(problem: Problem, options: Options) -> Plan:
         share = 1.0
         if search.contingency.goal == "weighted":
             share = max(0.0, 1 - sum(search.contingency.probabilities(problem)))
-        costs = {leader: leader_costs(problem, leader) for leader in search.bounds}
-        for leader, cost in costs.items():
-            search.bounds[leader] = share * cost.floor
+        costs = dict[int, LeaderCosts]()
+        for leader in search.bounds:
+            search.check_time()
+            costs[leader] = leader_costs(problem, leader)
+            search.bounds[leader] = share * costs[leader].floor
         first = -1 if search.best is None else search.best.leader
         if always_hit(problem):
             for leader in search.bounds:

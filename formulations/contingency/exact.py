@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from formulations.contingency.loss_certificate import FORMAT, LossCertificate, LossClaimRecord
 from formulations.contingency.loss_kernel import MOST_HITS, MOST_REPLICAS
@@ -31,6 +32,7 @@ from formulations.exact.reduced_problem import ReducedProblem
 from formulations.exact.scenario_kernel import missing
 from placement.contingency.objective import Contingency
 from placement.evaluation.objective import MEAN_LATENCY
+from placement.feasibility.feasible_plans import violations
 from placement.methods.options import Options, Progress
 from placement.methods.registry import run
 from placement.model.configuration import Configuration
@@ -70,7 +72,7 @@ def solve(problem: Problem, options: Options) -> Plan:
     """Answer a question about losses with a proof; at a limit, the best so far with its bound."""
     reason = refuses(problem) or missing(options)
     if reason is not None:
-        plan = method.solve(problem, options)
+        plan = _by_another(problem, options)
         note = f"the search over losses was not used: {reason}"
         return plan.replace(notes=(note, *plan.notes))
     search = LossSearch(problem, options)
@@ -80,6 +82,48 @@ def solve(problem: Problem, options: Options) -> Plan:
         return search.plan(Termination.INTERRUPTED)
     except _Stopped as stopped:
         return search.plan(stopped.termination)
+
+
+def _by_another(problem: Problem, options: Options) -> Plan:
+    """Answer by the method that proves the question otherwise.
+
+    Under a time limit, a share of it goes to the optimum of normal times first. The value of no
+    plan is below its normal score, times the least share of that in a weighted mean: a bound here.
+    """
+    goal, usual = problem.objective, problem.replace(objective=MEAN_LATENCY)
+    assert isinstance(goal, Contingency)
+    takes = ReducedProblem.refuses(usual.demand, usual.rules) is None and not usual.limits
+    if options.time_limit is None or not takes or problem.cost_parts:
+        return method.solve(problem, options)
+    began = time.perf_counter()
+    share = _NORMAL_SHARE * options.time_limit
+    normal = method.solve(usual, replace(options, time_limit=share, start=None, progress=None))
+    bound = normal.bound
+    if math.isfinite(bound):
+        bound *= goal.normal_share(problem)
+    if normal.termination is Termination.INTERRUPTED:
+        found = normal.configuration
+        best = found if found is not None and not violations(problem, found) else None
+        return Plan.of(
+            problem,
+            best,
+            method=method.METHOD.name,
+            bound=bound if best is None else min(bound, objective_value(problem, best)),
+            termination=Termination.INTERRUPTED,
+        )
+    left = max(options.time_limit - (time.perf_counter() - began), 0.0)
+    plan = method.solve(problem, replace(options, time_limit=left))
+    if normal.configuration is None or plan.bound >= bound:
+        return plan
+    return Plan.of(
+        problem,
+        plan.configuration,
+        method=plan.method,
+        bound=min(bound, plan.objective),
+        termination=plan.termination,
+        notes=(*plan.notes, "the bound is the optimum of normal times, or a bound on it"),
+        stats=plan.stats,
+    )
 
 
 class _Stopped(Exception):  # noqa: N818 - no error
@@ -101,6 +145,7 @@ class LossSearch:
         self.best: Configuration | None = None
         self.value = math.inf
         self.bound = -math.inf
+        self.share = 1.0  # of the normal score in the value, at least
         self.certify = bool(options.settings.get("certificate"))
         self.claim: LossClaimRecord | None = None
         self.ties: Callable[[], Mapping[str, object]] | None = None
@@ -125,13 +170,8 @@ class LossSearch:
                 reasons=normal.reasons,
                 certificate=lambda: normal.certificate,  # type: ignore[arg-type, return-value]
             )
-        share = 1.0
-        if self.goal.goal == "weighted":
-            share = max(0.0, 1 - sum(self.goal.probabilities(self.problem)))
-        if math.isfinite(normal.bound):
-            self.bound = max(0.0, share * normal.bound)
         ceiling = self.goal.ceiling(self.problem)
-        stage = ThresholdStage(self, self.goal.goal, ceiling, share, certify=self.certify)
+        stage = ThresholdStage(self, self.goal.goal, ceiling, self.share, certify=self.certify)
         if self.options.start is not None:
             stage.start_from(self.options.start)
         if normal.configuration is not None:
@@ -226,10 +266,14 @@ class LossSearch:
                 settings=self.options.settings,
             ),
         )
+        if self.goal.goal == "weighted":
+            self.share = max(0.0, 1 - sum(self.goal.probabilities(problem)))
+        if math.isfinite(plan.bound):
+            self.bound = max(0.0, self.share * plan.bound)
         if plan.termination is Termination.INTERRUPTED:
-            if plan.configuration is not None:
-                self.best = plan.configuration
-                self.value = objective_value(self.problem, plan.configuration)
+            found = plan.configuration
+            if found is not None and not violations(problem, found):
+                self.best, self.value = found, objective_value(problem, found)
             raise KeyboardInterrupt
         return plan
 

@@ -109,18 +109,27 @@ class Session(BatchSession):
         return plan
 
     def _within_limits(self, problem: Problem, options: Options) -> Plan:
-        """Solve the problem without its limits first; search when that plan exceeds a limit."""
+        """Solve the problem without its limits first; search when that plan exceeds a limit.
+
+        At most half of the time is for the question without limits.
+        """
         from formulations.exact.limits.limits_plan import answers, plan_of_search, without_limits
         from formulations.exact.limits.limits_search import LimitsSearch
 
         started = time.perf_counter()
         limit = math.inf if options.time_limit is None else options.time_limit
-        unlimited = dataclasses.replace(options, start=None, gap_limit=0.0, progress=None)
+        part = None if options.time_limit is None else options.time_limit / 2
+        unlimited = dataclasses.replace(
+            options, start=None, gap_limit=0.0, progress=None, time_limit=part
+        )
         plan = self._search(without_limits(problem), unlimited, None)
         if answers(problem, plan):
             return plan.replace(problem=problem)
         search = LimitsSearch(problem, options, started + limit, plan.bound)
+        if plan.configuration is not None:
+            search.accept(plan.configuration)
         if plan.termination is Termination.INTERRUPTED:
+            search.accept_known()
             search.termination = plan.termination
         else:
             search.run()

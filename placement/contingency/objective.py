@@ -16,6 +16,7 @@ A configuration that some loss stops altogether (fewer than m voters left) is no
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
@@ -26,10 +27,10 @@ from placement.contingency.document import contingency_document, contingency_fro
 from placement.contingency.enumerated_proof import enumerated_with_waits
 from placement.contingency.near_best import solve_within
 from placement.contingency.percentile_losses import (
+    best_after,
     mixed_percentiles,
     percentile_rows,
     percentile_tables,
-    percentiles_after,
 )
 from placement.errors import InputError
 from placement.evaluation.losses import (
@@ -38,7 +39,6 @@ from placement.evaluation.losses import (
     failures,
     losses,
     moving_clients,
-    score_after,
     survivors,
     unnoticed,
 )
@@ -246,23 +246,17 @@ class Contingency:
         self, problem: Problem, configuration: Configuration
     ) -> tuple[tuple[Loss, float], ...]:
         """score_F of every loss; the normal score where it is not noticed, ∞ where it stops."""
-        rows = []
         normal = self._normal(problem, configuration)
+        held = frozenset((*configuration.replicas, *configuration.voters))
+        known: dict[frozenset[int], float] = {}  # many losses hit the same replicas
+
+        rows = []
         for loss in self.losses(problem):
-            if unnoticed(problem, configuration, loss.sites, clients_move=self.clients_move):
-                rows.append((loss, normal))
-                continue
-            moves = self.leader_may_move
-            if self.percentile is None:
-                scores = score_after(
-                    problem, configuration, loss.sites,
-                    leader_may_move=moves, clients_move=self.clients_move,
-                )  # fmt: skip
-            else:
-                scores = percentiles_after(
-                    problem, self.percentile, configuration, loss.sites, leader_may_move=moves
-                )
-            rows.append((loss, min(scores.values(), default=math.inf)))
+            hit = loss.sites if self.clients_move else loss.sites & held
+            if hit not in known:
+                unhit = unnoticed(problem, configuration, hit, clients_move=self.clients_move)
+                known[hit] = normal if unhit else best_after(problem, self, configuration, hit)
+            rows.append((loss, known[hit]))
         return tuple(rows)
 
     def _normal(self, problem: Problem, configuration: Configuration) -> float:
@@ -391,19 +385,20 @@ class Contingency:
         if self.percentile is not None:
             broken.extend(self.percentile.violations(problem, configuration))
         for loss, score in self.scores_after(problem, configuration):
-            if survivors(problem, configuration, loss.sites) is None:
-                several = problem.vote_layout is not None or bool(problem.votes)
-                few = "too few votes" if several else f"fewer than {problem.rules.quorum} voters"
-                broken.append(f"the loss of {loss.name} leaves {few}")
+            lost = f"the loss of {loss.name}"
+            if score <= min(self.ceiling(problem), sys.float_info.max):
+                pass
+            elif survivors(problem, configuration, loss.sites) is None:
+                few = f"fewer than {problem.rules.quorum} voters"
+                several = problem.vote_layout or problem.votes
+                broken.append(f"{lost} leaves {'too few votes' if several else few}")
             elif math.isinf(score) and self.percentile is None:
-                broken.append(f"the loss of {loss.name} leaves too few members for a wait")
+                broken.append(f"{lost} leaves too few members for a wait")
             elif math.isinf(score):
-                broken.append(f"the loss of {loss.name} gives {word}more than the horizon")
-            elif score > self.ceiling(problem):
-                broken.append(
-                    f"the loss of {loss.name} gives {word}{self.in_ms(problem, score):.6g} ms, "
-                    f"above the limit of {self.limit:g} ms"
-                )
+                broken.append(f"{lost} gives {word}more than the horizon")
+            else:
+                found = f"{self.in_ms(problem, score):.6g} ms"
+                broken.append(f"{lost} gives {word}{found}, above the limit of {self.limit:g} ms")
         return tuple(broken)
 
     def diversity(self, voters: int, quorum: int) -> tuple[Diversity, ...]:

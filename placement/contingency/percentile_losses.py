@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from placement.evaluation.losses import survivors, unnoticed
+from placement.evaluation.losses import score_after, survivors, unnoticed
 from placement.evaluation.score import score
 from placement.evaluation.value_tables import ValueColumn, ValueTable
 from placement.model.configuration import Configuration
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PercentileAfterLoss",
+    "best_after",
     "mixed_percentiles",
     "percentile_rows",
     "percentile_tables",
@@ -54,6 +55,23 @@ class PercentileAfterLoss:
     leader: str | None
     percentile: float
     mean_latency: float
+
+
+def best_after(
+    problem: Problem, goal: Contingency, configuration: Configuration, lost: Iterable[int]
+) -> float:
+    """Return the least score (or percentile, ms) of a leader that may serve after a loss.
+
+    It is infinite where the service is lost.
+    """
+    moves, percentile = goal.leader_may_move, goal.percentile
+    if percentile is None:
+        scores = score_after(
+            problem, configuration, lost, leader_may_move=moves, clients_move=goal.clients_move
+        )
+    else:
+        scores = percentiles_after(problem, percentile, configuration, lost, leader_may_move=moves)
+    return min(scores.values(), default=math.inf)
 
 
 def percentiles_after(

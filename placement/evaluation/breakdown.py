@@ -50,7 +50,8 @@ class ClientLatency:
         Operations it issued, weighted by the decay.
     to_nearest, to_leader, latency
         RTT to the nearest replica, RTT to the leader, mean latency of its operations; ms. The
-        latency of a client that issued nothing is NaN.
+        latency of a client that issued nothing is NaN, and so is the RTT to the leader where no
+        operation needs a leader.
     """
 
     client: str
@@ -128,13 +129,14 @@ def by_client(problem: Problem, configuration: Configuration) -> tuple[ClientLat
     issued, mean = _means(problem, configuration, (0, 2))
     last = problem.demand.client_rtt[-1]
     near = nearest(last, configuration.replicas)
+    led = not problem.demand.leaderless
     return tuple(
         ClientLatency(
             client,
             problem.instance.sites[int(near[c])],
             float(issued[c]),
             float(last[c, near[c]]),
-            float(last[c, configuration.leader]),
+            float(last[c, configuration.leader]) if led else math.nan,
             float(mean[c]),
         )
         for c, client in enumerate(problem.instance.clients)

@@ -57,6 +57,7 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -232,17 +233,25 @@ def losses(problem: Problem, level: str = "site", *, together: int = 1) -> tuple
     InputError
         For an unknown level, and for one with fewer than `together` domains.
     """
+    labels = problem.instance.labels(level)
+    domains = len({label for label in labels if label is not None})
+    if domains < together:
+        raise InputError(
+            f"no loss of {together} domains is possible: the level {level!r} has {domains}",
+            field="together" if domains else "level",
+            value=together if domains else level,
+            expected=f"at most {domains}" if domains else "a level with labels",
+        )
+    return _losses_of(tuple(labels), together)
+
+
+@lru_cache(maxsize=8)
+def _losses_of(labels: tuple[str | None, ...], together: int) -> tuple[Loss, ...]:
+    """Return the losses of labels; there may be 100,000 pairs, so the last answers are kept."""
     members: dict[str, set[int]] = {}
-    for site, label in enumerate(problem.instance.labels(level)):
+    for site, label in enumerate(labels):
         if label is not None:
             members.setdefault(label, set()).add(site)
-    if len(members) < together:
-        raise InputError(
-            f"no loss of {together} domains is possible: the level {level!r} has {len(members)}",
-            field="together" if members else "level",
-            value=together if members else level,
-            expected=f"at most {len(members)}" if members else "a level with labels",
-        )
     return tuple(
         Loss(" + ".join(names), frozenset().union(*(members[name] for name in names)))
         for names in itertools.combinations(members, together)

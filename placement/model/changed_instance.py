@@ -11,6 +11,7 @@ from placement.datasets.distance_rtt import RouteModel
 from placement.errors import InputError
 from placement.model.distances import great_circle_km
 from placement.model.instance import Instance
+from placement.model.protocols import operation_path
 from placement.model.waits import Wait
 from placement.support.checks import LARGEST, FloatArray, instance_of, mapping, number, text
 
@@ -235,7 +236,9 @@ def with_waits(instance: Instance, waits: Mapping[str, Sequence[Wait | str] | st
     instance
         Sites, clients, RTTs and demand.
     waits
-        Name of an operation -> its waits, in place of its coefficient δ; its trips stay.
+        Name of an operation -> its waits, in place of its coefficient δ; its trips stay. A kind
+        of path (weak_read, bounded_read, strong_read, write, multi_write) that is no name stands
+        for all operations of that kind; operations that are named come before their kind.
 
     Raises
     ------
@@ -244,13 +247,23 @@ def with_waits(instance: Instance, waits: Mapping[str, Sequence[Wait | str] | st
     """
     instance_of(instance, Instance, "instance", "a placement.Instance")
     known = {operation.name: operation for operation in instance.operations}
-    for name, given in mapping(waits, "waits", "operation -> its waits").items():
-        if name not in known:
+    asked = mapping(waits, "waits", "operation -> its waits")
+    by_kind: dict[str, list[str]] = {}
+    for name, operation in known.items():
+        if name not in asked:
+            by_kind.setdefault(operation_path(operation), []).append(name)
+    for name, given in asked.items():
+        named = [name] if name in known else by_kind.get(name, [])
+        if not named or (name not in known and name == "other"):
+            kinds = [kind for kind in by_kind if kind not in known and kind != "other"]
             raise InputError(
                 "unknown operation",
                 field="waits",
                 value=name,
-                expected="one of " + ", ".join(known),
+                expected="one of "
+                + ", ".join(known)
+                + (f"; or a kind: {', '.join(kinds)}" if kinds else ""),
             )
-        known[name] = dataclasses.replace(known[name], quorum=0.0, waits=given)  # type: ignore[arg-type]  # checked there
+        for one in named:
+            known[one] = dataclasses.replace(known[one], quorum=0.0, waits=given)  # type: ignore[arg-type]  # checked there
     return instance.replace(operations=tuple(known.values()))

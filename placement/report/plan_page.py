@@ -186,6 +186,7 @@ def _clients(plan: Plan) -> Markup:
         unit="ms",
     )
     total = sum(weight) or 1.0
+    led = not plan.problem.demand.leaderless
     table = data_table(
         f"All {len(rows)} clients",
         [
@@ -193,7 +194,7 @@ def _clients(plan: Plan) -> Markup:
             Column("Operations, %", True),
             Column("Nearest replica"),
             Column("RTT to it, ms", True),
-            Column("RTT to leader, ms", True),
+            *([Column("RTT to leader, ms", True)] if led else []),
             Column("Mean latency, ms", True),
             *(Column(f"with {baseline_names(other)}, ms", True) for other in others),
         ],
@@ -203,7 +204,7 @@ def _clients(plan: Plan) -> Markup:
                 100 * row.operations / total,
                 row.nearest,
                 row.to_nearest,
-                row.to_leader,
+                *([row.to_leader] if led else []),
                 row.latency,
                 *(other.per_client[c] for other in others),
             ]

@@ -175,7 +175,7 @@ def _replicas(plan: Plan) -> str:
         role = "witness" if member.voter in witnesses else role
         if (several := plan.votes.get(member.voter, 1)) > 1:
             role += f", {several} votes"
-        counted = "waited for" if member.counted else ""
+        counted = "counted" if member.counted else ""
         cells = [number_text(member.rtt), counted] if plan.leader else ["–", ""]
         rows.append([member.voter, role, *cells])
     voters = set(plan.voters)
@@ -258,7 +258,7 @@ def _operations(plan: Plan) -> str:
 def _parts(plan: Plan) -> str:
     """Return the operations with the trips and waits that their latency is the sum of."""
     return table(
-        ["operation", "share", "mean", "= to nearest", "+ to leader", "+ waiting", "+ constant"],
+        ["operation", "share", "mean", "= nearest", "+ leader", "+ waiting", "+ constant"],
         [
             [
                 row.operation,
@@ -302,6 +302,7 @@ def _clients(plan: Plan) -> str:
     worst = sorted(issued, key=lambda row: -row.latency)[:_MOST_CLIENTS]
     heaviest = sorted(issued, key=lambda row: -row.operations)[:_MOST_CLIENTS]
     total = sum(row.operations for row in issued)
+    led = not plan.problem.demand.leaderless
     shown: list[list[str]] = []
 
     def add(why: str, row: ClientLatency) -> None:
@@ -311,7 +312,7 @@ def _clients(plan: Plan) -> str:
                 row.client,
                 f"{100 * row.operations / total:.2f} %",
                 number_text(row.latency),
-                number_text(row.to_leader),
+                *([number_text(row.to_leader)] if led else []),
                 number_text(row.to_nearest),
                 row.nearest,
             ]
@@ -323,9 +324,13 @@ def _clients(plan: Plan) -> str:
     for row in heaviest if not few else ():
         add("heaviest", row)
     return table(
-        ["", "client", "demand", "mean ms", "to leader", "to nearest", "nearest"],
+        [
+            *("", "client", "demand", "mean ms"),
+            *(["to leader"] if led else []),
+            *("to nearest", "nearest"),
+        ],
         shown,
-        right=(2, 3, 4, 5),
+        right=(2, 3, 4, 5) if led else (2, 3, 4),
         indent="  ",
     )
 

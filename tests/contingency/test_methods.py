@@ -10,14 +10,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import placement
+from formulations.contingency import exact as loss_method
 from formulations.contingency import loss_program
 from formulations.contingency import milp as contingency_milp
+from formulations.exact import method as exact_method
 from placement.contingency.objective import Contingency, solve_within
 from placement.errors import InputError
+from placement.evaluation.objective import MEAN_LATENCY
 from placement.feasibility.feasible_plans import reasons_infeasible
 from placement.methods.options import Options
 from placement.methods.registry import load_method, run
 from placement.model.constraints import Diversity
+from placement.plan import Plan
 from placement.support.status import Termination
 from placement.testing import random_instance
 from tests.contingency.test_enumerate import ASKS, GOALS
@@ -314,3 +318,63 @@ def test_exact_branches_where_there_are_too_many_sets():
     assert "several domains are lost at once" in plan.notes[0]
     assert "solved by 'cp-sat'" in plan.notes[1]
     assert plan.bound <= plan.objective
+
+
+@pytest.mark.parametrize("goal", ["worst", "bounded", "weighted"])
+@pytest.mark.parametrize("seed", seeds(1, 4))
+def test_the_optimum_of_normal_times_bounds_what_another_method_leaves_open(
+    goal, seed, monkeypatch
+):
+    """Two domains are lost at once; the method that is asked proves nothing in its time."""
+    extra = {"bounded": {"limit": 150.0 + 1e4 * (seed % 2)}, "weighted": {"probability": 0.01}}.get(
+        goal, {}
+    )
+    problem = placement.Problem(
+        random_instance(seed, sites=7),
+        replicas=5,
+        voters=5,
+        objective=Contingency(goal=goal, together=2, **extra),
+    )
+    truth = answer("exhaustive", problem)
+    normal = answer("exact", problem.replace(objective=MEAN_LATENCY))
+    assert answer("exact", problem, time_limit=60.0).bound == pytest.approx(truth.objective)
+
+    def proves_nothing(asked, options, reason, name):
+        ended = Termination.TIME_LIMIT
+        return Plan.of(asked, truth.configuration, method=name, termination=ended)
+
+    monkeypatch.setattr(exact_method, "_delegate", proves_nothing)
+    plan = answer("exact", problem, time_limit=60.0)
+    share = 1 - sum(problem.objective.probabilities(problem))
+    assert share * normal.bound * (1 - 1e-9) <= plan.bound <= truth.objective
+    assert plan.notes[-1] == "the bound is the optimum of normal times, or a bound on it"
+    assert answer("exact", problem).bound == -math.inf
+
+
+@pytest.mark.parametrize(("limit", "status"), [(1.0, "unknown"), (1e4, "feasible")])
+def test_an_interrupt_in_normal_times_keeps_the_bound_and_no_plan_above_the_limit(
+    limit, status, monkeypatch
+):
+    """Before, the optimum of normal times was given whatever it costs after a loss."""
+    problem = placement.Problem(
+        random_instance(3, sites=7),
+        replicas=4,
+        voters=3,
+        objective=Contingency(goal="bounded", limit=limit),
+    )
+    usual = answer("exact", problem.replace(objective=MEAN_LATENCY))
+
+    def interrupted(found, asked, options):
+        return Plan.of(
+            asked,
+            usual.configuration,
+            method="exact",
+            bound=usual.bound / 2,
+            termination=Termination.INTERRUPTED,
+        )
+
+    monkeypatch.setattr(loss_method, "run", interrupted)
+    plan = answer("exact", problem)
+    assert plan.status == status
+    assert plan.termination is Termination.INTERRUPTED
+    assert plan.bound == usual.bound / 2

@@ -6,8 +6,9 @@ import math
 
 import pytest
 
+from formulations.exact import method as exact_method
 from formulations.exact import tuning
-from placement import Moves, Problem, Status, Termination, UnsupportedError, solve
+from placement import Moves, Plan, Problem, Status, Termination, UnsupportedError, solve
 from placement.feasibility.feasible_plans import violations
 from placement.methods.options import Options, Progress
 from placement.methods.registry import available, load_method, refusal, run
@@ -158,6 +159,26 @@ def test_time_that_is_over_leaves_an_honest_answer() -> None:
     assert plan.status in (Status.FEASIBLE, Status.OPTIMAL)
     assert plan.bound <= best.objective
     assert plan.configuration is not None
+
+
+@pytest.mark.parametrize("end", [Termination.INTERRUPTED, Termination.TIME_LIMIT])
+def test_an_early_end_of_the_question_without_limits_proves_nothing(
+    end: Termination, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, an interrupt there left no bound at all, which was read as "there is no plan"."""
+    instance = paid_instance(3, gateway=False, non_voting=False, near=True)
+    present = Configuration.of(0, (0, 1, 2), (0, 1, 2))
+    problem = Problem(instance, replicas=3, voters=3, current=present, moves=Moves(at_most=2))
+
+    def ended(session: exact_method.Session, asked: Problem, *_: object) -> Plan:
+        return Plan.of(asked, None, method="exact", bound=-math.inf, termination=end)
+
+    monkeypatch.setattr(exact_method.Session, "_search", ended)
+    plan = run(load_method("exact"), problem, Options(time_limit=1e-9))
+    assert plan.status is Status.FEASIBLE
+    assert plan.termination is end
+    assert plan.configuration == present
+    assert plan.bound == -math.inf
 
 
 def test_a_certificate_of_another_budget_proves_nothing() -> None:

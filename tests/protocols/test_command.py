@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
 
-from placement import with_waits
+from placement import Problem, with_waits
 from placement.cli import main
-from placement.io import save_instance
+from placement.io import load_plan, save_instance
+from placement.methods import load_method
+from placement.methods.registry import refusal
+from placement.model.protocol_families import FAMILIES
+from placement.model.protocols import Protocol, operation_path
 from tests.protocols.worlds import world
 
 
@@ -114,3 +119,50 @@ def test_the_list_and_the_description_of_protocols(capsys: pytest.CaptureFixture
             "weak_read", "bounded_read", "strong_read", "write", "multi_write"
         }  # fmt: skip
         assert row["name"] in run(capsys, "protocols", row["name"])
+        for method in ("exact", "milp", "cp-sat", "exhaustive"):
+            family = FAMILIES[row["name"]]
+            given = {key: 2 for key, one in family.parameters.items() if one.required}
+            given |= {"level": "region"} if "level" in given else {}
+            given |= {"multi": 2} if family.one_group_only else {}
+            problem = Problem(world(6), replicas=5, voters=5, protocol=Protocol(row["name"], given))
+            taken = refusal(load_method(method), problem) is None
+            assert taken == (method in found["proven_by"].replace(",", " ").split())
+
+
+def test_the_list_of_protocols_shows_whole_summaries(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    words = run(capsys, "protocols").split()
+    for family in FAMILIES.values():
+        summary = family.summary.split()
+        assert any(words[k : k + len(summary)] == summary for k in range(len(words)))
+
+
+def test_waits_of_a_kind_are_those_of_its_operations_that_are_not_named(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kind = "write=leader: all of voters"
+    names = [one.name for one in world(6).operations if operation_path(one) == "write"]
+    assert names == ["single_group"]
+    out = run(capsys, *ASK, "--wait", kind, "--json")
+    assert {row["operation"]: row["wait"] for row in json.loads(out)["breakdown"]["waits"]} == {
+        "single_group": "leader: all of voters"
+    }
+    said = run(capsys, *ASK, "--wait", "writes=leader: all of voters", code=1)
+    assert "got 'writes', expected one of weak_read" in said
+    assert "or a kind: write, multi_write" in said
+    named = "single_group=leader: 1 of voters"
+    said = run(capsys, *ASK, "--wait", kind, "--wait", named, code=1)
+    assert "got 'write', expected one of weak_read" in said
+
+
+def test_no_rtt_to_a_leader_is_shown_where_there_is_none(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = (*ASK, "--protocol", "epaxos:multi=2")
+    assert "to leader  to nearest" not in run(capsys, *asked, "-o", "plan.json")
+    plan = load_plan("plan.json")
+    assert all(math.isnan(row.to_leader) for row in plan.per_client)
+    run(capsys, "report", "plan.json", "-o", "page.html")
+    assert "RTT to leader" not in (folder / "page.html").read_text()

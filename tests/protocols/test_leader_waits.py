@@ -346,3 +346,15 @@ def test_the_certificate_holds_where_the_wait_of_a_leader_has_no_case() -> None:
     assert placement.check_certificate(plan).bound <= plan.objective * (1 + 1e-12)
     best = placement.solve(problem, "exhaustive")
     assert plan.objective == pytest.approx(best.objective, rel=1e-12)
+
+
+@needs_kernel
+@pytest.mark.parametrize(("protocol", "sites"), [("leases", 330), ("leases:holders=1", 170)])
+def test_hundreds_of_sites_are_no_reason_to_search_over_sets(protocol: str, sites: int) -> None:
+    """Before, leaders with waits were limited to 322 sites, and to half with lease holders."""
+    instance = placement.testing.random_instance(5, sites=sites, clients=3, ties=True)
+    problem = Problem(instance, replicas=2, voters=2, protocol=protocol)
+    plan = placement.solve(problem, "exact")
+    assert plan.notes == ()
+    assert plan.objective == placement.solve(problem, "exhaustive").objective
+    assert check_certificate(plan).bound >= plan.objective * (1 - 1e-9)

@@ -91,6 +91,8 @@ class LimitsSearch:
         The best configuration within the limits, and its objective; None and +∞: none is known.
     records
         What closed each leader, for a certificate; None: too long, or not wanted.
+    floors
+        A bound for each leader that is not closed yet; None: the search has not begun.
     """
 
     problem: Problem
@@ -102,7 +104,7 @@ class LimitsSearch:
     termination: Termination = Termination.FINISHED
     counters: SearchCounters = field(default_factory=SearchCounters)
     records: dict[int, LeaderRecord] | None = None
-    floors: dict[int, float] = field(default_factory=dict)
+    floors: dict[int, float] | None = None
 
     def __post_init__(self) -> None:
         self._limits = self.problem.limits
@@ -130,7 +132,8 @@ class LimitsSearch:
         """Certificate of the result; None: not recorded, or a checker counts other clients."""
         demand = self.problem.demand
         active = (demand.near[0] > 0) | (demand.relay[0] > 0)
-        if self.records is None or self.floors or not active[self.clients].all():
+        open_leaders = self.floors is None or self.floors
+        if self.records is None or open_leaders or not active[self.clients].all():
             return None
         return LimitsCertificate(
             configuration=self.best,
@@ -146,6 +149,8 @@ class LimitsSearch:
     def bound(self) -> float:
         """Least objective that any plan may still have."""
         less = max(CLAIMED_LESS, self.options.gap_limit)
+        if self.floors is None:
+            return self.floor
         closed = math.inf if self.best is None else self.value * (1 - less)
         least = min([closed, *self.floors.values()])
         if not self.floors:
@@ -155,12 +160,16 @@ class LimitsSearch:
     def run(self) -> None:
         """Search until the best plan is proven, or until the time limit or Ctrl-C."""
         with end_early(self):
+            self.accept_known()
+            if time.perf_counter() > self.end:
+                raise TimeoutError
             leaders = self._leaders()
+            self.floors = floors = {leader: max(floor, self.floor) for leader, floor in leaders}
             self._propose(leaders)
             for leader, floor in leaders:
                 if floor < self.threshold:
                     self._tree(leader)
-                del self.floors[leader]
+                del floors[leader]
                 self._report()
             if relative_gap(self.value, self.bound) > 2 * CLAIMED_LESS:
                 self.termination = Termination.GAP_LIMIT
@@ -184,11 +193,14 @@ class LimitsSearch:
         self.value, self.best = value, configuration
         return True
 
-    def _propose(self, leaders: list[tuple[int, float]]) -> None:
-        """Find a first plan: near what runs, else a greedy one and swaps for promising leaders."""
+    def accept_known(self) -> None:
+        """Keep the better of the start and of the present configuration, where they obey all."""
         for start in (self.options.start, self.problem.present):
             if start is not None:
                 self.accept(start)
+
+    def _propose(self, leaders: list[tuple[int, float]]) -> None:
+        """Find a first plan: near what runs, else a greedy one and swaps for promising leaders."""
         if self.problem.moves is not None and self.best is not None:
             self._descend()
             return
@@ -253,7 +265,6 @@ class LimitsSearch:
             floor = least + float(self._direct[leader])
             floor += float(demand.quorum[0] * waits[rules.quorum - 1])
             floors.append((floor * (1 - 1e-12), leader))
-        self.floors = {leader: max(floor, self.floor) for floor, leader in floors}
         return [(leader, floor) for floor, leader in sorted(floors)]
 
     def _affordable(self, leader: int) -> Rules:
@@ -313,6 +324,7 @@ class LimitsSearch:
             if added.voter is not None:
                 votes = VotePrices.of(rules, added.voter, leader)
         threshold = self.threshold
+        assert self.floors is not None
         scale = threshold if math.isfinite(threshold) else self.floors[leader]
         return [
             *scenarios,

@@ -28,7 +28,8 @@ def add_parser(verbs: Subparsers) -> None:
         "protocols",
         help="list the commit protocols, or describe one",
         description="List the commit protocols that --protocol takes, or describe one: the waits "
-        "of each kind of operation, its parameters, assumptions and source.",
+        "of each kind of operation, its parameters, assumptions, the methods that prove plans, and "
+        "its source.",
     )
     parser.add_argument("name", nargs="?", metavar="NAME", help="a protocol, with its parameters")
     parser.add_argument(
@@ -72,17 +73,32 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(families: Mapping[str, ProtocolFamily]) -> str:
-    from placement.text import table, wrap
+    from placement.text import escape, wrap
 
-    rows = [[one.name, ", ".join(one.parameters), one.summary] for one in families.values()]
+    width = max(map(len, families)) + 2
+    lines = []
+    for one in families.values():
+        named = f" ({', '.join(one.parameters)})" if one.parameters else ""
+        lines.append(wrap(f"{one.name:<{width}}{escape(one.summary)}{named}", indent=" " * width))
     return (
-        table(["protocol", "parameters", "summary"], rows)
+        "\n".join(lines)
         + "\n\n"
         + wrap(
-            "placement protocols NAME: its formulas, assumptions and source. "
+            "Names in parentheses are parameters. placement protocols NAME: its formulas, "
+            "assumptions, methods and source. "
             "placement solve … --protocol NAME:PARAMETER=VALUE,… asks under it."
         )
     )
+
+
+def _proven_by(paths: Mapping[str, Path]) -> str:
+    """Name the methods that prove plans under the paths of a protocol."""
+    from placement.model.waits import Wait
+
+    waits = [Wait(wait) for path in paths.values() for wait in path.waits]
+    if any(wait.origin != "leader" for wait in waits):
+        return "exact (by its search over sets), exhaustive"
+    return "exact, milp, cp-sat, exhaustive"
 
 
 def _document(
@@ -94,6 +110,7 @@ def _document(
         "voters": voters,
         "summary": family.summary,
         "source": family.source,
+        "proven_by": _proven_by(paths),
         "assumptions": [*_ASSUMED, *family.assumptions],
         "parameters": {
             key: {"default": one.default, "meaning": one.meaning, "required": one.required}
@@ -131,6 +148,7 @@ def _description(family: ProtocolFamily, asked: str, paths: Mapping[str, Path], 
         if one.default is None and not one.required:
             default = "no default"
         facts.append((f":{key}=", f"{one.meaning} ({default})"))
+    facts.append(("proven by", _proven_by(paths)))
     facts.append(("assumed", " ".join((*_ASSUMED, *family.assumptions))))
     width = max(len(word) for word, _ in facts) + 2
     lines = [wrap(f"{word:<{width}}{escape(text)}", indent=" " * width) for word, text in facts]

@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 _MOST_WAITS = 2
-_MOST_CELLS = 1 << 25  # bytes of the table of sites by case, about S³, or S⁴ for two waits
+_MOST_CELLS = 1 << 21  # bytes of a leader's table of sites by case: S², or S³ for two waits
 _CELLS_AT_ONCE = 1 << 21
 
 
@@ -149,7 +149,7 @@ def no_cases(demand: Demand, rules: Rules) -> str | None:
     waits, _ = waits_of(demand, rules)
     if len(waits) > _MOST_WAITS:
         return f"leaders have more than {_MOST_WAITS} waits that differ"
-    if len(rules.may_hold) ** (len(waits) + 2) > _MOST_CELLS:
+    if len(rules.may_hold) ** (len(waits) + 1) > _MOST_CELLS:
         return "there are too many sites for the waits of their leaders"
     everyone = rules.replicas_min == rules.replicas_max == rules.voters
     if not everyone and (rules.of("voters") or rules.must_vote.any() or not rules.may_vote.all()):
