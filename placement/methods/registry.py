@@ -207,8 +207,8 @@ def refusal(method: Method, problem: Problem) -> str | None:
     if kind not in method.objectives and kind.endswith("-waits"):
         return (
             f"it does not minimise {problem.objective.describe()} for operations with waits, "
-            "witnesses or several votes (protocol, witnesses, vote_layout, votes); use "
-            "'exhaustive', or a protocol whose commits wait for one quorum of votes, such as raft"
+            "witnesses, votes of sites or a vote layout (protocol, witnesses, votes, "
+            "vote_layout); use 'exhaustive', or a protocol whose commits wait for one quorum of votes, such as raft"
         )
     if problem.votes and kind == "waits" and kind not in method.objectives:
         return (
