@@ -208,7 +208,8 @@ def refusal(method: Method, problem: Problem) -> str | None:
         return (
             f"it does not minimise {problem.objective.describe()} for operations with waits, "
             "witnesses, votes of sites or a vote layout (protocol, witnesses, votes, "
-            "vote_layout); use 'exhaustive', or a protocol whose commits wait for one quorum of votes, such as raft"
+            "vote_layout); use 'exhaustive', or a protocol whose commits wait for one quorum of "
+            "votes, such as raft"
         )
     if problem.votes and kind == "waits" and kind not in method.objectives:
         return (
