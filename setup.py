@@ -57,6 +57,7 @@ SOURCES = [
     "trees/transfer_rows",
     "voter_greedy",
     "waits/ball_cases",
+    "waits/vote_rows",
     "waits/case_search",
     "waits/wait_cases",
     "warm_start",

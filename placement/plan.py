@@ -34,6 +34,7 @@ from placement.evaluation.score import cutoff, first_best
 from placement.evaluation.waits.wait_breakdown import OperationParts, WaitLatency, by_part, by_wait
 from placement.feasibility.feasible_plans import violations
 from placement.model.configuration import Configuration
+from placement.model.votes.given_votes import commit_wait
 from placement.problem import Problem
 from placement.support.status import Status, Termination, least_bound, relative_gap, status_of
 
@@ -278,6 +279,15 @@ class Plan:
         )
 
     @property
+    def votes(self) -> dict[str, int]:
+        """Votes of each voter, in order of answer; empty where sites have one vote each."""
+        votes = self.problem.rules.votes
+        if votes is None:
+            return {}
+        index = self.problem.instance.sites.index
+        return {name: int(votes[index(name)]) for name in self.voters}
+
+    @property
     def replicas(self) -> tuple[str, ...]:
         """Names of all replicas, in site order."""
         return tuple(map(self._name, self.configuration.replicas)) if self.configuration else ()
@@ -390,6 +400,8 @@ class Plan:
     def commits(self) -> bool:
         """Return whether the quorum wait says how long a commit takes."""
         demand = self.problem.demand
+        if self.problem.votes:
+            return any(term.wait == commit_wait(self.problem.quorum) for term in demand.waits)
         return bool(demand.quorum.any()) or not demand.has_waits
 
     @cached_property

@@ -27,8 +27,10 @@ from placement.model.rules import (
     allowed_sites,
     compile_rules,
     is_count,
-    layout_votes,
+    voters_of_all,
 )
+from placement.model.votes.given_votes import operations_in_votes, read_votes
+from placement.model.votes.vote_layouts import layout_votes
 from placement.support.checks import LARGEST, FloatArray, elements, instance_of, number, text
 
 __all__ = ["ALL_REPLICAS", "Problem"]
@@ -56,10 +58,15 @@ class Problem:
         the witnesses besides, which needs the replicas as a number or by name.
     quorum
         Votes a commit waits for, 1 <= m <= |V| (flexible quorums); None: a majority. With a vote
-        layout at most the sum of its votes.
+        layout at most the sum of its votes. With `votes` it counts votes, and not voters, and is
+        at most the most votes that the voters may have; None is then more than half of the votes
+        of the voters that are chosen.
     vote_layout
         Votes per voter, largest first, such as (2, 2, 1): the leader has the first entry, the
         voters closest to it the next ones. None: one vote each.
+    votes
+        Votes of a voter by name of its site, whole numbers >= 1; sites that are not named have one.
+        None: those of the instance; an empty table: one each.
     witnesses
         Voters that hold no replica, counted in `voters` and not in `replicas`: a number, or the
         sites by name. A witness votes, serves no reads and cannot lead.
@@ -79,7 +86,7 @@ class Problem:
         A failure-domain level. The service survives the loss of any one domain of this level:
         enough of the original voters remain to commit and to elect a leader, that is
         max(m, v − m + 1), which for majorities is a majority. Shorthand for at most
-        v − max(m, v − m + 1) voters per domain.
+        v − max(m, v − m + 1) voters per domain. With `votes` it counts votes.
     decay
         τ >= 1 of Eq. 2, for instances with several intervals.
     budget
@@ -111,6 +118,7 @@ class Problem:
     voters: int | Sequence[str] = ALL_REPLICAS
     quorum: int | None = None
     vote_layout: Sequence[int] | None = None
+    votes: Mapping[str, int] | None = None
     witnesses: int | Sequence[str] = 0
     leader: str | None = None
     leaders: Sequence[str] | None = None
@@ -156,10 +164,16 @@ class Problem:
                     self, field, elements(value, field, "a number, a range or a list of names")
                 )
         if self.voters == ALL_REPLICAS:
-            object.__setattr__(self, "voters", _votes_of_all(self.replicas, self.witnesses))
+            object.__setattr__(self, "voters", voters_of_all(self.replicas, self.witnesses))
         if self.vote_layout is not None:
             given = elements(self.vote_layout, "vote_layout", "votes per voter, as (2, 2, 1)")
             object.__setattr__(self, "vote_layout", given)
+        votes = self.instance.votes if self.votes is None else self.votes
+        if votes is not None:
+            found = read_votes(votes, self.instance)
+            # empty: a copy asks with one vote each as well
+            none: dict[str, int] | None = None if self.instance.votes is None else {}
+            object.__setattr__(self, "votes", found or none)
         if self.objective is not MEAN_LATENCY and not isinstance(self.objective, Objective):
             raise InputError(
                 "not an objective",
@@ -249,7 +263,8 @@ class Problem:
     def demand(self) -> Demand:
         """Demand aggregated over the intervals."""
         paths = self.client_paths or self.operations
-        return aggregate(self.instance, self.decay, paths, tuned_lead=self.tunes_lead)
+        votes, lead = self.rules.votes, self.tunes_lead
+        return aggregate(self.instance, self.decay, paths, votes, tuned_lead=lead)
 
     @property
     def tunes_lead(self) -> bool:
@@ -265,7 +280,12 @@ class Problem:
         if self.client_paths is not None:
             return self.client_paths.operations
         rules = self.rules
-        return operations_under(self.protocol, self.instance, rules.voters, rules.quorum)
+        if rules.votes is None:
+            return operations_under(self.protocol, self.instance, rules.voters, rules.quorum)
+        # m is no number of voters then: 0, so that only a quorum by name becomes rounds of votes
+        return operations_in_votes(
+            operations_under(self.protocol, self.instance, rules.voters, 0), self.quorum
+        )
 
     @cached_property
     def client_paths(self) -> ClientPaths | None:
@@ -273,7 +293,12 @@ class Problem:
         protocol, rules = self.protocol, self.rules
         if not self.instance.shares or not isinstance(protocol, Protocol):
             return None
-        return protocol.client_paths(self.instance, voters=rules.voters, quorum=rules.quorum)
+        quorum = rules.quorum if rules.votes is None else 0
+        paths = protocol.client_paths(self.instance, voters=rules.voters, quorum=quorum)
+        if paths is None or rules.votes is None:
+            return paths
+        counted = operations_in_votes(paths.operations, self.quorum)
+        return dataclasses.replace(paths, operations=counted)
 
     @cached_property
     def slow_demand(self) -> Demand | None:
@@ -407,9 +432,8 @@ class Problem:
         from placement.model.instance_facts import instance_facts
         from placement.report.notebook import facts_table
 
-        return facts_table(
-            "Problem", [("Question", describe(self)), *instance_facts(self.instance)]
-        )
+        asked = [("Question", describe(self)), *instance_facts(self.instance)]
+        return facts_table("Problem", asked)
 
     def __getstate__(self) -> dict[str, object]:
         fields = {field.name for field in dataclasses.fields(self)}
@@ -419,19 +443,11 @@ class Problem:
 _FIELDS = frozenset(field.name for field in dataclasses.fields(Problem))
 
 
-def _noun(limit: Limit) -> str:
-    """Return the name of a limit after its number: "1 change", "2 changes"."""
-    return limit.name.removesuffix("s") if limit.most == 1 else limit.name
-
-
 def describe(problem: Problem) -> str:
     """Return the question in a line of words."""
     rules = problem.rules
-    count = (
-        f"{rules.replicas_min}"
-        if rules.replicas_min == rules.replicas_max
-        else f"{rules.replicas_min} to {rules.replicas_max}"
-    )
+    count, most = str(rules.replicas_min), rules.replicas_max
+    count += f" to {most}" * (most > rules.replicas_min)
     parts = [
         f"{count} replica{'' if count == '1' else 's'}",
         f"{rules.voters} voter{'' if rules.voters == 1 else 's'}",
@@ -441,7 +457,10 @@ def describe(problem: Problem) -> str:
         names = f": {', '.join(map(str, problem.witnesses))}" if named else ""  # type: ignore[arg-type]  # they are names
         noun = f"witness{'' if rules.witnesses == 1 else 'es'}"
         parts[-1] += f" ({rules.witnesses} {noun}{names})"
-    if problem.vote_layout is not None:
+    if problem.votes:
+        parts.append("votes " + ", ".join(f"{name}={n}" for name, n in problem.votes.items()))
+        parts.extend([f"quorum {problem.quorum} votes"] * (problem.quorum is not None))
+    elif problem.vote_layout is not None:
         needed, votes = layout_votes(problem)
         parts.append(f"votes {' + '.join(map(str, problem.vote_layout))}")
         parts.extend([f"quorum {needed} votes"] * (needed != majority(votes)))
@@ -461,6 +480,7 @@ def describe(problem: Problem) -> str:
         if getattr(problem, field):
             parts.append(f"{field.replace('_', ' ')}: {', '.join(getattr(problem, field))}")
     parts.extend(group.why for group in rules.groups)
+    parts.extend([rules.vote_spread.why] if rules.vote_spread is not None else [])
     if rules.budget is not None:
         parts.append(f"budget {rules.budget:g}")
     if rules.cost_weight:
@@ -468,7 +488,7 @@ def describe(problem: Problem) -> str:
     if isinstance(problem.current, CurrentSites) and problem.moves is not None:
         parts.append(f"moves from {', '.join(problem.current.replicas)}")
         parts.extend(
-            f"at most {limit.most:g} {_noun(limit)}"
+            f"at most {limit.most:g} {limit.noun}"
             for limit in problem.limits[-2:]
             if limit.name != "budget"
         )
@@ -477,20 +497,3 @@ def describe(problem: Problem) -> str:
     if problem.decay != 1:
         parts.append(f"decay {problem.decay:g}")
     return ", ".join(parts)
-
-
-def _votes_of_all(replicas: object, witnesses: object) -> object:
-    """Return the voters, as a number or by name, when every replica and every witness votes."""
-    named = isinstance(replicas, tuple) and all(isinstance(name, str) for name in replicas)
-    if isinstance(replicas, range) or (isinstance(replicas, tuple) and not named):
-        raise InputError(
-            "a range of replicas leaves the number of voters open",
-            field="voters",
-            value=None,
-            expected="a number, or the sites by name",
-        )
-    held = witnesses if isinstance(witnesses, tuple) else ()
-    more = witnesses if isinstance(witnesses, int) else len(held)
-    if isinstance(replicas, tuple):
-        return len(replicas) + more if more > len(held) else replicas + held
-    return replicas + more if isinstance(replicas, int) else 1  # the rules refuse other replicas

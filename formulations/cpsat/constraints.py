@@ -36,6 +36,10 @@ def add_all(
     _roles(model, variables, problem, costs.leader)
     for group in problem.rules.groups:
         diversity(model, variables.voter if group.role == "voters" else variables.replica, group)
+    if problem.rules.vote_spread is not None:
+        for row, least in problem.rules.vote_spread.rows(problem.rules.able_voters):
+            votes = [a * variables.voter[r] for r, a in row.items() if r in variables.voter]
+            model.add(_sum(votes) >= least)
     _budget(model, variables, problem, costs.leader)
     chains(model, variables, costs, check_time)
     waits(model, variables, costs)

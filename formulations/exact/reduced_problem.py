@@ -135,6 +135,8 @@ class ReducedProblem:
         for role in ("voters", "replicas"):
             if len(site_families(rules, role)) > MOST_FAMILIES:
                 return f"the rules for {role} are on too many crossing levels"
+        if rules.vote_spread is not None:
+            return "losses must leave enough of the votes that sites were given"
         if rules.lease_holders:
             return "some replicas hold no lease"
         if rules.witnesses:

@@ -8,7 +8,14 @@ import numpy as np
 
 from formulations.milp.variables import Affine, ProgramVariables
 
-__all__ = ["add_budget", "add_counts", "add_diversity", "add_leader_prices", "add_roles"]
+__all__ = [
+    "add_budget",
+    "add_counts",
+    "add_diversity",
+    "add_leader_prices",
+    "add_roles",
+    "add_vote_spread",
+]
 
 
 def add_roles(model: Any, variables: ProgramVariables) -> None:
@@ -111,6 +118,19 @@ def add_diversity(model: Any, variables: ProgramVariables) -> None:
         if group.min_domains is not None:
             every = Affine.of(variables.e[n, d] for d in range(len(group.names)))
             model.enough_domains.add(every.expression() >= group.min_domains)
+
+
+def add_vote_spread(model: Any, variables: ProgramVariables) -> None:
+    """Losses of a domain leave enough votes: the rows of the rule, if there is one."""
+    import pyomo.environ as pyo
+
+    rules = variables.terms.problem.rules
+    if rules.vote_spread is None:
+        return
+    model.vote_spread = pyo.ConstraintList()
+    for coefficients, least in rules.vote_spread.rows(rules.able_voters):
+        pairs = [(float(a), variables.v[r]) for r, a in coefficients.items() if r in variables.v]
+        model.vote_spread.add(Affine(tuple(pairs)).expression() >= least)
 
 
 def add_leader_prices(model: Any, variables: ProgramVariables) -> None:

@@ -12,6 +12,7 @@ from formulations.milp.constraints import (
     add_diversity,
     add_leader_prices,
     add_roles,
+    add_vote_spread,
 )
 from formulations.milp.latency_rows import (
     add_forwarding,
@@ -115,6 +116,7 @@ def add_rows(model: Any, variables: ProgramVariables, step: Step = no_step) -> N
         add_roles,
         add_counts,
         add_diversity,
+        add_vote_spread,
         add_leader_prices,
         add_budget,
         add_nearest,

@@ -13,6 +13,8 @@ beside rules for voters, pins, leases and RTTs that vary, are proven for every c
 - witnesses beside a budget, where the voters hold leases, with thousands of choices of their
   sites, or where the question of a choice is of one of these kinds: ``exhaustive`` where that is
   quick, else ``milp``;
+- votes of several each beside rules that no cases say, as ``survive`` where the best plan without
+  it breaks it: ``exhaustive`` where that is quick, else ``milp``;
 - witnesses with a price: ``exhaustive`` alone.
 
 Moves from the present configuration: :mod:`formulations.waits.move_sets`.
@@ -33,6 +35,7 @@ from formulations.waits.set_search import compiled_available as sets_available
 from formulations.waits.set_tables import why_not
 from formulations.waits.witness_questions import prove_places
 from placement.evaluation.objective import score_of
+from placement.feasibility.feasible_plans import violations
 from placement.feasibility.lease_copies import lease_copies
 from placement.methods.options import Options
 from placement.methods.registry import load_method, refusal, run
@@ -55,6 +58,10 @@ def solve(problem: Problem, options: Options) -> Plan:
     again takes seconds, a plan of another method gets the certificate that asks for this, or it
     says that it has none.
     """
+    if problem.rules.vote_spread is not None:
+        found = _without_spread(problem, options)
+        if found is not None:
+            return found
     if problem.rules.lease_holders and not problem.rules.witnesses:
         found = _by_copies(problem, options)
         if found is not None:
@@ -74,6 +81,7 @@ def solve(problem: Problem, options: Options) -> Plan:
     sets = load_method("sets")
     method = sets if refusal(sets, problem) is None else load_method("exhaustive")
     chosen = (witnesses and not priced) or problem.rules.lease_holders > 0
+    chosen |= problem.rules.votes is not None
     if chosen and steps_of_enumeration(problem) > _MOST_STEPS:
         method = load_method("milp")
     plan = run(method, problem, dataclasses.replace(options, settings={}))
@@ -91,6 +99,37 @@ def _within_moves(problem: Problem, options: Options) -> Plan:
     plan = run(load_method("exhaustive"), problem, dataclasses.replace(options, settings={}))
     plan = plan.replace(method="exact", notes=(*plan.notes, "solved by 'exhaustive'"))
     return certified_or_named(plan, "'exhaustive'", wanted=bool(options.settings["certificate"]))
+
+
+def _without_spread(problem: Problem, options: Options) -> Plan | None:
+    """Solve a question without its rule about the votes that losses leave.
+
+    Its bound and its certificate hold with the rule. None where its plan breaks the rule, or where
+    the engine does not take it.
+    """
+    other = problem.replace(survive=None)
+    if ReducedProblem.refuses(other.demand, other.rules) is not None or not compiled_available():
+        return None
+    plan = Session()(other, options)
+    if plan.configuration is None or violations(problem, plan.configuration):
+        return None
+    answer = Plan.of(
+        problem,
+        plan.configuration,
+        method=plan.method,
+        bound=plan.bound,
+        termination=plan.termination,
+        notes=plan.notes,
+        stats=plan.stats,
+        certificate=partial(_of_plan, plan) if plan.certified else None,
+    )
+    return certified_or_named(answer, "'exact'", wanted=bool(options.settings["certificate"]))
+
+
+def _of_plan(plan: Plan) -> Mapping[str, object]:
+    """Return the certificate of a plan that has one."""
+    assert plan.certificate is not None
+    return plan.certificate
 
 
 def _by_copies(problem: Problem, options: Options) -> Plan | None:

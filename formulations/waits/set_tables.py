@@ -51,6 +51,8 @@ def why_not(problem: Problem) -> str | None:
             f"it takes at most {MOST_MEMBERS} replicas, and {rules.replicas_max} are asked for; "
             "ask for fewer, or use 'exact' without waits"
         )
+    if rules.votes is not None:
+        return "it counts one vote for each voter, and sites have several (votes); use 'exact'"
     if any(len(term.clauses) > _MOST_CLAUSES for term in demand.waits):
         return f"it takes at most {_MOST_CLAUSES} clauses in a wait"
     labels = [group.labels for group in rules.groups]

@@ -14,6 +14,7 @@ from placement.cli.option_groups.diversity_options import (
     kept_diversity_from,
 )
 from placement.cli.option_groups.price_options import add_prices, apply_prices, has_prices
+from placement.cli.option_groups.vote_options import add_votes, votes_from
 from placement.errors import InputError
 
 if TYPE_CHECKING:
@@ -137,19 +138,7 @@ def add_constraints(parser: argparse.ArgumentParser, *, configuration: bool = Fa
         )
         group = parser.add_argument_group("constraints")
         group.add_argument("--leader", metavar="SITE", help="the site that must lead")
-    group.add_argument(
-        "--quorum",
-        type=types.whole(1),
-        metavar="M",
-        help="votes a commit waits for (default: a majority)",
-    )
-    group.add_argument(
-        "--vote-layout",
-        type=types.whole_numbers,
-        metavar="V,V,…",
-        help="votes per voter, largest first: votes of the leader, then of the voters closest to "
-        "it",
-    )
+    add_votes(group)
     add_sites(
         group,
         "--witnesses",
@@ -454,6 +443,7 @@ def problem_from(
         leader=None if configuration else args.leader,
         quorum=args.quorum,
         vote_layout=args.vote_layout,
+        votes=votes_from(args),
         witnesses=witnesses,  # type: ignore[arg-type]  # no range, checked above
         leaders=names(args.leaders, known) if args.leaders else None,
         pinned=names(args.pin, known),

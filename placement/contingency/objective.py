@@ -389,7 +389,8 @@ class Contingency:
                 pass
             elif survivors(problem, configuration, loss.sites) is None:
                 few = f"fewer than {problem.rules.quorum} voters"
-                broken.append(f"{lost} leaves {'too few votes' if problem.vote_layout else few}")
+                several = problem.vote_layout or problem.votes
+                broken.append(f"{lost} leaves {'too few votes' if several else few}")
             elif math.isinf(score) and (
                 self.percentile is None or not score_after(problem, configuration, loss.sites)
             ):
@@ -413,7 +414,8 @@ class Contingency:
     def reasons_infeasible(self, problem: Problem) -> tuple[str, ...]:
         """Say so when the quorum can't spare a voter: every loss of a voter's site stops it."""
         voters, quorum = problem.rules.voters, problem.rules.quorum
-        if voters - quorum >= self.together or not asks_for_quorum(problem.operations):
+        spares = voters - quorum >= self.together or bool(problem.votes)  # they depend on V
+        if spares or not asks_for_quorum(problem.operations):
             return ()
         return (
             f"{voters} voters with quorum {quorum} can spare {voters - quorum}, and "

@@ -275,6 +275,13 @@ def deployment_of_plan(plan: Plan) -> Deployment:
             value=plan.problem.vote_layout,
             expected="a plan without a vote layout",
         )
+    if plan.problem.votes:
+        raise InputError(
+            "a deployment gives each voter one vote",
+            field="votes",
+            value=plan.problem.votes,
+            expected="a plan without votes of sites",
+        )
     if plan.problem.demand.has_waits:
         raise InputError(
             "a deployment does not say what operations wait for",

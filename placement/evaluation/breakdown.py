@@ -206,10 +206,16 @@ def answer_times(problem: Problem, configuration: Configuration) -> list[tuple[i
 def by_voter(problem: Problem, configuration: Configuration) -> tuple[QuorumMember, ...]:
     """Voters in the order in which their answers arrive; the first m are waited for.
 
-    With RTTs that vary by interval, those of the last scenario.
+    Where sites have several votes, those until a commit has its votes. With RTTs that vary by
+    interval, those of the last scenario.
     """
+    answers, votes = answer_times(problem, configuration), problem.rules.votes
     quorum = quorum_size(problem, configuration)
+    if votes is not None:
+        arrived = np.cumsum(votes[[site for site, _ in answers]])
+        needed = arrived[-1] // 2 + 1 if problem.quorum is None else problem.quorum
+        quorum = 1 + int((arrived < needed).sum())
     return tuple(
         QuorumMember(problem.instance.sites[site], wait, rank < quorum)
-        for rank, (site, wait) in enumerate(answer_times(problem, configuration))
+        for rank, (site, wait) in enumerate(answers)
     )

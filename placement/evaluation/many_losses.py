@@ -58,7 +58,7 @@ def scores_after_many(
     Notes
     -----
     O(n · clients · members), in NumPy, and as many times as leaders may take over. With a vote
-    layout one configuration after another.
+    layout, or several votes of a site, one configuration after another.
     """
     gone = frozenset(lost)
     found = normal.copy()
@@ -67,7 +67,7 @@ def scores_after_many(
     for row, one in enumerate(configurations):
         if unnoticed(problem, one, gone, clients_move=clients_move):
             continue
-        if problem.vote_layout is not None:
+        if problem.vote_layout is not None or problem.votes:
             found[row] = min(score_after(problem, one, gone, **moves).values(), default=math.inf)
             continue
         alike.setdefault((len(one.replicas), len(one.lease_holders)), []).append(row)

@@ -60,6 +60,11 @@ class Limit:
         return self.function.value(configuration)
 
     @property
+    def noun(self) -> str:
+        """Return the name after its number: "1 change", "2 changes"."""
+        return self.name.removesuffix("s") if self.most == 1 else self.name
+
+    @property
     def allowed(self) -> float:
         """Largest value that is taken: the limit and the rounding error of sums of prices."""
         return self.most + _TOLERANCE * (1 + abs(self.most))

@@ -375,7 +375,8 @@ def _may_lack_members(problem: Problem, configuration: Configuration) -> bool:
     for term in problem.demand.waits:
         for clause in term.clauses:
             need = quorum if clause.need == "quorum" else clause.need
-            if clause.scope or (isinstance(need, int) and need > sizes[clause.role]):
+            lacks = isinstance(need, int) and (need > sizes[clause.role] or clause.of_votes)
+            if clause.scope or lacks:
                 return True
     return False
 

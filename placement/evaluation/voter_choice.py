@@ -85,7 +85,8 @@ def best_voters(
         return None
     if rules.witnesses:
         return _with_witnesses(demand, rules, leader, ordered, pins)
-    if len(ordered) > rules.voters and demand.has_waits and case_wait(demand):
+    several = len(ordered) > rules.voters and demand.has_waits and case_wait(demand)
+    if several or rules.vote_spread is not None:
         return _voters_of_waits(demand, rules, leader, ordered)
     if demand.scenarios == 1 and not rules.of("voters"):
         return _nearest_voters(demand.site_rtt[0, leader], rules, leader, ordered, pins)
@@ -119,7 +120,8 @@ def best_voters_of_each(
     -----
     Under nested caps sets of one size are worked out together, O(|R|²) for each.
     """
-    if demand.scenarios > 1 or not rules.nested_voter_caps or demand.has_waits or rules.witnesses:
+    ruled = rules.vote_spread is not None or not rules.nested_voter_caps
+    if demand.scenarios > 1 or ruled or demand.has_waits or rules.witnesses:
         return [
             best_voters(demand, rules, leader, sites)
             for leader, sites in zip(leaders, replicas, strict=True)
@@ -185,7 +187,8 @@ def _with_witnesses(
     demand: Demand, rules: Rules, leader: int, replicas: IntArray, pins: int
 ) -> tuple[int, ...] | None:
     """Return the best voters of a leader where some hold no replica; replicas ascending."""
-    if demand.scenarios > 1 or rules.of("voters") or (demand.has_waits and case_wait(demand)):
+    ruled = bool(rules.of("voters")) or rules.vote_spread is not None
+    if demand.scenarios > 1 or ruled or (demand.has_waits and case_wait(demand)):
         return _voters_of_waits(demand, rules, leader, replicas)
     holding = dataclasses.replace(rules, voters=rules.data_voters, witnesses=0, may_witness=None)
     voters = _nearest_voters(demand.site_rtt[0, leader], holding, leader, replicas, pins)

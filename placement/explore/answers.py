@@ -6,6 +6,7 @@ import math
 
 from placement.errors import InputError
 from placement.evaluation.losses import score_after
+from placement.evaluation.waits.wait_checks import needs_roles
 from placement.explore.question import Question
 from placement.io.leader_plan_document import outcome_document
 from placement.model.configuration import Configuration
@@ -93,7 +94,7 @@ def after_loss(plan: Plan, lost: tuple[str, ...]) -> Plan | None:
             value=", ".join(lost),
             expected="no lost site, or no witnesses",
         )
-    if problem.demand.has_waits or problem.vote_layout is not None:
+    if needs_roles(problem):
         raise InputError(
             "the parts of a plan after a loss are shown for the four coefficients alone",
             field="lost",

@@ -57,6 +57,7 @@ def command_line(question: Question, origin: Origin) -> tuple[str, tuple[str, ..
     for option, single in (
         ("--quorum", problem.quorum),
         ("--vote-layout", problem.vote_layout and ",".join(map(str, problem.vote_layout))),
+        ("--votes", ",".join(f"{s}={n}" for s, n in (problem.votes or {}).items()) or None),
         ("--leader", problem.leader),
         ("--survive", problem.survive),
         ("--budget", problem.budget),
@@ -162,6 +163,7 @@ def python_lines(question: Question, origin: Origin) -> str:
     for field, default in (
         ("quorum", None),
         ("vote_layout", None),
+        ("votes", None),
         ("witnesses", 0),
         ("leader", None),
         ("leaders", None),

@@ -64,7 +64,7 @@ def complete_configuration(
     budget = np.inf if rules.budget is None else rules.budget
     must_vote = frozenset(np.nonzero(rules.must_vote)[0].tolist()) | {leader}
     must_hold = frozenset(np.nonzero(rules.must_hold)[0].tolist())
-    of_voters = rules.of("voters")
+    of_voters, spread = rules.of("voters"), rules.vote_spread is not None
     if rules.witnesses:  # they count in the rules as well: a minimum is no rule for the others
         of_voters = tuple(group.caps_only() for group in of_voters)
     voters_first = SiteSubset(
@@ -83,7 +83,7 @@ def complete_configuration(
         signature = (
             tuple(sorted(tuple(g.labels[s] for g in rules.of("replicas")) for s in voters)),
             frozenset(voters) & must_hold,
-            None if costs is None and not rules.witnesses else voters,
+            None if costs is None and not rules.witnesses and not spread else voters,
         )
         if signature in failed:
             continue
@@ -102,6 +102,8 @@ def complete_configuration(
                     continue
                 second = voters if best is None or not rules.witnesses else best
                 for chosen in (voters if best is None else best, second):
+                    if spread and not rules.obeyed("voters", np.array([chosen]))[0]:
+                        continue
                     found = with_holders(problem, Configuration.of(leader, chosen, replicas))
                     if not _over_budget(problem, found):
                         return found
@@ -210,6 +212,8 @@ def violations(problem: Problem, configuration: Configuration) -> tuple[str, ...
     for group in rules.groups:
         if not group.satisfied(voters if group.role == "voters" else replicas):
             broken.append(f"{group.why} does not hold")
+    if rules.vote_spread is not None and not rules.vote_spread.obeyed(np.array([voters]))[0]:
+        broken.append(f"{rules.vote_spread.why} does not hold")
     broken += [why for limit in problem.limits if (why := limit.broken(configuration))]
     if not broken:
         broken.extend(problem.objective.violations(problem, configuration))

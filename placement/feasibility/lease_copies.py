@@ -119,6 +119,8 @@ def lease_copies(problem: Problem, plain: Collection[int] = ()) -> LeaseCopies |
     voting = rules.voters_hold_leases
     if rules.witnesses or problem.demand.scenarios > 1 or not rules.may_lead.any():
         return None
+    if rules.votes is not None and voting:  # a copy with a lease has its votes, and no plain one
+        return None
     if plain and not all_vote:
         return None
     if rules.must_vote.any() and not (led or all_vote or voting):
@@ -176,7 +178,13 @@ def lease_copies(problem: Problem, plain: Collection[int] = ()) -> LeaseCopies |
             instance,
             replicas=(rules.replicas_min, rules.replicas_max),
             voters=1 if voting else rules.voters,
-            quorum=1 if voting else rules.quorum,
+            quorum=1 if voting else (rules.quorum if rules.votes is None else problem.quorum),
+            votes=None
+            if rules.votes is None
+            else {
+                name: int(rules.votes[site])
+                for name, (site, _) in zip(instance.sites, copies, strict=True)
+            },
             leaders=names(rules.may_lead, leased=True),
             pinned=names(rules.must_vote, leased=True) if voting else (),
             non_voters=() if voting else names(~rules.may_vote),

@@ -8,9 +8,15 @@ import numpy as np
 
 from placement.errors import InputError
 from placement.io.formats.document import Document
-from placement.io.instance_folder import FORMAT, VERSION, check_fingerprint, head, operation_from
+from placement.io.instance_folder import (
+    FORMAT,
+    VERSION,
+    check_fingerprint,
+    head,
+    operation_from,
+)
 from placement.io.prices_document import prices_embedded, prices_from_embedded
-from placement.io.problem_document import read_protocol
+from placement.io.problem_document import read_protocol, votes_from
 from placement.model.instance import SITE_LEVEL, Instance
 from placement.support.checks import FloatArray
 
@@ -80,6 +86,7 @@ def instance_from_document(document: Document) -> Instance:
             provenance=document.names("provenance"),
             protocol=read_protocol(document),
             shares=document.values.get("shares", ()),  # type: ignore[arg-type]  # checked there
+            votes=votes_from(document),
         )
     except InputError as error:
         raise (

@@ -47,7 +47,7 @@ from placement.io.prices_document import (
     prices_head,
     prices_tables,
 )
-from placement.io.problem_document import read_protocol
+from placement.io.problem_document import read_protocol, votes_from
 from placement.model.instance import Instance
 from placement.model.operations import NAMED_OPERATIONS, Operation
 from placement.model.protocol_parts.client_shares import COLUMNS
@@ -84,6 +84,7 @@ _KEYS = (
     "intervals",
     "levels",
     "prices",
+    "votes",
     "tables",
 )
 _TABLES = ("sites", "clients", "site_rtt", "client_rtt", "counts", "shares", *PRICE_TABLES)
@@ -202,12 +203,13 @@ def head(instance: Instance) -> dict[str, object]:
         "intervals": list(instance.intervals),
         "levels": _level_columns(instance),
         "prices": None if prices is None else prices_head(prices),
+        **({} if instance.votes is None else {"votes": dict(instance.votes)}),
     }
 
 
 def _of_version_2(instance: Instance) -> bool:
     """Return whether an instance has a part that version 1 of the format lacks."""
-    asks = bool(instance.shares) or instance.protocol is not None
+    asks = bool(instance.shares or instance.votes) or instance.protocol is not None
     return asks or any(one.has_waits for one in instance.operations)
 
 
@@ -324,6 +326,7 @@ def load_instance(path: str | os.PathLike[str]) -> Instance:
             provenance=document.names("provenance", ()),
             shares=() if shares is None else read_shares(shares, clients),
             protocol=read_protocol(document),
+            votes=votes_from(document),
         )
     except InputError as error:
         raise (error if error.source else error.at(str(manifest))) from None

@@ -29,7 +29,7 @@ __all__ = [
 
 FORMAT = "replica-placement plan"
 VERSION = 2
-"""Version 2: with a protocol, waits, a vote layout or witnesses; a plan without is of version 1."""
+"""Version 2: with a protocol, waits, votes or witnesses; a plan without is of version 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +123,7 @@ def configuration_document(plan: Plan) -> dict[str, object]:
         "replicas": list(plan.replicas),
         **({"witnesses": list(plan.witnesses)} if plan.witnesses else {}),
         **({"lease_holders": list(plan.lease_holders)} if plan.lease_holders else {}),
+        **({"votes": plan.votes} if plan.votes else {}),
         # Plan.voters is in order of answer; the order the method gave is kept for exactness.
         "voters_as_found": None
         if configuration is None
@@ -138,7 +139,8 @@ def configuration_document(plan: Plan) -> dict[str, object]:
 
 def _of_version_2(problem: Problem) -> bool:
     """Return whether a question needs a field that version 1 of the format lacks."""
-    asks = problem.protocol is not None or problem.vote_layout is not None
+    several = problem.vote_layout is not None or bool(problem.votes)
+    asks = problem.protocol is not None or several
     return asks or problem.demand.has_waits or problem.rules.witnesses > 0
 
 

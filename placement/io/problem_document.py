@@ -22,7 +22,7 @@ from placement.model.protocols import Protocol as CommitProtocol
 from placement.problem import Problem
 from placement.support.entry_points import Group
 
-__all__ = ["problem_document", "problem_from", "read_protocol"]
+__all__ = ["problem_document", "problem_from", "read_protocol", "votes_from"]
 
 
 @runtime_checkable
@@ -64,6 +64,7 @@ def problem_document(problem: Problem) -> dict[str, object]:
             if problem.vote_layout is None
             else {"vote_layout": [int(entry) for entry in problem.vote_layout]}
         ),
+        **_votes_document(problem),
         **_witness_document(problem),
         "leader": problem.leader,
         "leaders": None if problem.leaders is None else list(problem.leaders),
@@ -111,6 +112,13 @@ def _layout_from(document: Document) -> tuple[int, ...] | None:
     if not isinstance(given, list):
         raise document.refuse("vote_layout", "no list", "votes per voter, as [2, 2, 1]")
     return tuple(given)
+
+
+def _votes_document(problem: Problem) -> dict[str, object]:
+    """Return the votes of a question, empty where it has none and its instance has some."""
+    if problem.votes is None and problem.instance.votes is None:
+        return {}
+    return {"votes": dict(problem.votes or {})}
 
 
 def _current_from(document: Document) -> CurrentSites | None:
@@ -172,6 +180,7 @@ def problem_from(document: Document, instance: Instance) -> Problem:
         voters=document.names("voters") if by_name else document.whole("voters"),
         quorum=document.whole("quorum") if document.has("quorum") else None,
         vote_layout=_layout_from(document),
+        votes=votes_from(document),
         witnesses=_witnesses_from(document),
         leader=document.text("leader") if document.has("leader") else None,
         leaders=document.names("leaders") if document.has("leaders") else None,
@@ -193,6 +202,14 @@ def problem_from(document: Document, instance: Instance) -> Problem:
         document, problem_document(problem), "the question as it was read", defaults=True
     )
     return problem
+
+
+def votes_from(document: Document) -> dict[str, int] | None:
+    """Return the votes by site in a manifest or a question; None where it has none."""
+    if not document.has("votes"):
+        return None
+    table = document.table("votes")
+    return {site: table.whole(site) for site in table.values}
 
 
 def read_protocol(document: Document) -> CommitProtocol | None:

@@ -28,7 +28,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from placement.errors import SolverError, UnsupportedError
-from placement.evaluation.waits.wait_checks import needs_roles, wait_notes
+from placement.evaluation.waits.wait_checks import needs_roles
+from placement.evaluation.waits.wait_notes import wait_notes
 from placement.feasibility.feasible_plans import reasons_infeasible, repaired, violations
 from placement.methods.options import Options, Progress, Setting, all_settings
 from placement.model.configuration import Configuration
@@ -158,12 +159,12 @@ def available() -> tuple[str, ...]:
 def _kind(problem: Problem) -> str:
     """Return the kind of a problem: that of the objective, or "waits" of operations with waits.
 
-    Another objective than the mean has a kind of its own with waits, witnesses or a vote layout.
+    Another objective than the mean has a kind of its own with waits, witnesses or several votes.
     """
     objective = problem.objective.kind
     if objective != "mean":
         return f"{objective}-waits" if needs_roles(problem) else objective
-    if problem.demand.has_waits:
+    if problem.demand.has_waits or problem.votes:
         return "waits"
     return "witnesses" if problem.rules.witnesses else objective
 
@@ -207,8 +208,14 @@ def refusal(method: Method, problem: Problem) -> str | None:
     if kind not in method.objectives and kind.endswith("-waits"):
         return (
             f"it does not minimise {problem.objective.describe()} for operations with waits, "
-            "witnesses or a vote layout (protocol, witnesses, vote_layout); use 'exhaustive', or "
-            "a protocol whose commits wait for one quorum of votes, such as raft"
+            "witnesses, votes of sites or a vote layout (protocol, witnesses, votes, "
+            "vote_layout); use 'exhaustive', or a protocol whose commits wait for one quorum of "
+            "votes, such as raft"
+        )
+    if problem.votes and kind == "waits" and kind not in method.objectives:
+        return (
+            f"it counts one vote for each voter, and the problem gives sites several (votes: "
+            f"{', '.join(problem.votes)}); use 'exact', or leave them out"
         )
     if kind == "waits" and kind not in method.objectives:
         return (

@@ -15,6 +15,7 @@ from placement.support.checks import BoolArray, IntArray, text, whole
 
 if TYPE_CHECKING:
     from placement.io.formats.document import Document
+    from placement.model.votes.vote_spread import VoteSpread
 
 __all__ = ["Diversity", "GroupRule", "Role", "Rules", "laminar", "majority"]
 
@@ -263,7 +264,7 @@ class Rules:
     voters
         v = |V|, witnesses included.
     quorum
-        m, the votes a commit waits for.
+        m, the votes a commit waits for; 1 where sites have several votes: waits count those.
     may_hold, must_hold
         Sites that may / must hold a replica, boolean, shape (sites,); must_hold ⊆ may_hold.
     may_vote, must_vote
@@ -286,6 +287,10 @@ class Rules:
         every replica is one.
     voters_hold_leases
         Whether the lease holders are the voters with a replica.
+    votes
+        Votes of each site, shape (sites,); None: one each.
+    vote_spread
+        At most so many of these votes in a domain; None: no such rule. It is a rule for voters.
     """
 
     replicas_min: int
@@ -305,6 +310,8 @@ class Rules:
     must_witness: BoolArray | None = None
     lease_holders: int = 0
     voters_hold_leases: bool = False
+    votes: IntArray | None = None
+    vote_spread: VoteSpread | None = None
 
     @property
     def data_voters(self) -> int:
@@ -348,6 +355,8 @@ class Rules:
             if group.cap is not None:
                 good &= held.max(axis=1) <= group.cap
             good &= group.missing(held) <= 0
+        if role == "voters" and self.vote_spread is not None:
+            good &= self.vote_spread.obeyed(chosen)
         return good
 
     @cached_property
@@ -388,6 +397,8 @@ class Rules:
             == (other.voters, other.quorum, other.witnesses, other.lease_holders)
             and self.voters_hold_leases == other.voters_hold_leases
             and self.may_witness is other.may_witness
+            and self.votes is other.votes
+            and self.vote_spread is other.vote_spread
             and (self.budget, self.cost_weight) == (other.budget, other.cost_weight)
         )
 

@@ -24,7 +24,7 @@ from placement.model.instance import Instance
 from placement.model.operations import Operation
 from placement.model.protocol_parts.client_shares import ClientPaths
 from placement.model.wait_terms import WaitTerm, wait_terms, wait_times
-from placement.support.checks import FloatArray
+from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["Demand", "aggregate", "decay_weights"]
 
@@ -163,6 +163,7 @@ def aggregate(
     instance: Instance,
     decay: float = 1.0,
     operations: tuple[Operation, ...] | ClientPaths | None = None,
+    votes: IntArray | None = None,
     *,
     tuned_lead: bool = False,
 ) -> Demand:
@@ -177,6 +178,8 @@ def aggregate(
     operations
         Operations under a protocol, or its paths where shares differ by client; None: the
         operations of the instance.
+    votes
+        Votes of every site, shape (sites,), where waits count them; None: one each.
     tuned_lead
         Whether leaders wait for the lead of a time stamp to their farthest replica, and not for
         the RTT (:func:`.lead_beyond_least`).
@@ -198,12 +201,14 @@ def aggregate(
     each problem.
     """
     own = operations is None or operations == instance.operations
-    kept, key = instance.aggregated, None if own else operations
+    asked = instance.operations if operations is None or own else operations
+    weighed = None if votes is None else votes.tobytes()
+    kept, key = instance.aggregated, None if own and votes is None else (asked, weighed)
     known = kept.get((decay, key)) if isinstance(decay, (int, float)) else None
     if known is not None and not tuned_lead:
         return known
     weights = decay_weights(len(instance.intervals), decay)
-    demand = _aggregate(instance, weights, instance.operations if key is None else key)
+    demand = _aggregate(instance, weights, asked, votes)
     if tuned_lead:
         return _with_leads(demand)
     others = [one for one in kept if one[1] is not None]
@@ -223,7 +228,10 @@ def _with_leads(demand: Demand) -> Demand:
 
 
 def _aggregate(
-    instance: Instance, weights: FloatArray, operations: tuple[Operation, ...] | ClientPaths
+    instance: Instance,
+    weights: FloatArray,
+    operations: tuple[Operation, ...] | ClientPaths,
+    votes: IntArray | None,
 ) -> Demand:
     weighted = instance.counts * weights[:, np.newaxis, np.newaxis]
     issued = float(weighted.sum())
@@ -268,7 +276,7 @@ def _aggregate(
     more: dict[str, Any] = {}
     if any(operation.has_waits for operation in operations):
         more = {
-            "waits": wait_terms(instance, operations, arrays["counts"]),
+            "waits": wait_terms(instance, operations, arrays["counts"], votes),
             "times": wait_times(operations)[1],
             "constants": np.array([operation.constant for operation in operations]),
         }

@@ -26,12 +26,12 @@ from placement.model.distances import checked_coordinates
 from placement.model.operations import STANDARD_OPERATIONS, Operation
 from placement.model.prices import Prices, checked_prices
 from placement.model.protocol_parts.client_shares import (
-    ClientPaths,
     ClientShare,
     checked_shares,
 )
 from placement.model.protocols import Protocol
 from placement.model.units import RttMatrix, warn_of_units
+from placement.model.votes.given_votes import read_votes
 from placement.support.checks import (
     FloatArray,
     IntArray,
@@ -99,6 +99,8 @@ class Instance:
         What people call this instance.
     provenance
         Sentences that say where the numbers come from; they travel with the instance.
+    votes
+        Votes of the sites that have several, by name; a question may say otherwise.
 
     Raises
     ------
@@ -118,7 +120,7 @@ class Instance:
     arrays and lists go by position.
 
     Two instances are equal when all that can change a score is equal: names, RTTs, counts,
-    operations, domains and prices. `fingerprint` is a digest of exactly that.
+    operations, domains, prices and votes. `fingerprint` is a digest of exactly that.
     """
 
     sites: tuple[str, ...]
@@ -136,6 +138,7 @@ class Instance:
     provenance: tuple[str, ...] = ()
     shares: tuple[ClientShare, ...] = ()
     protocol: Protocol | Mapping[str, Protocol | str] | str | None = None
+    votes: Mapping[str, int] | None = None
 
     def __post_init__(self) -> None:
         instance_of(self.name, str, "name", "a string")
@@ -167,6 +170,7 @@ class Instance:
         self._put("site_rtt", self._rtt(self.site_rtt, "site_rtt", ("site", self.sites)))
         self._check_diagonal()
         self._put("domains", _domains(self.domains, self.sites))
+        self._put("votes", read_votes(self.votes, self))
         self._put("prices", checked_prices(self.prices, self.sites, self.clients, self.operations))
         for field, names in (
             ("site_coordinates", self.sites),
@@ -220,8 +224,8 @@ class Instance:
     # --- looking things up -----------------------------------------------------------------
 
     @cached_property
-    def aggregated(self) -> dict[tuple[float, tuple[Operation, ...] | ClientPaths | None], Demand]:
-        """The demands that were aggregated, by decay and operations; None: the instance's own."""
+    def aggregated(self) -> dict[tuple[float, object], Demand]:
+        """The demands that were aggregated, by decay, operations and votes; None: its own."""
         return {}
 
     @cached_property
@@ -352,6 +356,8 @@ class Instance:
             head["shares"] = [(*named, value.hex()) for *named, value in self.shares]
         if self.protocol is not None:
             head["protocol"] = str(self.protocol)
+        if self.votes is not None:
+            head["votes"] = dict(self.votes)
         digest.update(json.dumps(head, sort_keys=True).encode())
         arrays = [self.client_rtt, self.site_rtt, self.counts]
         if self.prices is not None:

@@ -14,28 +14,15 @@ import numpy as np
 from placement.errors import InputError
 from placement.model.constraints import Diversity, GroupRule, Rules, group_rule, majority, mask
 from placement.model.protocols import Protocol, asks_for_quorum, operations_under
-from placement.support.checks import LARGEST_WHOLE, BoolArray
+from placement.model.votes.given_votes import check_reach, most_votes, site_votes
+from placement.model.votes.vote_layouts import layout_quorum, possible_number
+from placement.model.votes.vote_spread import VoteSpread
+from placement.support.checks import BoolArray, IntArray
 
 if TYPE_CHECKING:
     from placement.problem import Problem
 
-__all__ = ["AllowedSites", "allowed_sites", "compile_rules", "is_count", "layout_votes"]
-
-
-def _whole(value: object, field: str, minimum: int = 1) -> int:
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, (int, np.integer, float))
-        or (isinstance(value, float) and not value.is_integer())
-        or not minimum <= value <= LARGEST_WHOLE
-    ):
-        raise InputError(
-            "not a possible number",
-            field=field,
-            value=value,
-            expected=f"a whole number >= {minimum}",
-        )
-    return int(value)
+__all__ = ["AllowedSites", "allowed_sites", "compile_rules", "is_count", "voters_of_all"]
 
 
 def _range(value: object) -> tuple[int, int]:
@@ -59,7 +46,7 @@ def _range(value: object) -> tuple[int, int]:
         low, high = value
     else:
         low, high = value, value
-    least, most = _whole(low, "replicas"), _whole(high, "replicas")
+    least, most = possible_number(low, "replicas"), possible_number(high, "replicas")
     if least > most:
         raise InputError(
             "not a possible range", field="replicas", value=value, expected="least <= most"
@@ -78,70 +65,18 @@ def is_count(value: object) -> TypeGuard[int | tuple[int, int] | range]:
     return isinstance(value, (int, range)) and not isinstance(value, bool)
 
 
-def layout_votes(problem: Problem) -> tuple[int, int]:
-    """Return the votes that a commit waits for under a vote layout, and all votes.
-
-    Parameters
-    ----------
-    problem
-        With a layout; its quorum counts votes, a majority of them unless given.
-    """
-    assert problem.vote_layout is not None
-    total = sum(problem.vote_layout)
-    return (majority(total) if problem.quorum is None else problem.quorum), total
-
-
-def _layout_quorum(problem: Problem, voters: int) -> int:
-    """Return how many voters have the votes of a commit under a vote layout, the leader first.
-
-    The leader has the most votes, and the voters closest to it the next: no other placement of the
-    votes waits less. The layout is therefore no decision, but the least k whose first k entries
-    suffice.
-    """
-    assert problem.vote_layout is not None
-    layout = [_whole(entry, "vote_layout") for entry in problem.vote_layout]
-    if len(layout) != voters or layout != sorted(layout, reverse=True):
-        raise InputError(
-            "no layout of the votes of these voters",
-            field="vote_layout",
-            value=problem.vote_layout,
-            expected=f"{voters} whole numbers, largest first",
-        )
-    if isinstance(problem.protocol, Protocol) and problem.protocol.has_quorum:
-        raise InputError(
-            "the quorum of the protocol counts voters, and the layout gives them several votes",
-            field="protocol",
-            value=str(problem.protocol),
-            expected="the votes of a commit as quorum of the question",
-        )
-    if problem.survive is not None:
-        raise InputError(
-            "which losses leave a quorum depends on where each vote lies",
-            field="survive",
-            value=problem.survive,
-            expected="no vote layout, or diversity: at most so many voters per domain",
-        )
-    needed, total = _whole(layout_votes(problem)[0], "quorum"), sum(layout)
-    if needed > total:
-        raise InputError(
-            "a quorum larger than the number of votes",
-            field="quorum",
-            value=needed,
-            expected=f"<= {total}",
-        )
-    return next(k for k in range(1, voters + 1) if sum(layout[:k]) >= needed)
-
-
 def _quorum(problem: Problem, voters: int) -> int:
-    """Return m: the question's, or the protocol's, or a majority."""
+    """Return m: the question's, or the protocol's, or a majority; 1 where waits count votes."""
+    if problem.votes:
+        return _given_quorum(problem)
     if problem.vote_layout is not None:
-        return _layout_quorum(problem, voters)
+        return layout_quorum(problem, voters)
     of_protocol = (
         problem.protocol.quorum(voters) if isinstance(problem.protocol, Protocol) else None
     )
     if problem.quorum is None:
         return majority(voters) if of_protocol is None else of_protocol
-    quorum = _whole(problem.quorum, "quorum")
+    quorum = possible_number(problem.quorum, "quorum")
     if of_protocol is not None and quorum != of_protocol:
         raise InputError(
             "the quorum differs from that of the protocol",
@@ -150,6 +85,27 @@ def _quorum(problem: Problem, voters: int) -> int:
             expected=f"{of_protocol}, as in {problem.protocol}, or no quorum",
         )
     return quorum
+
+
+def _given_quorum(problem: Problem) -> int:
+    """Return 1: operations wait for votes that sites were given, and for no number of voters."""
+    if problem.vote_layout is not None:
+        raise InputError(
+            "a layout places votes that sites were given",
+            field="vote_layout",
+            value=problem.vote_layout,
+            expected="no vote_layout, or no votes",
+        )
+    if isinstance(problem.protocol, Protocol) and "quorum" in problem.protocol.parameters:
+        raise InputError(
+            "the quorum of the protocol counts voters, and sites have several votes",
+            field="protocol",
+            value=str(problem.protocol),
+            expected="the votes of a commit as quorum of the question",
+        )
+    if problem.quorum is not None:
+        possible_number(problem.quorum, "quorum")
+    return 1
 
 
 def _named_witnesses(problem: Problem, forbidden: BoolArray) -> BoolArray:
@@ -184,7 +140,7 @@ def _witness_count(problem: Problem, voters: int, given: BoolArray | None) -> in
                 value=problem.witnesses,
                 expected="1 or ['a', 'b', …]",
             )
-        count = _whole(problem.witnesses, "witnesses", minimum=0)
+        count = possible_number(problem.witnesses, "witnesses", minimum=0)
         if count and _by_name(problem.voters):
             raise InputError(
                 "the voters are given by name, and not which of them are witnesses",
@@ -225,7 +181,7 @@ class AllowedSites:
         |V| and m.
     witnesses, may_witness, must_witness
         As in :class:`Rules`; what `must_hold` adds later is still in `may_witness`.
-    lease_holders, voters_hold_leases
+    lease_holders, voters_hold_leases, votes
         As in :class:`Rules`.
     pins
         Sites that are pinned: `must_hold` but for voters that have no choice.
@@ -246,6 +202,7 @@ class AllowedSites:
     must_witness: BoolArray | None
     lease_holders: int
     voters_hold_leases: bool
+    votes: IntArray | None
     pins: int
     held: int
     holders: int
@@ -298,7 +255,7 @@ def allowed_sites(problem: Problem) -> AllowedSites:
         _within(problem, fixed, may_vote, "voters", "a site that may hold a voting replica")
         may_vote, must_vote = fixed, fixed.copy()
     else:
-        count = _whole(voters, "voters")
+        count = possible_number(voters, "voters")
 
     witnesses = _witness_count(problem, count, given)
     quorum = _quorum(problem, count)
@@ -336,6 +293,10 @@ def allowed_sites(problem: Problem) -> AllowedSites:
     for array in (may_hold, must_hold, may_vote, must_vote, may_lead):
         array.flags.writeable = False  # problems that differ in the number of replicas share them
     may_witness = ~forbidden & ~non_voters if given is None else given
+    votes = site_votes(problem.votes, instance.sites) if problem.votes else None
+    if votes is not None:
+        able = may_vote | may_witness if witnesses else may_vote
+        check_reach(problem.quorum, most_votes(votes, able, must_vote, count))
     return AllowedSites(
         may_hold=may_hold,
         must_hold=must_hold,
@@ -352,6 +313,7 @@ def allowed_sites(problem: Problem) -> AllowedSites:
         voters_hold_leases=(
             isinstance(problem.protocol, Protocol) and problem.protocol.voters_hold_leases
         ),
+        votes=votes,
         pins=pins,
         held=_count(must_hold),
         holders=_count(may_hold),
@@ -440,6 +402,8 @@ def compile_rules(problem: Problem, known: AllowedSites, before: Rules | None = 
         must_witness=known.must_witness,
         lease_holders=leases,
         voters_hold_leases=known.voters_hold_leases,
+        votes=known.votes,
+        vote_spread=_vote_spread(problem, known.votes, able),
     )
 
 
@@ -457,7 +421,7 @@ def _count(chosen: BoolArray) -> int:
 def _groups(
     problem: Problem, voters: int, quorum: int, may_hold: np.ndarray, may_vote: np.ndarray
 ) -> tuple[GroupRule, ...]:
-    implied = problem.objective.diversity(voters, quorum)
+    implied = problem.objective.diversity(voters, quorum) if not problem.votes else ()
     given, protocol = problem.instance, problem.protocol
     if implied and not asks_for_quorum(operations_under(protocol, given, voters, quorum)):
         implied = ()  # fewer voters than m may serve on
@@ -465,7 +429,7 @@ def _groups(
         group_rule(problem.instance, rule, may_vote if rule.role == "voters" else may_hold)
         for rule in (*problem.diversity, *implied)
     ]
-    if problem.survive is not None:
+    if problem.survive is not None and not problem.votes:
         needed = max(quorum, voters - quorum + 1)
         if needed == voters and voters - needed == 0:
             raise InputError(
@@ -487,6 +451,14 @@ def _groups(
     return tuple(groups)
 
 
+def _vote_spread(problem: Problem, votes: IntArray | None, able: BoolArray) -> VoteSpread | None:
+    """Return the rule that a loss leaves enough votes; None: sites have one vote each, or none."""
+    if problem.survive is None or votes is None:
+        return None
+    rule = group_rule(problem.instance, Diversity(problem.survive, "voters"), able)
+    return VoteSpread(problem.survive, rule.labels, votes, problem.quorum)
+
+
 def _within(
     problem: Problem, inner: np.ndarray, outer: np.ndarray, field: str, expected: str
 ) -> None:
@@ -498,3 +470,20 @@ def _within(
             value=problem.instance.sites[int(stray.argmax())],
             expected=expected,
         )
+
+
+def voters_of_all(replicas: object, witnesses: object) -> object:
+    """Return the voters, as a number or by name, when every replica and every witness votes."""
+    named = isinstance(replicas, tuple) and all(isinstance(name, str) for name in replicas)
+    if isinstance(replicas, range) or (isinstance(replicas, tuple) and not named):
+        raise InputError(
+            "a range of replicas leaves the number of voters open",
+            field="voters",
+            value=None,
+            expected="a number, or the sites by name",
+        )
+    held = witnesses if isinstance(witnesses, tuple) else ()
+    more = witnesses if isinstance(witnesses, int) else len(held)
+    if isinstance(replicas, tuple):
+        return len(replicas) + more if more > len(held) else replicas + held
+    return replicas + more if isinstance(replicas, int) else 1  # the rules refuse other replicas

@@ -41,11 +41,14 @@ class WaitTerm:
         the clause is about all members.
     weight
         Rounds per scenario and client, weighted with the decay, shape (scenarios, clients).
+    votes
+        Votes of every site, shape (sites,); None: one each.
     """
 
     wait: Wait
     labels: tuple[IntArray | None, ...]
     weight: FloatArray
+    votes: IntArray | None = None
 
     @property
     def origin(self) -> Origin:
@@ -88,7 +91,10 @@ def wait_times(operations: Sequence[Operation]) -> tuple[tuple[Wait, ...], Float
 
 
 def wait_terms(
-    instance: Instance, operations: Sequence[Operation], counts: FloatArray
+    instance: Instance,
+    operations: Sequence[Operation],
+    counts: FloatArray,
+    votes: IntArray | None = None,
 ) -> tuple[WaitTerm, ...]:
     """Return the distinct waits of some operations with their weights.
 
@@ -100,6 +106,8 @@ def wait_terms(
         What is counted.
     counts
         Weighted counts, shape (scenarios, clients, operations).
+    votes
+        Votes of every site, shape (sites,); None: one each.
 
     Raises
     ------
@@ -112,6 +120,7 @@ def wait_terms(
             wait,
             tuple(_labels(instance, clause) if clause.scope else None for clause in wait.clauses),
             counts @ times[:, j],
+            votes,
         )
         for j, wait in enumerate(waits)
     )

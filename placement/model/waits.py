@@ -4,6 +4,7 @@ A wait has an origin that asks, and clauses that say whose answers it needs:
 
     [TIMES ×] ORIGIN: NEED of ROLE [inside|outside LEVEL] (+ NEED of ROLE [inside|outside LEVEL] …)
 
+NEED is a number of members, "majority", "quorum", "all", or "W votes" where sites have several.
 All clauses are asked at once, so that a wait lasts as long as its slowest clause. The order
 statistic of a clause is computed in :mod:`placement.evaluation.waits.wait_latency`.
 """
@@ -31,7 +32,7 @@ _GRAMMAR = (
 )
 _WAIT = re.compile(r"(?:(?P<times>[^:]*?)\s*[×x*]\s*)?(?P<origin>[a-z]+)\s*:\s*(?P<clauses>.*)")
 _CLAUSE = re.compile(
-    r"(?P<need>\d+|[a-z]+)\s+of\s+(?P<role>[a-z ]+?)"
+    r"(?P<need>\d+|[a-z]+)(?P<votes>\s+votes?)?\s+of\s+(?P<role>[a-z ]+?)"
     r"(?:\s+(?P<scope>inside|outside)\s+(?P<level>.+))?"
 )
 _MOST_MEMBERS = 10**6
@@ -51,6 +52,9 @@ class Clause:
     scope, level
         Only members "inside" or "outside" the origin's domain of a failure-domain level; both
         empty: all members.
+    of_votes
+        Whether `need` is a number of votes of voters, and not of members. Both are the same where
+        every site has one vote.
 
     Raises
     ------
@@ -62,6 +66,7 @@ class Clause:
     role: WaitRole = "voters"
     scope: Scope = ""
     level: str = ""
+    of_votes: bool = False
 
     def __post_init__(self) -> None:
         good = (
@@ -83,6 +88,13 @@ class Clause:
                 value=self.role,
                 expected="'voters', 'replicas' or 'lease holders'",
             )
+        if self.of_votes and (self.role != "voters" or isinstance(self.need, str)):
+            raise InputError(
+                "not a number of votes",
+                field="need",
+                value=f"{self.need} votes of {self.role}",
+                expected="a whole number >= 1, of voters",
+            )
         if self.scope not in ("", "inside", "outside") or bool(self.scope) != bool(self.level):
             raise InputError(
                 "not a part of the members",
@@ -100,7 +112,8 @@ class Clause:
 
     def __str__(self) -> str:
         where = f" {self.scope} {self.level}" if self.scope else ""
-        return f"{self.need} of {self.role}{where}"
+        votes = f" vote{'' if self.need == 1 else 's'}" if self.of_votes else ""
+        return f"{self.need}{votes} of {self.role}{where}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,4 +215,10 @@ def _clause(part: str, whole: str) -> Clause:
         )
     need = int(found["need"]) if found["need"].isdigit() else found["need"]
     scope, level = found["scope"] or "", (found["level"] or "").strip()
-    return Clause(cast("Need", need), cast("WaitRole", found["role"]), cast("Scope", scope), level)
+    return Clause(
+        cast("Need", need),
+        cast("WaitRole", found["role"]),
+        cast("Scope", scope),
+        level,
+        of_votes=found["votes"] is not None,
+    )

@@ -10,7 +10,8 @@ of the clauses is another number: for 3 of 5 members and 1 of the 3 that are out
 has answered with probability 1/2 by x, the two are 0.5 and 0.4375.
 
 An origin that is a member itself has answered at once. Under a vote layout a member counts for as
-many answers as it has votes, placed by mean RTT as for the mean.
+many answers as it has votes, placed by mean RTT as for the mean. In clauses that count votes, it
+counts for as many as its site was given.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.evaluation.score import nearest
-from placement.evaluation.waits.wait_latency import needed
+from placement.evaluation.waits.wait_latency import needed, needed_votes
 from placement.evaluation.waits.wait_losses import votes_of
 from placement.model.configuration import Configuration
 from placement.model.demand import Demand
-from placement.model.rules import layout_votes
+from placement.model.votes.given_votes import counts_votes
+from placement.model.votes.vote_layouts import layout_votes
 from placement.model.wait_terms import WaitTerm
 from placement.model.waits import Clause
 from placement.support.checks import FloatArray, IntArray
@@ -103,6 +105,10 @@ def site_wait(
             votes = votes_of(problem, configuration)
             weights[[place[site] for site in asked]] = [votes[site] for site in asked]
             need = layout_votes(problem)[0]
+        elif counts_votes(clause, term.votes):
+            assert term.votes is not None
+            weights[[place[site] for site in asked]] = term.votes[asked]
+            need = int(needed_votes(clause, np.array(weights.sum())))
         own.append(int(weights[place[origin]]) if origin in place else 0)
         needs.append(need)
         counts.append(weights)

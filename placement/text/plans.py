@@ -114,6 +114,9 @@ def _decision(plan: Plan) -> list[tuple[str, str]]:
     if plan.commits:
         layout = plan.problem.vote_layout
         total, noun = len(plan.quorum_members), "votes"
+        if plan.votes:
+            total = sum(plan.votes.values())
+            votes = total // 2 + 1 if plan.problem.quorum is None else plan.problem.quorum
         if layout is not None:
             votes, total = sum(layout[:votes]), sum(layout)
             noun += f" ({' + '.join(map(str, layout))}: the leader's, then the closest voter's, …)"
@@ -170,6 +173,8 @@ def _replicas(plan: Plan) -> str:
     for member in plan.quorum_members:
         role = "leader" if member.voter == plan.leader else "voter"
         role = "witness" if member.voter in witnesses else role
+        if (several := plan.votes.get(member.voter, 1)) > 1:
+            role += f", {several} votes"
         counted = "counted" if member.counted else ""
         cells = [number_text(member.rtt), counted] if plan.leader else ["–", ""]
         rows.append([member.voter, role, *cells])

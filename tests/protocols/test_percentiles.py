@@ -32,6 +32,10 @@ QUESTIONS = {
     "witnesses and votes": {"witnesses": 1, "replicas": 3, "voters": 3},
     "layout": {"vote_layout": (2, 2, 1), "replicas": 3, "voters": 3},
     "layout of four": {"vote_layout": (3, 2, 1, 1), "replicas": 4, "voters": 4},
+    "votes": {"votes": {"s0": 2, "s2": 3, "s5": 2}, "replicas": 4, "voters": 3},
+    "votes in leases": {
+        "votes": {"s1": 2, "s3": 3}, "replicas": 4, "voters": 4, "protocol": "leases", "quorum": 4
+    },
     "flexiraft": {"protocol": "flexiraft:level=region", "replicas": 4, "voters": 4},
     "epaxos": {"protocol": "epaxos:multi=2,slow=0.3", "replicas": 4, "voters": 4},
     "fast-paxos": {"protocol": "fast-paxos:multi=2,slow=0.3", "replicas": 4, "voters": 4},
@@ -97,7 +101,11 @@ def sampled(
                 or (region[site] == region[origin]) == (clause.scope == "inside")
             ]
             share = dict.fromkeys(part, 1)
-            if clause.need == "quorum":
+            if problem.votes is not None and clause.role == "voters":
+                names = problem.instance.sites
+                share = {site: problem.votes.get(names[site], 1) for site in part}
+                need = sum(share.values()) // 2 + 1 if problem.quorum is None else problem.quorum
+            elif clause.need == "quorum":
                 need, share = needed, {site: votes[site] for site in part}
             elif clause.need == "majority":
                 need = len(part if clause.scope == "inside" else role) // 2 + 1

@@ -13,7 +13,7 @@ from placement import InputError, Operation, Prices, Problem, Protocol, Unsuppor
 from placement.analysis.next_best_plans import next_best_plans
 from placement.analysis.sensitivity import demand_range
 from placement.evaluation.objective import score_of
-from placement.evaluation.waits.wait_checks import wait_notes
+from placement.evaluation.waits.wait_notes import wait_notes
 from placement.io import load_instance, load_plan, save_instance, save_plan
 from placement.model.configuration import Configuration
 from placement.model.protocol_families import FAMILIES

@@ -72,6 +72,8 @@ typedef struct {
     double *radius;            /* ascending for each leader */
     unsigned char *scope;      /* leaders x sites: bits of the blocks that may hold a site, FORBIDDEN: only within the radius */
     int *least;                /* sizes x blocks: sites that a block asks for */
+    int classes;               /* of sites by their votes, where it counts these, see waits/vote_rows.c; 0: it does not */
+    char *useful;              /* blocks + 1 x sizes: where it counts votes, rows of use under a leader of each class, of none */
     int votes;                 /* of a wait of balls: sites within its radius, the leader among them */
 } leader_wait;
 
@@ -91,6 +93,8 @@ typedef struct {
     int radial;                /* 1: waits are those of balls around the leader, see waits/ball_cases.c: ... */
     int counting;              /* ... one that asks for votes within its radius, -1: none does */
     int barring;               /* ... one that bars replicas beyond its radius, at all sites or at some; -1: none does */
+    int classes;               /* of sites by their votes, where the only wait counts these, see waits/vote_rows.c; 0: it does not */
+    double *sums;              /* least sum of sites of each row of that wait */
     int single;                /* 1: no other one asks for votes or bars replicas */
     int balls;                 /* 1: cases are balls, scanned from near to far: all sites are barred beyond one radius, and ... */
     int voting;                /* ... this other wait asks for votes; -1: none does */

@@ -119,6 +119,12 @@ int cheapest_of_balls(const context *x, const tree_node *f, const keyed *sorted,
                       int hi, double *value, double *top, double *next, int *chosen);
 double minimum_over_balls(context *x, const tree_node *f, int lo, int hi, int all, double slack, int *count);
 
+/* waits/vote_rows.c */
+void find_vote_rows(problem *p);
+int leaves_no_vote(const context *x, const leader_wait *wait, int leader, int row);
+int sums_of_rows(const context *x, const tree_node *f, const keyed *sorted, int n, double radius, int lo, int hi, int every,
+                 double *sum);
+
 /* waits/case_search.c */
 int fix_far_sites(context *x, tree_node *f);
 void cheapest_case_of(context *x, tree_node *f, const keyed *sorted, int n, int lo, int hi, int all, double slack,

@@ -14,13 +14,23 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from placement.evaluation.waits.vote_cases import vote_blocks
 from placement.evaluation.waits.wait_latency import needed
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
+from placement.model.votes.given_votes import counts_votes
 from placement.model.waits import Clause
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
-__all__ = ["FORBIDDEN", "MOST_BLOCKS", "ClausesOfWait", "SingleWait", "SingleWaits", "waits_of"]
+__all__ = [
+    "FORBIDDEN",
+    "MOST_BLOCKS",
+    "ClausesOfWait",
+    "SingleWait",
+    "SingleWaits",
+    "crossing_votes",
+    "waits_of",
+]
 
 MOST_BLOCKS = 7
 """Blocks of a case; more are not taken. Each is a bit of a byte, as in csrc/waits/wait_cases.c."""
@@ -51,7 +61,8 @@ class SingleWait:
         Whether a block holds only sites within the radius, shape (blocks,).
     least
         Sites that a replica set, the leader among them, must hold in a block: one row, or one for
-        each number of voters inside a domain, shape (sizes, blocks).
+        each number of voters inside a domain, or for each choice of voters by their votes, shape
+        (sizes, blocks).
     of_voters
         Whether a block is one of voters, shape (blocks,).
     """
@@ -82,6 +93,10 @@ class SingleWait:
         everyone = rules.replicas_min == rules.replicas_max == rules.voters
         counted = any(c.need == "majority" and c.scope == "inside" for c, _ in wait)
         voting = np.arange(1, rules.voters + 1) if counted else np.zeros(1, dtype=np.intp)
+        weighed = [c for c, _ in wait if counts_votes(c, rules.votes) and c not in implied]
+        by_votes = vote_blocks(weighed[0], rules) if weighed else None  # no_cases: at most one
+        if by_votes is not None:
+            voting = np.zeros(len(by_votes.least), dtype=np.intp)
         everywhere = np.ones((1, distance.shape[1]), dtype=bool)
         asked = np.zeros(distance.shape, dtype=bool)
         scope = np.zeros(distance.shape, dtype=np.uint8)
@@ -101,7 +116,11 @@ class SingleWait:
                 scope |= part.astype(np.uint8) << MOST_BLOCKS
                 continue
             found: list[tuple[BoolArray, bool, IntArray]] = []
-            if clause.need == "majority" and clause.scope == "inside":
+            if clause in weighed:
+                assert by_votes is not None
+                parts = zip(by_votes.classes, by_votes.near, by_votes.least.T, strict=True)
+                found.extend((sites & part, ball, count) for sites, ball, count in parts)
+            elif clause.need == "majority" and clause.scope == "inside":
                 found.append((part, True, voting // 2 + 1))
                 found.append((part, False, voting))
                 found.append((~inside & able, False, rules.voters - voting))
@@ -240,6 +259,16 @@ def waits_of(demand: Demand, rules: Rules) -> tuple[list[ClausesOfWait], FloatAr
     return waits, np.array(rounds)
 
 
+def crossing_votes(rules: Rules, clauses: Sequence[Clause]) -> bool:
+    """Return whether voters of one number of votes may be a block that crosses another one.
+
+    Classes of sites with as many votes are disjoint, and so are their balls; another block of
+    voters is a ball that holds sites of several classes.
+    """
+    weighed = [counts_votes(clause, rules.votes) for clause in clauses]
+    return any(weighed) and not all(weighed)
+
+
 def _blocks_may_cross(rules: Rules, waits: Sequence[ClausesOfWait]) -> bool:
     """Return whether two blocks of a case may cross, for all that the clauses tell.
 
@@ -250,6 +279,8 @@ def _blocks_may_cross(rules: Rules, waits: Sequence[ClausesOfWait]) -> bool:
     clauses = [clause for wait in waits for clause, _ in wait]
     clauses = [c for c in clauses if c.need != "all" or not (everyone or c.role == "replicas")]
     scoped = [clause for clause in clauses if clause.scope]
+    if crossing_votes(rules, clauses):
+        return True
     counted = any(clause.need == "majority" for clause in scoped)
     return (
         len({clause.role for clause in clauses}) > 1

@@ -11,12 +11,13 @@ import numpy as np
 
 from placement.evaluation.objective import quorum_size
 from placement.evaluation.score import nearest, score_terms, wait_latencies
-from placement.evaluation.waits.wait_latency import needed
+from placement.evaluation.waits.wait_latency import needed, needed_votes
 from placement.model.configuration import Configuration
 from placement.model.demand import Demand
+from placement.model.votes.given_votes import counts_votes
 from placement.model.wait_terms import WaitTerm
 from placement.model.waits import Clause, Wait, WaitRole
-from placement.support.checks import FloatArray
+from placement.support.checks import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from placement.problem import Problem
@@ -65,7 +66,7 @@ class WaitLatency:
         The member that most often answers last of those waited for, and the share of the
         operations for which it does.
     one_fewer
-        Mean of one round in ms if each clause needed one answer fewer.
+        Mean of one round in ms if each clause needed one answer, or one vote, fewer.
     """
 
     operation: str
@@ -189,16 +190,22 @@ def _one_fewer(demand: Demand, configuration: Configuration, quorum: int) -> Dem
     A clause whose need follows from the members of the origin's domain stays.
     """
 
-    def fewer(clause: Clause) -> Clause:
+    def fewer(clause: Clause, votes: IntArray | None) -> Clause:
         if clause.scope and not isinstance(clause.need, int):
             return clause
         members = _members(configuration, clause.role)
+        if counts_votes(clause, votes):
+            assert votes is not None
+            asked = int(needed_votes(clause, votes[list(members)].sum()))
+            return dataclasses.replace(clause, need=max(1, asked - 1), of_votes=True)
         size = np.array(len(members))
         need = int(needed(clause, len(members), quorum, size))
         return dataclasses.replace(clause, need=max(1, need - 1))
 
     terms = tuple(
-        dataclasses.replace(term, wait=Wait(term.origin, tuple(map(fewer, term.clauses))))
+        dataclasses.replace(
+            term, wait=Wait(term.origin, tuple(fewer(one, term.votes) for one in term.clauses))
+        )
         for term in demand.waits
     )
     return dataclasses.replace(demand, waits=terms)
@@ -223,7 +230,8 @@ def _last(demand: Demand, term: WaitTerm, configuration: Configuration, quorum: 
         configuration.lease_holders or None,
     )[0]
     asked = {*configuration.voters, *configuration.replicas}
-    if any(clause.role == "lease holders" for clause in term.clauses):
+    of_votes = all(counts_votes(clause, term.votes) for clause in term.clauses)
+    if of_votes or any(clause.role == "lease holders" for clause in term.clauses):
         asked = {site for one in term.clauses for site in _members(configuration, one.role)}
     members = np.array(sorted(asked), dtype=np.intp)
     rows = []

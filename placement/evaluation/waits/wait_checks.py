@@ -1,4 +1,4 @@
-"""Questions about waits that contradict themselves, refused, and unusual ones, named in notes."""
+"""Refusals of questions about waits that contradict themselves, or that a part does not take."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import itertools
 from typing import TYPE_CHECKING
 
 from placement.errors import InputError, UnsupportedError
-from placement.model.constraints import Rules, majority
+from placement.model.constraints import Rules
 from placement.model.protocols import Protocol, operation_path
-from placement.model.rules import layout_votes
+from placement.model.votes.given_votes import counts_votes, most_votes
 from placement.model.wait_terms import TO_LEASE_HOLDER, WaitTerm
 from placement.model.waits import Clause, Wait
 
@@ -24,17 +24,18 @@ __all__ = [
     "refuse_roles",
     "refuse_waits",
     "refuse_witnesses",
-    "wait_notes",
+    "role_size",
 ]
 
 
 def needs_roles(problem: Problem) -> bool:
-    """Return whether a question has waits, constants, witnesses, lease holders or a vote layout.
+    """Return whether a question has waits, constants, witnesses, holders or several votes.
 
     What is known of questions of the four coefficients alone, whose voters hold a replica and have
     one vote each, then does not hold. Lease holders are chosen even where no operation uses them.
     """
-    roles = problem.vote_layout is not None or problem.rules.lease_holders > 0
+    several = problem.vote_layout is not None or bool(problem.votes)
+    roles = several or problem.rules.lease_holders > 0
     return problem.demand.has_waits or problem.rules.witnesses > 0 or roles
 
 
@@ -55,7 +56,7 @@ def least_replicas(problem: Problem) -> int:
 
 
 def refuse_roles(problem: Problem, what: str, expected: str) -> None:
-    """Refuse waits, constants, witnesses and vote layouts for an objective.
+    """Refuse waits, constants, witnesses and several votes of a voter for an objective.
 
     Parameters
     ----------
@@ -73,7 +74,9 @@ def refuse_roles(problem: Problem, what: str, expected: str) -> None:
     """
     if not needs_roles(problem):
         return
-    if problem.demand.has_waits:
+    if problem.votes:
+        value, other = f"votes {problem.votes}", "one vote each"
+    elif problem.demand.has_waits:
         value, other = _who(problem), "operations of the four coefficients alone"
     elif problem.rules.witnesses:
         value, other = f"{problem.rules.witnesses} witnesses", "no witnesses"
@@ -112,6 +115,10 @@ def refuse_other_roles(problem: Problem, what: str) -> None:
         raise UnsupportedError(
             f"vote_layout: {what} counts one vote for each voter: got {problem.vote_layout!r}, "
             "expected none"
+        )
+    if problem.votes:
+        raise UnsupportedError(
+            f"votes: {what} counts one vote for each voter: got {problem.votes!r}, expected none"
         )
     if problem.rules.lease_holders:
         raise UnsupportedError(
@@ -181,6 +188,8 @@ def check_waits(problem: Problem) -> None:
         _check_groups(problem, problem.protocol)
     if problem.vote_layout is not None:
         _check_layout(problem)
+    if problem.votes:
+        _check_votes(problem)
     if rules.witnesses:
         _check_witnesses(problem)
     _check_at(problem)
@@ -323,6 +332,31 @@ def _check_layout(problem: Problem) -> None:
                 )
 
 
+def _check_votes(problem: Problem) -> None:
+    """Refuse given votes where no leader counts them, or where more than waits is asked for."""
+    for field, odd in (
+        ("current", problem.current is not None),
+        ("budget", problem.budget is not None),
+        ("cost_weight", bool(problem.cost_weight)),
+    ):
+        if odd:
+            raise InputError(
+                "sites with several votes are not supported here",
+                field=field,
+                value=getattr(problem, field),
+                expected=f"no {field}, or one vote each (no votes)",
+            )
+    for term in problem.demand.waits:
+        if not _asks_all(term):
+            raise InputError(
+                f"a leader counts votes, and here the {_ORIGINS[term.origin]} waits "
+                f"({term.wait.asked})",
+                field="votes",
+                value=problem.votes,
+                expected="one vote each (no votes), or a protocol with a leader, such as leases",
+            )
+
+
 _ORIGINS = {"near": "nearest replica", "client": "client"}
 
 
@@ -351,12 +385,19 @@ def _check_need(problem: Problem, clause: Clause) -> None:
         "replicas": rules.replicas_min,
         "lease holders": rules.lease_holders,
     }[clause.role]
+    what = "answers"
+    if counts_votes(clause, rules.votes):
+        assert rules.votes is not None
+        if clause.need == problem.quorum:
+            return  # known to be within reach; if rules rule that out, there is no plan
+        size = most_votes(rules.votes, rules.able_voters, rules.must_vote, rules.voters)
+        what = "votes"
     if isinstance(clause.need, int) and clause.need > size:
         raise InputError(
-            f"more answers than {clause.role}",
+            f"more {what} than {clause.role}" + (" have" if what == "votes" else ""),
             field="waits",
             value=str(clause),
-            expected=f"at most {size} of {clause.role}",
+            expected=f"at most {size}{' votes' if what == 'votes' else ''} of {clause.role}",
         )
 
 
@@ -365,9 +406,11 @@ def _check_parts(problem: Problem, clauses: tuple[Clause, ...]) -> None:
     rules = problem.rules
     for first, second in itertools.combinations(clauses, 2):
         apart = first.role == second.role and first.level == second.level
+        if any(counts_votes(one, rules.votes) for one in (first, second)):
+            continue  # how many members have the votes depends on who they are
         if not apart or {first.scope, second.scope} != {"inside", "outside"}:
             continue
-        size = _size(rules, first, rules.replicas_max)
+        size = role_size(rules, first, rules.replicas_max)
         # a leader that waits inside its own domain is a member: a majority is at least one
         asked = sum(one.need if isinstance(one.need, int) else 1 for one in (first, second))
         if asked > size and "all" not in (first.need, second.need):
@@ -406,115 +449,8 @@ def _check_groups(problem: Problem, protocol: Protocol) -> None:
         )
 
 
-def wait_notes(problem: Problem) -> tuple[str, ...]:
-    """Return notes for the reader of a plan about the protocol and about waits given by hand.
-
-    Parameters
-    ----------
-    problem
-        The question; one without a protocol and without waits has no notes.
-
-    Returns
-    -------
-    tuple of str
-        Sentences: those of :meth:`.Protocol.notes`; quorums of at most half of the voters, with
-        the votes that an election then needs; clauses that never decide how long their wait lasts.
-
-    Examples
-    --------
-    >>> import placement
-    >>> asked = placement.with_waits(
-    ...     placement.load("world27"), {"single_group": ["leader: 2 of voters + 3 of voters"]}
-    ... )
-    >>> print(*wait_notes(placement.Problem(asked, replicas=5, voters=5)))  # doctest: +ELLIPSIS
-    the clause '2 of voters' of the wait 'leader: 2 of voters + 3 of voters' never decides how ...
-    """
-    rules = problem.rules
-    said: list[str] = []
-    if isinstance(problem.protocol, Protocol):
-        said += problem.protocol.notes(problem.instance.operations, rules.replicas_max)
-        if problem.client_paths is not None:
-            largest = {key: 0.0 for _, key, _ in problem.instance.shares}
-            for _, key, value in problem.instance.shares:
-                largest[key] = max(largest[key], value)
-            by_client = problem.protocol.with_shares(largest).warnings(rules.replicas_max)
-            said += [warning for warning in by_client if warning not in said]
-    votes = bool(problem.demand.quorum.any()) or any(
-        clause.need == "quorum" for term in problem.demand.waits for clause in term.clauses
-    )
-    layout = problem.vote_layout is not None
-    asked = problem.protocol is not None or problem.demand.has_waits or layout
-    needed, total = (
-        (rules.quorum, rules.voters) if problem.vote_layout is None else layout_votes(problem)
-    )
-    if asked and votes and 2 * needed <= total:
-        said.append(
-            f"a commit waits for {needed} of {total} votes: two commits need not share a voter, "
-            f"and an election needs {total - needed + 1} votes"
-        )
-    if rules.witnesses and 1 < rules.quorum <= rules.witnesses + 1 and votes:
-        said.append(
-            f"the {rules.quorum} voters of a commit may be the leader and witnesses, so that only "
-            "the leader holds its data at first"
-        )
-    by_hand = [wait for one in problem.instance.operations for wait in one.waits]
-    for wait in dict.fromkeys(by_hand):
-        assert isinstance(wait, Wait)  # text was read when the operation was made
-        said += _idle_clauses(problem, wait)
-    return tuple(said)
-
-
-def _idle_clauses(problem: Problem, wait: Wait) -> list[str]:
-    """Name the clauses of a wait that are met whenever another of them is."""
-    found = []
-    for place, clause in enumerate(wait.clauses):
-        for other_place, other in enumerate(wait.clauses):
-            if place == other_place or not _implies(problem, other, clause):
-                continue
-            if place < other_place and _implies(problem, clause, other):
-                continue  # both say the same: the later one is named
-            found.append(
-                f"the clause '{clause}' of the wait '{wait}' never decides how long it lasts: it "
-                f"is met whenever '{other}' is"
-            )
-            break
-    return found
-
-
-def _implies(problem: Problem, met: Clause, clause: Clause) -> bool:
-    """Return whether a clause is met whenever `met` is, in every configuration of the question."""
-    rules = problem.rules
-    if "lease holders" in (met.role, clause.role) and met.role != clause.role:
-        # replicas hold the leases; nothing else is known of the two roles
-        return met == Clause("all", "replicas") and clause.role == "lease holders"
-    same_part = (clause.scope, clause.level) == (met.scope, met.level)
-    all_vote = rules.voters == rules.replicas_min == rules.replicas_max and not rules.witnesses
-    at_most = _number(problem, clause, rules.replicas_max)
-    at_least = _number(problem, met, rules.replicas_min)
-    members = _size(rules, met, rules.replicas_max)
-    everybody = met.need == "all" or (not met.scope and at_least == members)
-    if everybody and (same_part or not met.scope):
-        return clause.role in (met.role, "voters") or all_vote
-    within = (same_part or not clause.scope) and (met.role in (clause.role, "voters") or all_vote)
-    if clause == met:
-        return True
-    return within and at_most is not None and at_least is not None and at_most <= at_least
-
-
-def _size(rules: Rules, clause: Clause, replicas: int) -> int:
+def role_size(rules: Rules, clause: Clause, replicas: int) -> int:
     """Return the number of members of a clause's role, where there are so many replicas."""
     if clause.role == "lease holders":
         return rules.lease_holders
     return rules.voters if clause.role == "voters" else replicas
-
-
-def _number(problem: Problem, clause: Clause, replicas: int) -> int | None:
-    """Return how many answers a clause needs; None where the configuration decides it."""
-    if isinstance(clause.need, int):
-        return clause.need
-    size = _size(problem.rules, clause, replicas)
-    if clause.need == "quorum":
-        return problem.rules.quorum
-    if clause.need == "majority":
-        return None if clause.scope == "inside" else majority(size)
-    return None if clause.scope else size

@@ -4,7 +4,8 @@
                     = max over the clauses of the need-th smallest { d(o, x) : x a member }
 
 An origin that is a member itself answers at once; a client is no member. A wait that a
-configuration cannot meet, for lack of members, lasts forever.
+configuration cannot meet, for lack of members, lasts forever. Where sites have several votes, a
+clause that counts votes has its answers as soon as those within t have as many votes as it needs.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ import numpy as np
 
 from placement.model.constraints import majority
 from placement.model.demand import Demand
+from placement.model.votes.given_votes import counts_votes
 from placement.model.wait_terms import WaitTerm
 from placement.model.waits import Clause
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
-__all__ = ["needed", "wait_latency", "waits_score"]
+__all__ = ["needed", "needed_votes", "wait_latency", "waits_score"]
 
 
 def needed(clause: Clause, role_size: int, quorum: int, members: IntArray) -> IntArray:
@@ -46,6 +48,26 @@ def needed(clause: Clause, role_size: int, quorum: int, members: IntArray) -> In
             return np.asarray(members // 2 + 1)
         return np.full_like(members, majority(role_size))
     return np.full_like(members, quorum if clause.need == "quorum" else clause.need)
+
+
+def needed_votes(clause: Clause, votes: IntArray) -> IntArray:
+    """Return how many votes a clause needs that counts votes.
+
+    Parameters
+    ----------
+    clause
+        A majority of voters, or a number of votes.
+    votes
+        All votes of the voters that are asked; any shape.
+
+    Returns
+    -------
+    ndarray
+        Of the shape of `votes`.
+    """
+    if isinstance(clause.need, int):
+        return np.full_like(votes, clause.need)
+    return np.asarray(votes // 2 + 1)
 
 
 def wait_latency(
@@ -99,6 +121,12 @@ def wait_latency(
                 same = labels[origins][..., np.newaxis] == labels[members][:, np.newaxis, :]
                 asked = same if clause.scope == "inside" else ~same
                 answers = np.where(asked, answers, np.inf)
+        if counts_votes(clause, term.votes):
+            assert term.votes is not None
+            votes = np.broadcast_to(term.votes[members][:, np.newaxis, :], answers.shape)
+            counted = votes if asked is None else np.where(asked, votes, 0)
+            latest = np.maximum(latest, _until_votes(clause, answers, counted))
+            continue
         latest = np.maximum(latest, _until(clause, answers, asked, members.shape[1], quorum))
     return latest
 
@@ -127,6 +155,20 @@ def _until(
         np.sort(answers, axis=-1), np.minimum(place, size - 1)[..., np.newaxis], axis=-1
     )
     return np.asarray(np.where(place >= size, np.inf, found[..., 0]))
+
+
+def _until_votes(clause: Clause, answers: FloatArray, votes: IntArray) -> FloatArray:
+    """Return when the voters that have answered have the votes of a clause, along the last axis.
+
+    A voter that is lost never answers, and its votes count in all of which a majority is needed.
+    """
+    need = needed_votes(clause, votes.sum(axis=-1))[..., np.newaxis]
+    turn = np.argsort(answers, axis=-1, kind="stable")
+    arrived = np.cumsum(np.take_along_axis(votes, turn, axis=-1), axis=-1)
+    enough = arrived >= need
+    place = np.take_along_axis(turn, enough.argmax(axis=-1)[..., np.newaxis], axis=-1)
+    found = np.take_along_axis(answers, place, axis=-1)[..., 0]
+    return np.asarray(np.where(enough.any(axis=-1), found, np.inf))
 
 
 def waits_score(

@@ -26,7 +26,7 @@ from placement.evaluation.voter_choice import by_answer_time
 from placement.model.configuration import Configuration
 from placement.model.demand import Demand
 from placement.model.protocols import Protocol
-from placement.model.rules import layout_votes
+from placement.model.votes.vote_layouts import layout_votes
 from placement.model.wait_terms import WaitTerm
 
 if TYPE_CHECKING:
@@ -67,9 +67,14 @@ def votes_after(
     """Return for how many voters a leader waits after a loss; None where too few are left.
 
     m of them, or under a vote layout as many of its closest ones as have the votes of a commit:
-    the votes lie where they lay before the loss.
+    the votes lie where they lay before the loss. Where sites have several votes, their waits count
+    them: one voter then, if enough votes are left.
     """
     voters = [voter for voter in configuration.voters if voter not in gone]
+    if (given := problem.rules.votes) is not None:
+        all_votes = int(given[list(configuration.voters)].sum())
+        asked = all_votes // 2 + 1 if problem.quorum is None else problem.quorum
+        return 1 if int(given[voters].sum()) >= asked else None
     if problem.vote_layout is None:
         m = quorum_size(problem, configuration)
         return m if len(voters) >= m else None

@@ -7,7 +7,8 @@ Under a leader ℓ every clause asks, within a radius t, for
 where v_r says that site r votes, x_r that it holds a replica and L_r that it holds a lease. "k of
 voters" counts the voters in the ball of radius t; "all of" a role has −1 at each member beyond the
 radius; a majority of a group whose size the plan decides counts members in the ball twice, and
-takes every member off once. What holds within a radius holds within every longer one.
+takes every member off once. A clause that counts votes has those of each site as a factor. What
+holds within a radius holds within every longer one.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 from placement.evaluation.waits.wait_latency import needed
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
+from placement.model.votes.given_votes import counts_votes
 from placement.model.wait_terms import WaitTerm
 from placement.model.waits import Clause
 from placement.support.checks import BoolArray, FloatArray, IntArray
@@ -184,6 +186,13 @@ def _clause_row(
     ball = part & alive & (rtt <= radius)
     if clause.need == "all":
         coefficient, least = np.where(part & alive & ~ball, -1, 0), 0
+    elif counts_votes(clause, rules.votes):
+        assert rules.votes is not None
+        coefficient, least = ball * rules.votes, 1
+        if isinstance(clause.need, int):
+            least = clause.need
+        else:  # more than half of all votes
+            coefficient = 2 * coefficient - part * rules.votes
     elif clause.need == "majority" and (clause.scope == "inside" or not of_voters):
         # ball >= ⌊n/2⌋ + 1 for n members is 2·ball >= n + 1 in whole numbers
         whole = part if clause.scope == "inside" else able

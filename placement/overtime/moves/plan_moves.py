@@ -90,7 +90,7 @@ def _mean_after(problem: Problem, step: MoveStep) -> float:
         serving = list(state.voters)
     demand = problem.demand
     if demand.has_waits:
-        given, commit = problem.instance.operations, state.quorums.commit
+        given, commit = problem.instance, state.quorums.commit
         paths = operations_under(problem.protocol, given, len(state.voters), commit)
         demand = aggregate(problem.instance, problem.decay, paths)
     leader = state.configuration.leader

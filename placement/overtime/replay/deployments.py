@@ -204,7 +204,8 @@ class Deployments:
         InputError
             When no database issued anything in the first interval, or the question is infeasible.
         UnsupportedError
-            For a question with a vote layout, witnesses, chosen lease holders, or shares by client.
+            For a question with several votes of a voter, witnesses, chosen lease holders, or shares
+            by client.
         """
         refuse_roles_of_replays(problem)
         trace.check_fits(problem.instance)
@@ -244,6 +245,7 @@ def refuse_roles_of_replays(problem: Problem) -> None:
     for field, value, odd, expected in (
         ("witnesses", rules.witnesses, rules.witnesses, "0"),
         ("vote_layout", problem.vote_layout, problem.vote_layout is not None, "none"),
+        ("votes", problem.votes, bool(problem.votes), "none"),
         ("protocol", problem.protocol, rules.lease_holders, "holders=replicas"),
         ("protocol", problem.protocol, problem.tunes_lead, "rho=… as a number of ms"),
         (

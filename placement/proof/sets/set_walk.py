@@ -37,6 +37,8 @@ def walk_refusal(problem: Problem) -> str | None:
         return "lease holders are chosen"
     if rules.witnesses:
         return "there are witnesses"
+    if rules.votes is not None:
+        return "sites have several votes"
     if problem.objective.kind not in ("mean", "contingency"):
         return "the objective is no mean latency, normally or after losses"
     return None

@@ -122,7 +122,9 @@ def _sites_table(plan: Plan) -> Markup:
     for mark in view.replicas:
         member = members.get(mark.name)
         waits = "" if member is None else ("waited for" if member.counted else "not waited for")
-        role = _ROLES[mark.role] + (", holds a lease" if mark.leased else "")
+        several = plan.votes.get(mark.name, 1)
+        role = _ROLES[mark.role] + (f", {several} votes" if several > 1 else "")
+        role += ", holds a lease" if mark.leased else ""
         holds = mark.role != "witness"
         rows.append(
             [

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import placement
 from placement import InputError, Problem, UnsupportedError
-from placement.evaluation.waits.wait_checks import refuse_waits, wait_notes
+from placement.evaluation.waits.wait_checks import refuse_waits
+from placement.evaluation.waits.wait_notes import wait_notes
 from placement.io import load_plan, save_plan
 from placement.support.status import Status
 from tests.protocols.worlds import world

@@ -17,7 +17,8 @@ from placement.analysis.next_best_plans import best_plans
 from placement.cli import main
 from placement.databases.deployment import deployment_of_plan
 from placement.evaluation.voter_choice import best_voters
-from placement.evaluation.waits.wait_checks import refuse_waits, wait_notes
+from placement.evaluation.waits.wait_checks import refuse_waits
+from placement.evaluation.waits.wait_notes import wait_notes
 from placement.feasibility.feasible_plans import violations
 from placement.io import load_plan, save_plan
 from placement.io.leader_plan_document import plan_document

@@ -71,6 +71,7 @@ static int read_wait(PyObject *given, leader_wait *out, int sites, int *bars)
     size_t S = (size_t)sites;
     if (!(out->start = copy_buffer(start, (S + 1) * sizeof(int))) || !(out->radius = copy_buffer(radius, (size_t)radii * 8)) ||
         !(out->scope = copy_buffer(scope, S * S)) ||
+        !(out->useful = calloc((size_t)out->sizes * (size_t)(out->blocks + 1), 1)) ||
         !(out->least = copy_buffer(least, (size_t)out->sizes * (size_t)out->blocks * sizeof(int))))
         return 0;
     int good = out->start[0] == 0 && out->start[S] == radii;
@@ -112,7 +113,8 @@ static int read_cases(PyObject *given, wait_cases *out, int sites)
     }
     out->made = calloc((size_t)sites, sizeof(int *));
     out->last = calloc((size_t)sites * MOST_WAITS, sizeof(size_t));
-    if (!out->made || !out->last) {
+    out->sums = calloc((size_t)out->wait[0].sizes, sizeof(double));
+    if (!out->made || !out->last || !out->sums) {
         PyErr_NoMemory();
         return 0;
     }

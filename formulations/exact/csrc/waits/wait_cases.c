@@ -17,9 +17,11 @@ void free_cases(wait_cases *cases, int sites)
         free(cases->wait[w].radius);
         free(cases->wait[w].scope);
         free(cases->wait[w].least);
+        free(cases->wait[w].useful);
     }
     free(cases->made);
     free(cases->last);
+    free(cases->sums);
 }
 
 /* Radii of one wait of a leader. A wait that there is not has one, of no length. */
@@ -330,7 +332,12 @@ int wait_of_cases(const context *x, int leader, const int *replicas, int count, 
     for (int w = 0; w < cases->count; w++) {
         const leader_wait *one = &cases->wait[w];
         int first = one->start[leader], end = one->start[leader + 1], least = end;
-        for (int size = 0; size < one->sizes; size++) /* a radius serves where a smaller one does */
+        for (int size = 0; size < one->sizes && least > first; size++) { /* a radius serves where a smaller one does */
+            if (leaves_no_vote(x, one, leader, size))
+                continue;
+            if (one->sizes > 1 && !meets(x, one, leader, one->radius[least - 1], one->least + size * one->blocks, replicas, count))
+                continue;
+            least -= one->sizes > 1;
             for (int low = first, high = least; low < high;) {
                 int middle = low + (high - low) / 2;
                 if (meets(x, one, leader, one->radius[middle], one->least + size * one->blocks, replicas, count))
@@ -338,6 +345,7 @@ int wait_of_cases(const context *x, int leader, const int *replicas, int count, 
                 else
                     low = middle + 1;
             }
+        }
         if (least == end)
             return 0;
         length[w] = one->radius[least];

@@ -1,0 +1,88 @@
+"""Vote layouts: votes per voter, largest first, wherever the voters are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import InputError
+from placement.model.constraints import majority
+from placement.model.protocols import Protocol
+from placement.support.checks import LARGEST_WHOLE
+
+if TYPE_CHECKING:
+    from placement.problem import Problem
+
+__all__ = ["layout_quorum", "layout_votes", "possible_number"]
+
+
+def possible_number(value: object, field: str, minimum: int = 1) -> int:
+    """Return a value as a whole number of at least `minimum`, or refuse it."""
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, np.integer, float))
+        or (isinstance(value, float) and not value.is_integer())
+        or not minimum <= value <= LARGEST_WHOLE
+    ):
+        raise InputError(
+            "not a possible number",
+            field=field,
+            value=value,
+            expected=f"a whole number >= {minimum}",
+        )
+    return int(value)
+
+
+def layout_votes(problem: Problem) -> tuple[int, int]:
+    """Return the votes that a commit waits for under a vote layout, and all votes.
+
+    Parameters
+    ----------
+    problem
+        With a layout; its quorum counts votes, a majority of them unless given.
+    """
+    assert problem.vote_layout is not None
+    total = sum(problem.vote_layout)
+    return (majority(total) if problem.quorum is None else problem.quorum), total
+
+
+def layout_quorum(problem: Problem, voters: int) -> int:
+    """Return how many voters have the votes of a commit under a vote layout, the leader first.
+
+    The leader has the most votes, and the voters closest to it the next: no other placement of the
+    votes waits less. The layout is therefore no decision, but the least k whose first k entries
+    suffice.
+    """
+    assert problem.vote_layout is not None
+    layout = [possible_number(entry, "vote_layout") for entry in problem.vote_layout]
+    if len(layout) != voters or layout != sorted(layout, reverse=True):
+        raise InputError(
+            "no layout of the votes of these voters",
+            field="vote_layout",
+            value=problem.vote_layout,
+            expected=f"{voters} whole numbers, largest first",
+        )
+    if isinstance(problem.protocol, Protocol) and "quorum" in problem.protocol.parameters:
+        raise InputError(
+            "the quorum of the protocol counts voters, and the layout gives them several votes",
+            field="protocol",
+            value=str(problem.protocol),
+            expected="the votes of a commit as quorum of the question",
+        )
+    if problem.survive is not None:
+        raise InputError(
+            "which losses leave a quorum depends on where each vote lies",
+            field="survive",
+            value=problem.survive,
+            expected="no vote layout, or diversity: at most so many voters per domain",
+        )
+    needed, total = possible_number(layout_votes(problem)[0], "quorum"), sum(layout)
+    if needed > total:
+        raise InputError(
+            "a quorum larger than the number of votes",
+            field="quorum",
+            value=needed,
+            expected=f"<= {total}",
+        )
+    return next(k for k in range(1, voters + 1) if sum(layout[:k]) >= needed)
