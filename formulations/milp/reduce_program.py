@@ -28,7 +28,7 @@ _MARGIN = 1e-9
 
 
 @dataclass(frozen=True)
-class _Service:
+class _ServiceCosts:
     """Cost of serving client i from site r, before the trip to the leader.
 
     Attributes
@@ -53,7 +53,7 @@ class _Service:
     between: FloatArray
 
     @classmethod
-    def of(cls, terms: ProgramData) -> _Service:
+    def of(cls, terms: ProgramData) -> _ServiceCosts:
         """Collect the rows of the clients."""
         demand = terms.demand
         size = demand.client_rtt.shape[2]
@@ -87,7 +87,7 @@ def leader_bounds(terms: ProgramData) -> dict[int, float]:
     """b_ℓ of every leader candidate. O(L·K·C·S)."""
     rules, demand = terms.problem.rules, terms.demand
     holders = np.array(terms.holders, dtype=np.intp)
-    bounds, service = {}, _Service.of(terms)
+    bounds, service = {}, _ServiceCosts.of(terms)
     for leader in terms.leaders:
         waits = sum(
             demand.quorum[k] * waits[0] for (k, ell), waits in terms.radii.items() if ell == leader
@@ -129,7 +129,7 @@ def reduce_terms(terms: ProgramData, cutoff: float) -> ProgramData:
     leaders = tuple(leader for leader in terms.leaders if bounds[leader] <= limit)
     demand = terms.demand
     cheap = np.zeros((len(terms.clients), demand.client_rtt.shape[2]), dtype=bool)
-    service = _Service.of(terms)
+    service = _ServiceCosts.of(terms)
     for leader in leaders:
         cost, least = service.under(leader)
         cheap |= bounds[leader] - least[:, np.newaxis] + cost <= limit

@@ -47,7 +47,7 @@ def uneven(one: Instance, seed: int) -> Instance:
     np.fill_diagonal(rtt, 0)
     counts = one.counts * (rng.random(one.counts.shape) < 0.6)
     counts[..., 0, :] += 1
-    return one.replace(site_rtt=rtt, counts=counts, clients=("s1", "s3", "c2", "c3", "c4"))
+    return one.replace(site_rtt=rtt, counts=counts, clients=("s1", "s3", *one.clients[2:]))
 
 
 @pytest.mark.parametrize("part", seeds(8, 200))
