@@ -129,6 +129,21 @@ def test_the_list_and_the_description_of_protocols(capsys: pytest.CaptureFixture
             assert taken == (method in found["proven_by"].replace(",", " ").split())
 
 
+@pytest.mark.parametrize(
+    ("asked", "proven"),
+    [
+        ("leases:holders=3", "exact, milp, cp-sat, exhaustive"),
+        ("strong_read=pqr; write=pqr", "exact (by its search over sets), exhaustive"),
+        ("weak_read=raft; write=leases", "exact, milp, cp-sat, exhaustive"),
+    ],
+)
+def test_methods_that_prove_a_protocol_are_named(
+    asked: str, proven: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert json.loads(run(capsys, "protocols", asked, "--json"))["proven_by"] == proven
+    assert proven in " ".join(run(capsys, "protocols", asked).split())
+
+
 def test_the_list_of_protocols_shows_whole_summaries(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

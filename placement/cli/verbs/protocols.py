@@ -90,6 +90,7 @@ def _describe_kinds(protocol: Protocol, args: argparse.Namespace) -> int:
             {
                 "protocol": str(protocol),
                 "voters": args.voters,
+                "proven_by": _proven_by(paths),
                 "assumptions": [*_ASSUMED, *assumed],
                 "kinds": {kind: str(one) for kind, one in parts.items()},
                 "paths": _paths_document(paths),
@@ -98,6 +99,7 @@ def _describe_kinds(protocol: Protocol, args: argparse.Namespace) -> int:
         return exits.FOUND
     facts = [("voters", f"{args.voters}")]
     facts += [(kind, f"{one}: {paths[kind]}") for kind, one in parts.items()]
+    facts.append(("proven by", _proven_by(paths)))
     facts.append(("assumed", " ".join((*_ASSUMED, *assumed))))
     width = max(len(word) for word, _ in facts) + 2
     lines = [wrap(f"{word:<{width}}{escape(said)}", indent=" " * width) for word, said in facts]
@@ -126,10 +128,11 @@ def _list(families: Mapping[str, ProtocolFamily]) -> str:
 
 def _proven_by(paths: Mapping[str, Path]) -> str:
     """Name the methods that prove plans under the paths of a protocol."""
+    from placement.model.wait_terms import TO_LEASE_HOLDER
     from placement.model.waits import Wait
 
     waits = [Wait(wait) for path in paths.values() for wait in path.waits]
-    if any(wait.origin != "leader" for wait in waits):
+    if any(wait.origin != "leader" and wait.clauses != TO_LEASE_HOLDER.clauses for wait in waits):
         return "exact (by its search over sets), exhaustive"
     return "exact, milp, cp-sat, exhaustive"
 
