@@ -59,7 +59,7 @@ class WaitLatency:
     operation
         Name of the operation.
     wait
-        The wait in words, such as "near: 2 of voters".
+        The wait in words, such as "near: 2 of voters"; its times to three digits.
     latency
         Mean of one round in ms.
     last, last_share
@@ -155,7 +155,8 @@ def by_wait(problem: Problem, configuration: Configuration) -> tuple[WaitLatency
             share = np.bincount(
                 last[j][count > 0], count[count > 0], minlength=len(problem.instance.sites)
             )
-            wait = Wait(term.origin, term.clauses, times)
+            shown = float(f"{times:.3g}")  # a mean over clients may have sixteen digits
+            wait = Wait(term.origin, term.clauses, shown)
             slowest = int(share.argmax())
             found.append(
                 WaitLatency(
