@@ -81,7 +81,7 @@ def test_the_certificate_of_a_gap_is_checked_and_proves_no_more():
 
 @pytest.mark.parametrize("part", seeds(4, 40))
 def test_sites_that_go_out_beyond_the_gap_are_bounded(part):
-    """A wait too long for the cutoff is left out where sites are fixed, and may be the best."""
+    """Waits too long for the cutoff are left out where sites are fixed, and may be the best."""
     for seed in range(12 * part, 12 * part + 12):
         rng = np.random.default_rng([seed, 5])
         one = world(seed, sites=int(rng.integers(4, 7)), clients=int(rng.integers(1, 5)))

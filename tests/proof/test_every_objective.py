@@ -142,7 +142,7 @@ PARTS = (
 
 
 def _part(draw, problem, kind):
-    """What one part changes in a question; `instance` among it where it is of the instance."""
+    """Return what one part changes in a question; the instance too where it belongs to that."""
     instance, rules = problem.instance, problem.rules
     if kind == "moves":
         return _drawn_moves(draw, problem)
@@ -188,7 +188,7 @@ def _part(draw, problem, kind):
 
 
 def _says_why(refusal):
-    """A question is refused with a field and a way out, or a method with a reason."""
+    """Check that a question is refused with a field and a way out, a method with a reason."""
     assert str(refusal)
     assert not isinstance(refusal, InputError) or (refusal.field and refusal.expected)
 
@@ -213,7 +213,7 @@ def with_parts(draw):
 
 
 def _values(problem):
-    """The values of all configurations within the rules and the limits on moves."""
+    """Return the values of all configurations within the rules and the limits on moves."""
     return (objective_value(problem, one) for one in every_configuration(problem))
 
 
@@ -227,7 +227,7 @@ def _agrees(problem, plan, best, name):
 
 
 def _survives_a_file(plan):
-    """The plan of a file asks, and answers, the same; all that is shown of it can be made."""
+    """Check that the plan of a file asks and answers the same, and all that is shown of it."""
     with tempfile.TemporaryDirectory() as folder:
         again = load_plan(save_plan(plan, Path(folder, "plan.json")))
     assert again.configuration == plan.configuration
@@ -244,7 +244,7 @@ def _survives_a_file(plan):
 
 
 def _solved(name, problem):
-    """The plan of a method; None: the method refuses the question, and says why."""
+    """Return the plan of a method; None: the method refuses the question, and says why."""
     method = load_method(name)
     if (why := method.refuses(problem)) is not None:
         assert str(why)
@@ -257,7 +257,7 @@ def _solved(name, problem):
 
 
 def _check_every_method(problem, methods):
-    """Every method that takes the question has the value of enumeration by the evaluator."""
+    """Check that every method that takes the question has the value of enumeration."""
     plans = {name: _solved(name, problem) for name in methods}
     plans = {name: plan for name, plan in plans.items() if plan is not None}
     if not plans:
