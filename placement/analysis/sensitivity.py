@@ -215,6 +215,13 @@ def row_of(
 ) -> tuple[str, int, int, FloatArray]:
     """Return the matrix of a pair, its position there, and the row it moves in."""
     text(source, "source")
+    if instance.varying_rtt:  # also where only one of the intervals has demand
+        raise InputError(
+            "an RTT that varies by interval has no range",
+            field="plan",
+            value=f"{len(instance.intervals)} intervals",
+            expected="a plan for the RTTs of one interval, from instance.at_interval(…)",
+        )
     if waiting is not None:
         text(waiting, "waiting", choices=("client", "site"))
     s = int(instance.site_indices([site], "site")[0])

@@ -173,3 +173,14 @@ def test_only_optimal_plans_of_the_mean():
         demand_range(plan, "nobody")
     with pytest.raises(InputError, match="reaches itself for free"):
         rtt_range(plan, "site-0", "site-0")
+
+
+def test_rtts_that_vary_have_no_range_where_one_interval_has_demand():
+    one = random_instance(4, sites=4, clients=3, intervals=2, varying=True)
+    counts = one.counts.copy()
+    counts[0] = 0
+    plan = placement.solve(placement.Problem(one.replace(counts=counts), replicas=2, voters=2))
+    assert plan.problem.demand.scenarios == 1
+    assert demand_range(plan, one.clients[0]).low <= 1
+    with pytest.raises(InputError, match="varies by interval"):
+        rtt_range(plan, one.clients[0], one.sites[0])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,10 +18,12 @@ from placement.methods.options import Options
 from placement.methods.registry import run
 from placement.proof.certificate_check import check_certificate
 from placement.support.status import Status, Termination
+from tests.effort import seeds
 from tests.exact.rational import Checker
 from tests.exact.test_engine import each_kernel, spread_out
 from tests.exact.test_linear import drawn
 from tests.exact.worlds import brute_force, random_core
+from tests.protocols.worlds import world
 
 
 @each_kernel
@@ -73,3 +77,25 @@ def test_the_certificate_of_a_gap_is_checked_and_proves_no_more():
     assert plan.certificate is not None
     checked = check_certificate(plan)
     assert checked.bound == plan.bound < plan.objective
+
+
+@pytest.mark.parametrize("part", seeds(4, 40))
+def test_sites_that_go_out_beyond_the_gap_are_bounded(part):
+    """Waits too long for the cutoff are left out where sites are fixed, and may be the best."""
+    for seed in range(12 * part, 12 * part + 12):
+        rng = np.random.default_rng([seed, 5])
+        one = world(seed, sites=int(rng.integers(4, 7)), clients=int(rng.integers(1, 5)))
+        lopsided = one.site_rtt + rng.integers(0, 4, one.site_rtt.shape) * 30.0
+        np.fill_diagonal(lopsided, 0)
+        problem = Problem(
+            one.replace(site_rtt=lopsided),
+            replicas=4,
+            voters=3,
+            protocol=str(rng.choice(["leases:holders=voters", "leases:holders=voters", "raft"])),
+        )
+        best = run(METHOD, problem, Options()).objective
+        for gap in (0.05, 0.2):
+            plan = run(METHOD, problem, Options(gap_limit=gap))
+            assert plan.bound <= best * (1 + 1e-12), seed
+            assert plan.objective - plan.bound <= gap * plan.objective * (1 + 1e-9)
+            assert check_certificate(plan).bound <= best * (1 + 1e-12)

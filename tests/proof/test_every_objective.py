@@ -1,6 +1,9 @@
 """A cross-check over every constraint and objective: what is proven carries a proof that holds."""
 
+import dataclasses
 import math
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +16,11 @@ from placement.contingency.objective import Contingency
 from placement.errors import InputError, UnsupportedError
 from placement.evaluation.breakdown import objective_value
 from placement.feasibility.feasible_plans import violations
+from placement.io import load_plan, save_plan
 from placement.methods.options import Options
 from placement.methods.registry import load_method, run
 from placement.proof.certificate_check import check_certificate
+from placement.report import report_html
 from placement.support.status import Status
 from placement.tail import Distributions, Percentile
 from placement.testing import every_configuration, random_instance
@@ -123,66 +128,165 @@ def _drawn_moves(draw, problem):
     }
 
 
+KINDS_OF_OPERATIONS = ("weak_read", "bounded_read", "strong_read", "multi_write")
+OF_KINDS = ("follower-reads:fresh=0.6", "raft", "tidb:follower=0.3", "pqr", "leases", "spanner")
+WAITS = (
+    "leader: majority of voters", "leader: all of replicas", "leader: 2 votes of voters",
+    "client: majority of voters", "client: 1 of voters + all of replicas", "near: 1 of voters",
+)  # fmt: skip
+SHARES = ("slow", "interference", "follower", "fresh")
+PARTS = (
+    "moves", "protocol", "witnesses", "layout", "overflow", "votes", "kinds", "shares", "at",
+    "tuned lead", "waits",
+)  # fmt: skip
+
+
+def _part(draw, problem, kind):
+    """Return what one part changes in a question; the instance too where it belongs to that."""
+    instance, rules = problem.instance, problem.rules
+    if kind == "moves":
+        return _drawn_moves(draw, problem)
+    if kind == "protocol":
+        return {"protocol": draw(st.sampled_from(PROTOCOLS))}
+    if kind == "witnesses":
+        return {"witnesses": draw(st.integers(1, 2))}
+    if kind == "layout":
+        votes = [draw(st.integers(1, 3)) for _ in range(rules.voters)]
+        return {"vote_layout": tuple(sorted(votes, reverse=True))}
+    if kind == "votes":
+        votes = st.dictionaries(st.sampled_from(instance.sites), st.integers(1, 3), min_size=1)
+        return {"votes": draw(votes)}
+    if kind == "kinds":
+        writes = draw(st.sampled_from(PROTOCOLS))
+        kinds = draw(st.sets(st.sampled_from(KINDS_OF_OPERATIONS), max_size=2))
+        others = {each: draw(st.sampled_from((*OF_KINDS, writes))) for each in sorted(kinds)}
+        return {"protocol": {"write": writes, **others}}
+    if kind == "tuned lead":
+        return {"protocol": "crdb-global:rho=auto"}
+    if kind == "shares":
+        of_clients = st.dictionaries(
+            st.sampled_from(instance.clients), st.sampled_from([0.0, 0.2, 0.5, 1.0])
+        )
+        return {"instance": instance.replace(shares={key: draw(of_clients) for key in SHARES})}
+    if kind == "at":
+        changed = dataclasses.replace(
+            instance.operations[0], at=draw(st.sampled_from(["voters", "lease holders"]))
+        )
+        return {"instance": instance.replace(operations=(changed, *instance.operations[1:]))}
+    if kind == "waits":
+        wait = draw(st.sampled_from(WAITS))
+        trip = {"leader": {"direct": 1.0}, "near": {"near": 1.0}}.get(wait.partition(":")[0], {})
+        asked = Operation("by hand", waits=(wait,), **trip)
+        counts = np.concatenate([instance.counts, instance.counts[..., -1:] + 1], axis=-1)
+        operations = (*instance.operations, asked)
+        return {"instance": instance.replace(operations=operations, counts=counts)}
+    assert kind == "overflow"
+    if isinstance(problem.objective, Percentile) and problem.demand.scenarios == 1:
+        spread = _partly_late(problem, draw(st.integers(0, 1000)))
+        return {"objective": Percentile(problem.objective.percent, spread)}
+    return {}
+
+
+def _says_why(refusal):
+    """Check that a question is refused with a field and a way out, a method with a reason."""
+    assert str(refusal)
+    assert not isinstance(refusal, InputError) or (refusal.field and refusal.expected)
+
+
 @st.composite
-def with_roles(draw):
-    """A question with up to two of: a protocol, witnesses, votes, moves, partial overflow."""
+def with_parts(draw):
+    """A question with up to three of the parts that operations, voters and the present have."""
     _, problem = draw(questions())
-    kinds = ("moves", "protocol", "witnesses", "votes", "overflow")
-    for kind in sorted(draw(st.sets(st.sampled_from(kinds), max_size=2))):
-        more = {}
-        if kind == "moves":
-            more = _drawn_moves(draw, problem)
-        elif kind == "protocol":
-            more["protocol"] = draw(st.sampled_from(PROTOCOLS))
-        elif kind == "witnesses":
-            more["witnesses"] = draw(st.integers(1, 2))
-        elif kind == "votes":
-            votes = [draw(st.integers(1, 3)) for _ in range(problem.rules.voters)]
-            more["vote_layout"] = tuple(sorted(votes, reverse=True))
-        elif isinstance(problem.objective, Percentile) and problem.demand.scenarios == 1:
-            spread = _partly_late(problem, draw(st.integers(0, 1000)))
-            more["objective"] = Percentile(problem.objective.percent, spread)
-        try:
-            problem = problem.replace(**more)
-            assert problem.rules is not None
-        except (InputError, UnsupportedError):  # these do not go together
-            continue
+    every_replica_votes = {"voters": placement.problem.ALL_REPLICAS, "quorum": None}
+    if problem.rules.replicas_min < problem.rules.replicas_max or draw(st.booleans()):
+        every_replica_votes = {}
+    for kind in sorted(draw(st.sets(st.sampled_from(PARTS), max_size=3))):
+        more = _part(draw, problem, kind)
+        for changes in (more, {**every_replica_votes, **more}):
+            try:
+                problem = problem.replace(**changes)
+                assert problem.rules is not None
+                break
+            except (InputError, UnsupportedError) as refusal:  # these do not go together
+                _says_why(refusal)
     return problem
 
 
 def _values(problem):
-    """The values of all configurations within the rules and the limits on moves."""
-    free = problem.replace(moves=None, current=None)
-    for one in every_configuration(free):
-        if not violations(problem, one):
-            yield objective_value(problem, one)
+    """Return the values of all configurations within the rules and the limits on moves."""
+    return (objective_value(problem, one) for one in every_configuration(problem))
 
 
-@given(with_roles())
-def test_what_is_proven_of_any_roles_is_proved_again(problem):
-    """Protocols, leases, witnesses, votes, moves and partial overflow: the value of enumeration."""
-    if EXACT.refuses(problem) is not None:
+def _agrees(problem, plan, best, name):
+    assert plan.status in PROVEN, name
+    assert plan.found == math.isfinite(best), name
+    if plan.found:
+        assert plan.objective == pytest.approx(best, rel=2e-9), name
+        assert not violations(problem, plan.configuration), name
+        assert plan.objective == objective_value(problem, plan.configuration), name
+
+
+def _survives_a_file(plan):
+    """Check that the plan of a file asks and answers the same, and all that is shown of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        again = load_plan(save_plan(plan, Path(folder, "plan.json")))
+    assert again.configuration == plan.configuration
+    assert again.problem.instance == plan.problem.instance
+    assert again.problem.operations == plan.problem.operations
+    assert str(again).splitlines()[0] == str(plan).splitlines()[0]
+    if not plan.found:
         return
+    assert objective_value(again.problem, plan.configuration) == plan.objective
+    assert report_html(plan)
+    for part, row in zip(plan.parts, plan.per_operation, strict=True):
+        total = part.to_nearest + part.to_leader + part.waiting + part.constant
+        assert not row.operations or total == pytest.approx(row.latency)
+
+
+def _solved(name, problem):
+    """Return the plan of a method; None: the method refuses the question, and says why."""
+    method = load_method(name)
+    if (why := method.refuses(problem)) is not None:
+        assert str(why)
+        return None
     try:
-        plan = run(EXACT, problem, Options())
-    except UnsupportedError:
+        return run(method, problem, Options())
+    except UnsupportedError as refusal:
+        _says_why(refusal)
+        return None
+
+
+def _check_every_method(problem, methods):
+    """Check that every method that takes the question has the value of enumeration."""
+    plans = {name: _solved(name, problem) for name in methods}
+    plans = {name: plan for name, plan in plans.items() if plan is not None}
+    if not plans:
         return
-    assert plan.status in PROVEN
+    best = min(_values(problem), default=math.inf)
+    for name, plan in plans.items():
+        _agrees(problem, plan, best, name)
+    plan = plans.get("exact")
+    if plan is None:
+        return
+    _survives_a_file(plan)
     if plan.certificate is None and any(
         "no certificate" in x for x in (*plan.notes, *plan.reasons)
     ):
         return
     checked = check_certificate(plan)
     assert checked.bound <= plan.objective * (1 + 1e-12) or not plan.found
-    best = math.inf
-    if problem.moves is not None:
-        best = min(_values(problem), default=math.inf)
-    elif EXHAUSTIVE.refuses(problem) is None:
-        best = run(EXHAUSTIVE, problem, Options()).objective
-    else:
-        return
-    assert plan.found == math.isfinite(best)
-    assert not plan.found or plan.objective == pytest.approx(best, rel=2e-9)
+
+
+@given(with_parts())
+def test_what_is_proven_of_any_parts_is_proved_again(problem):
+    """Protocols, leases, shares, votes, waits, moves, overflow: the value of enumeration."""
+    _check_every_method(problem, ("exact", "sets"))
+
+
+@pytest.mark.slow
+@given(with_parts())
+def test_programs_of_any_parts_find_what_enumeration_finds(problem):
+    _check_every_method(problem, ("exact", "sets", "exhaustive", "milp", "cp-sat"))
 
 
 @given(questions())

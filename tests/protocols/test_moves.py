@@ -266,6 +266,36 @@ def test_the_steps_of_a_plan_end_at_the_plan(tmp_path) -> None:  # type: ignore[
     assert load_plan(tmp_path / "plan.json").objective == plan.objective
 
 
+@pytest.mark.parametrize(
+    ("protocol", "share"),
+    [("tidb", "follower"), ("leases", "interference"), ("atlas:f=1,multi=2", "slow")],
+)
+def test_the_way_to_a_plan_ends_at_the_mean_of_the_plan_with_shares(
+    protocol: str, share: str
+) -> None:
+    one = world(3, sites=6)
+    shared = one.replace(shares={share: {"c0": 0.25, "c2": 1.0}})
+    asked = Problem(
+        shared, replicas=4, protocol=protocol, current=Configuration.of(0, (0,), (0, 1))
+    )
+    assert asked.client_paths is not None
+    way = plan_moves(placement.solve(asked))
+    assert way is not None
+    assert way.steps[-1][1] == pytest.approx(way.after)
+    # one voter is too few for atlas with f = 1
+    assert math.isinf(way.steps[0][1]) == protocol.startswith("atlas")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_way_to_a_plan_has_the_leads_of_its_replicas(seed: int) -> None:
+    today = Configuration.of(0, (0, 1, 2), (0, 1, 2))
+    protocol = "crdb-global:rho=auto"
+    asked = Problem(world(seed, sites=6), replicas=4, voters=3, protocol=protocol, current=today)
+    way = plan_moves(placement.solve(asked))
+    assert way is not None
+    assert way.steps[-1][1] == pytest.approx(way.after)
+
+
 def test_a_present_configuration_without_a_leader() -> None:
     one = world(1, sites=6)
     today = {"leader": None, "voters": ["s1", "s3", "s4"], "replicas": ["s1", "s3", "s4"]}

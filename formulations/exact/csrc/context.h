@@ -33,6 +33,7 @@
 #define LEAST_SCALE 1e-30     /* least scale of a step: lengths stay far from overflow */
 #define LEAF_ROUNDING 1e-9        /* share by which two sums of the same costs may differ: far more than rounding does */
 #define UNIT_ROUNDOFF 1.1102230246251565e-16 /* 2^-53 */
+#define BEYOND_CUTOFF 1e-9 /* relative: radii whose bound is so far above the cutoff are left out where sites are fixed */
 
 /* One clone per instruction set, chosen when the module is loaded (needs glibc's ifunc). */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)

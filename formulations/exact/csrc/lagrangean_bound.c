@@ -55,7 +55,7 @@ double evaluate_bound(context *x, tree_node *f, const double *u, int all_radii, 
     double offset = priced ? sum_of(f->offset, p->padded) : 0.0;
     x->evaluated.served = served - offset;
     if (all_radii && x->best.cutoff < BIG)
-        slack = x->best.cutoff * (1.0 + 1e-9) - x->evaluated.served - f->constant;
+        slack = x->best.cutoff * (1.0 + BEYOND_CUTOFF) - x->evaluated.served - f->constant;
     double least = inner_minimum(x, f, all_radii, slack, count);
     x->effort.work += f->sparse ? 0.0 : (double)f->free_count * p->padded * 0.3;
     x->effort.work += p->padded * (*count + 6.0) + 200.0;
@@ -221,6 +221,10 @@ int fix_by_reduced_cost(context *x, tree_node *f, double base, double error)
     }
     if (out + in == 0)
         return 0;
+    /* Radii beyond the cutoff were left out of both minima. Where a gap is left, they can cost less than the incumbent. */
+    double beyond = x->best.cutoff * (1.0 + 0.5 * BEYOND_CUTOFF);
+    if (!x->sizes.active && x->best.cutoff < BIG && beyond < x->tree.closed)
+        x->tree.closed = beyond;
     if (x->proof.recording) {
         record_event(x, FIX, 0.0);
         record_vector(x, f->u);

@@ -6,14 +6,17 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from placement.errors import InputError
 from placement.evaluation.move_costs import MoveCosts
 from placement.evaluation.moves import Moves, RoleChanges, changes
 from placement.evaluation.objective import score_of
 from placement.evaluation.score import score
 from placement.evaluation.value_tables import ValueColumn, ValueTable
 from placement.evaluation.waits.wait_checks import every_replica_votes
-from placement.model.demand import aggregate
-from placement.model.protocols import operations_under
+from placement.model.demand import Demand, aggregate
+from placement.model.operations import Operation
+from placement.model.protocol_parts.client_shares import ClientPaths
+from placement.model.protocols import Protocol, operations_under
 from placement.overtime.moves.move_steps import MoveStep, step_document, step_text, steps_between
 from placement.plan import Plan
 from placement.problem import Problem
@@ -83,19 +86,36 @@ def plan_moves(plan: Plan) -> PlanMoves | None:
 
 
 def _mean_after(problem: Problem, step: MoveStep) -> float:
-    """Return the mean latency after a step, ms; infinite while a wait has too few members."""
+    """Return the mean latency after a step, ms; infinite while voters are too few to serve."""
     state = step.after
     serving = [r for r in state.replicas if r not in state.behind]
     if every_replica_votes(problem):
         serving = list(state.voters)
-    demand = problem.demand
-    if demand.has_waits:
-        given, commit = problem.instance, state.quorums.commit
-        paths = operations_under(problem.protocol, given, len(state.voters), commit)
-        demand = aggregate(problem.instance, problem.decay, paths)
+    demand: Demand | None = problem.demand
+    if problem.demand.has_waits:
+        demand = _demand_on_the_way(problem, len(state.voters), state.quorums.commit)
+    if demand is None:
+        return math.inf
     leader = state.configuration.leader
     value = score(demand, leader, state.voters, serving, state.quorums.commit)
     return value / demand.operations
+
+
+def _demand_on_the_way(problem: Problem, voters: int, commit: int) -> Demand | None:
+    """Return the demand on the paths for so many voters; None: they are too few for the protocol.
+
+    Votes of sites go with no moves (:mod:`placement.evaluation.waits.wait_checks`).
+    """
+    given, protocol = problem.instance, problem.protocol
+    paths: ClientPaths | tuple[Operation, ...] | None = None
+    try:
+        if given.shares and isinstance(protocol, Protocol):
+            paths = protocol.client_paths(given, voters=voters, quorum=commit)
+        if paths is None:
+            paths = operations_under(protocol, given, voters, commit)
+    except InputError:
+        return None
+    return aggregate(given, problem.decay, paths, tuned_lead=problem.tunes_lead)
 
 
 def _whole(moves: Moves | None) -> Moves:

@@ -164,7 +164,7 @@ static double evaluate_sweep(context *x, tree_node *f, sweep *s, int all_radii, 
     *norm = total[p->sites + 1];
     x->evaluated.served = served;
     if (all_radii && x->best.cutoff < BIG)
-        slack = x->best.cutoff * (1.0 + 1e-9) - served - f->constant;
+        slack = x->best.cutoff * (1.0 + BEYOND_CUTOFF) - served - f->constant;
     double least = inner_minimum(x, f, all_radii, slack, count);
     x->effort.work += 0.5 * s->cells + 200.0;
     x->effort.evaluations++;
