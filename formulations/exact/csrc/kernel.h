@@ -126,7 +126,7 @@ int radius_of_votes(const context *x, const leader_wait *wait, int leader, const
 
 /* waits/vote_sums.c */
 int sums_of_rows(const context *x, const tree_node *f, const keyed *sorted, int n, double radius, int lo, int hi, int first,
-                 double limit, double *sum);
+                 int every, double enough, double *sum);
 
 /* waits/case_search.c */
 int fix_far_sites(context *x, tree_node *f);

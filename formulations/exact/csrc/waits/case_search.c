@@ -104,8 +104,8 @@ static double look_at_rows(case_search *s, const int *radius)
 {
     const wait_cases *cases = &s->x->p.cases;
     double length = s->radius[0][radius[0]], price = s->rounds[0] * length, *sum = cases->sums;
-    double limit = s->all ? s->limit - price : -BIG;
-    int best = sums_of_rows(s->x, s->f, s->sorted, s->n, length, s->lo, s->hi, s->size[0], limit, sum);
+    int best = sums_of_rows(s->x, s->f, s->sorted, s->n, length, s->lo, s->hi, s->size[0], s->all,
+                            s->floor, sum);
     if (best < 0)
         return BIG;
     double least = sum[best];

@@ -14,7 +14,7 @@
 
 enum { LISTS = 2 * MOST_BLOCKS + 1, MOST_PRICED = 16 };
 
-static const double MARGIN = 1e-9; /* of what is added up: a row whose bound is no farther above is summed up */
+static const double TIE = 8.0 * UNIT_ROUNDOFF; /* of the costs added up; bound_error allows for more */
 
 /* Free sites of one class on one side of the radius, by ascending reduced cost. */
 typedef struct {
@@ -26,7 +26,7 @@ typedef struct {
     int classes, all, lo, hi;
     int near[MOST_BLOCKS], held[MOST_BLOCKS]; /* sites in of each class, within the radius and in all */
     class_list list[LISTS];                   /* of class k: 2k within the radius, 2k + 1 beyond it; the last: of no class */
-    double last;                              /* cost of the last site that the row summed up last took */
+    double last, size;                        /* of the row summed up last: cost of its last site, sum of absolute costs */
 } class_lists;
 
 /* What the sites of a class cost at a price, by what a row asks for: so many more within the radius, and so many more in all. */
@@ -123,26 +123,33 @@ static void begin_costs(const class_lists *c, class_costs *costs)
         costs->known[k] = 0;
 }
 
+static inline void take(class_lists *c, double *sum, double key)
+{
+    *sum += key;
+    c->size += fabs(key);
+}
+
 /* The least sum of sites that meet a row; BIG: there are none. */
 static double sum_of_row(class_lists *c, const int *least)
 {
     int next[LISTS] = {0}, taken = 0, classes = c->classes;
     double sum = 0.0;
+    c->size = 0.0;
     for (int k = 0; k < classes; k++) {
         const class_list *near = &c->list[2 * k], *far = &c->list[2 * k + 1];
         int within = least[k] - c->near[k], any = k < c->all ? least[classes + k] - c->held[k] : 0;
         if (within > near->count)
             return BIG;
         for (; next[2 * k] < within; taken++, any--)
-            sum += near->key[next[2 * k]++];
+            take(c, &sum, near->key[next[2 * k]++]);
         for (; any > 0; any--, taken++) {
             int i = next[2 * k], j = next[2 * k + 1];
             if (i >= near->count && j >= far->count)
                 return BIG;
             if (j >= far->count || (i < near->count && near->key[i] <= far->key[j]))
-                sum += near->key[next[2 * k]++];
+                take(c, &sum, near->key[next[2 * k]++]);
             else
-                sum += far->key[next[2 * k + 1]++];
+                take(c, &sum, far->key[next[2 * k + 1]++]);
         }
     }
     if (taken > c->hi)
@@ -165,49 +172,49 @@ static double sum_of_row(class_lists *c, const int *least)
             break;
         }
         next[from]++;
-        sum += key;
+        take(c, &sum, key);
         c->last = key;
     }
     return taken < c->lo ? BIG : sum;
 }
 
-/* The least sum of sites of each row within a radius, of the only wait, in `sum`; BIG where there are none. Returns the
- * row of the least one, -1: none. The sums of rows that are surely neither the least nor below `limit` are BIG as well.
- * `first`: a row that is likely the least. */
+/* The least sum of sites of each row within a radius, of the only wait, or a bound of it, in `sum`; BIG where there are none.
+ * Returns the row of the least sum, which is no bound; -1: none. `first`: a row that is likely the least; without `every` the
+ * other rows are not looked at when it has at most `enough`. */
 int sums_of_rows(const context *x, const tree_node *f, const keyed *sorted, int n, double radius, int lo, int hi, int first,
-                 double limit, double *sum)
+                 int every, double enough, double *sum)
 {
     const leader_wait *wait = &x->p.cases.wait[0];
     const char *useful = useful_rows(x, wait, x->view.leader);
+    int sizes = wait->sizes, blocks = wait->blocks;
     class_lists lists;
     class_costs costs;
-    int best = -1, priced = 0;
     lists.lo = lo;
     lists.hi = hi;
+    lists.last = BIG;
     lists.classes = x->p.cases.classes;
-    lists.all = wait->blocks - lists.classes;
+    lists.all = blocks - lists.classes;
     if (!fill_lists(x, f, sorted, n, radius, &lists))
         return -1;
-    for (int turn = -1; turn < wait->sizes; turn++) {
-        int row = turn < 0 ? first : turn;
-        const int *least = wait->least + row * wait->blocks;
-        if (turn == first)
-            continue;
-        sum[row] = BIG;
-        if (!useful[row])
-            continue;
-        double of_use = best < 0 ? BIG : sum[best] > limit ? sum[best] : limit;
-        if (best >= 0 && hi <= MOST_PRICED) {
-            if (!priced)
-                begin_costs(&lists, &costs);
-            priced = 1;
-            double bound = bound_of_row(&lists, &costs, least);
-            if (bound >= BIG || bound - MARGIN * (fabs(bound) + hi * fabs(costs.price)) > of_use)
-                continue;
+    sum[first] = useful[first] ? sum_of_row(&lists, wait->least + first * blocks) : BIG;
+    if (!every && sum[first] < BIG && sum[first] <= enough + TIE * lists.size)
+        return first;
+    int best = sum[first] < BIG ? first : -1;
+    double same = best < 0 ? 0.0 : TIE * lists.size; /* sums of sites that differ by less are one sum */
+    begin_costs(&lists, &costs);
+    for (int row = 0; row < sizes; row++)
+        if (row != first)
+            sum[row] = !useful[row] ? BIG : hi > MOST_PRICED ? -BIG : bound_of_row(&lists, &costs, wait->least + row * blocks);
+    for (;;) { /* the row of the least bound, while that is below the least sum */
+        int next = 0;
+        for (int row = 1; row < sizes; row++)
+            next = sum[row] < sum[next] ? row : next;
+        if (sum[next] >= (best < 0 ? BIG : sum[best] - same))
+            return best;
+        sum[next] = sum_of_row(&lists, wait->least + next * blocks);
+        if (sum[next] < (best < 0 ? BIG : sum[best])) {
+            best = next;
+            same = TIE * lists.size;
         }
-        sum[row] = sum_of_row(&lists, least);
-        if (sum[row] < BIG && (best < 0 || sum[row] < sum[best] || (sum[row] == sum[best] && row < best)))
-            best = row;
     }
-    return best;
 }
