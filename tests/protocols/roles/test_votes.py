@@ -148,10 +148,10 @@ def test_the_reference_method_finds_the_best_of_all_configurations(part: int) ->
             assert plan.score == pytest.approx(best, rel=1e-12)
 
 
-@pytest.mark.parametrize("part", seeds(8, 60))
+@pytest.mark.parametrize("part", seeds(2, 60))
 def test_methods_agree_and_certificates_hold(part: int) -> None:
     """The long form makes 1,200 questions; exact by the engine, by copies or as another method."""
-    for problem in questions(part, 20 if part % 4 else 6):
+    for problem in questions(part, 20 if part % 4 else 4):
         best = placement.solve(problem, "exhaustive")
         methods = ("exact", "milp", "cp-sat") if part % 4 == 0 else ("exact",)
         for method in methods:
@@ -168,7 +168,7 @@ def test_methods_agree_and_certificates_hold(part: int) -> None:
 
 @pytest.mark.parametrize("part", seeds(1, 10))
 def test_a_bad_start_and_a_simple_kernel_change_no_answer(part: int) -> None:
-    for problem in questions(100 + part, 12):
+    for problem in questions(100 + part, 8):
         best = placement.solve(problem, "exhaustive")
         if not best.found:
             continue
@@ -471,7 +471,7 @@ def test_methods_that_count_voters_refuse_votes_by_field() -> None:
 
 def test_rtts_that_vary_by_interval_are_taken() -> None:
     rng = np.random.default_rng(0)
-    for seed in range(6):
+    for seed in range(2):
         one = world(seed, sites=5)
         counts = rng.integers(1, 5, (2, *one.counts.shape[1:])).astype(float)
         between = np.stack([one.site_rtt, rng.permuted(one.site_rtt, axis=1)])
@@ -488,7 +488,7 @@ def test_rtts_that_vary_by_interval_are_taken() -> None:
 
 
 def test_witnesses_have_votes_too() -> None:
-    for seed in range(4):
+    for seed in range(2):
         problem = Problem(
             world(seed, sites=6), replicas=3, voters=3, witnesses=1, votes={"s0": 2, "s3": 3}
         )
