@@ -58,6 +58,7 @@ SOURCES = [
     "voter_greedy",
     "waits/ball_cases",
     "waits/vote_rows",
+    "waits/vote_sums",
     "waits/case_search",
     "waits/wait_cases",
     "warm_start",

@@ -280,7 +280,7 @@ def deployment_of_plan(plan: Plan) -> Deployment:
             "a deployment gives each voter one vote",
             field="votes",
             value=plan.problem.votes,
-            expected="a plan without votes of sites",
+            expected="a plan without votes of sites, as with votes={}",
         )
     if plan.problem.demand.has_waits:
         raise InputError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from placement.errors import InputError
@@ -29,6 +29,7 @@ def from_frames(
     clients: pd.DataFrame | None = None,
     operations: pd.DataFrame | Iterable[Operation] | None = None,
     shares: pd.DataFrame | None = None,
+    votes: pd.DataFrame | Mapping[str, int] | None = None,
     name: str = "instance",
     provenance: Iterable[str] = (),
 ) -> Instance:
@@ -55,6 +56,9 @@ def from_frames(
         :class:`placement.Operation`; None: the columns of `counts` name standard operations.
     shares
         Columns client, parameter and value: shares of paths of a protocol; None: none by client.
+    votes
+        Votes of a voter, a row per site (named by the index, or by a column ``site``) and a column
+        ``votes``, or by site as in :class:`placement.Instance`; None: one each.
     name, provenance
         As in :class:`placement.Instance`.
 
@@ -83,6 +87,7 @@ def from_frames(
         name=name,
         provenance=provenance,  # type: ignore[arg-type]  # the instance makes a tuple of it
         shares=() if shares is None else shares,  # type: ignore[arg-type]
+        votes=_votes(votes),
     )
 
 
@@ -135,9 +140,12 @@ def to_frames(instance: Instance) -> dict[str, pd.DataFrame]:
         operations["waits"] = [list(map(str, one.waits)) for one in instance.operations]
         operations["constant"] = [one.constant for one in instance.operations]
         operations["at"] = [one.at for one in instance.operations]
-    shares = {} if not instance.shares else {"shares": _shares_frame(instance)}
+    more = {} if not instance.shares else {"shares": _shares_frame(instance)}
+    if instance.votes is not None:
+        index = pd.Index(list(instance.votes), name="site", dtype=object)
+        more["votes"] = pd.DataFrame({"votes": list(instance.votes.values())}, index=index)
     return {
-        **shares,
+        **more,
         "client_rtt": matrix(instance.client_rtt, client_index, instance.sites),
         "site_rtt": matrix(instance.site_rtt, site_index, instance.sites),
         "counts": matrix(instance.counts, client_index, names),
@@ -145,6 +153,23 @@ def to_frames(instance: Instance) -> dict[str, pd.DataFrame]:
         "clients": clients,
         "operations": operations,
     }
+
+
+def _votes(given: pd.DataFrame | Mapping[str, int] | None) -> Mapping[str, int] | None:
+    """Return the votes by site of a table, or as they are."""
+    if given is None or isinstance(given, Mapping):
+        return given
+    table = _table(given, "votes", "site")
+    assert table is not None
+    if "votes" not in table.columns:
+        raise InputError(
+            "missing column",
+            field="votes",
+            value=", ".join(map(str, table.columns)),
+            expected="a column votes, a row per site",
+        )
+    names = unique_names(table.index.tolist(), "votes")
+    return dict(zip(names, table["votes"].tolist(), strict=True))
 
 
 def _shares_frame(instance: Instance) -> pd.DataFrame:

@@ -414,6 +414,7 @@ class Instance:
         clients: pd.DataFrame | None = None,
         operations: pd.DataFrame | Iterable[Operation] | None = None,
         shares: pd.DataFrame | None = None,
+        votes: pd.DataFrame | Mapping[str, int] | None = None,
         name: str = "instance",
         provenance: Iterable[str] = (),
     ) -> Instance:
@@ -428,6 +429,7 @@ class Instance:
             clients=clients,
             operations=operations,
             shares=shares,
+            votes=votes,
             name=name,
             provenance=provenance,
         )

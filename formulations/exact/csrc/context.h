@@ -74,6 +74,7 @@ typedef struct {
     unsigned char *scope;      /* leaders x sites: bits of the blocks that may hold a site, FORBIDDEN: only within the radius */
     int *least;                /* sizes x blocks: sites that a block asks for */
     int classes;               /* of sites by their votes, where it counts these, see waits/vote_rows.c; 0: it does not */
+    unsigned char class_of_bits[2 * FORBIDDEN]; /* class of a site by its bits of `scope`, or `classes`: it has none */
     char *useful;              /* blocks + 1 x sizes: where it counts votes, rows of use under a leader of each class, of none */
     int votes;                 /* of a wait of balls: sites within its radius, the leader among them */
 } leader_wait;

@@ -121,9 +121,12 @@ double minimum_over_balls(context *x, const tree_node *f, int lo, int hi, int al
 
 /* waits/vote_rows.c */
 void find_vote_rows(problem *p);
-int leaves_no_vote(const context *x, const leader_wait *wait, int leader, int row);
-int sums_of_rows(const context *x, const tree_node *f, const keyed *sorted, int n, double radius, int lo, int hi, int every,
-                 double *sum);
+const char *useful_rows(const context *x, const leader_wait *wait, int leader);
+int radius_of_votes(const context *x, const leader_wait *wait, int leader, const int *replicas, int count);
+
+/* waits/vote_sums.c */
+int sums_of_rows(const context *x, const tree_node *f, const keyed *sorted, int n, double radius, int lo, int hi, int first,
+                 int every, double enough, double *sum);
 
 /* waits/case_search.c */
 int fix_far_sites(context *x, tree_node *f);

@@ -118,7 +118,8 @@ def refuse_other_roles(problem: Problem, what: str) -> None:
         )
     if problem.votes:
         raise UnsupportedError(
-            f"votes: {what} counts one vote for each voter: got {problem.votes!r}, expected none"
+            f"votes: {what} counts one vote for each voter: got {problem.votes!r}, expected none "
+            "(votes={} asks with one vote each)"
         )
     if problem.rules.lease_holders:
         raise UnsupportedError(

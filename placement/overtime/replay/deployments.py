@@ -245,7 +245,7 @@ def refuse_roles_of_replays(problem: Problem) -> None:
     for field, value, odd, expected in (
         ("witnesses", rules.witnesses, rules.witnesses, "0"),
         ("vote_layout", problem.vote_layout, problem.vote_layout is not None, "none"),
-        ("votes", problem.votes, bool(problem.votes), "none"),
+        ("votes", problem.votes, bool(problem.votes), "none (votes={} asks with one vote each)"),
         ("protocol", problem.protocol, rules.lease_holders, "holders=replicas"),
         ("protocol", problem.protocol, problem.tunes_lead, "rho=… as a number of ms"),
         (

@@ -104,7 +104,8 @@ static double look_at_rows(case_search *s, const int *radius)
 {
     const wait_cases *cases = &s->x->p.cases;
     double length = s->radius[0][radius[0]], price = s->rounds[0] * length, *sum = cases->sums;
-    int best = sums_of_rows(s->x, s->f, s->sorted, s->n, length, s->lo, s->hi, s->all, sum);
+    int best = sums_of_rows(s->x, s->f, s->sorted, s->n, length, s->lo, s->hi, s->size[0], s->all,
+                            s->floor, sum);
     if (best < 0)
         return BIG;
     double least = sum[best];
@@ -113,6 +114,7 @@ static double look_at_rows(case_search *s, const int *radius)
             s->size[0] = row;
             look_at_case(s, radius);
         }
+    s->size[0] = best;
     return least > s->floor ? least : s->floor;
 }
 

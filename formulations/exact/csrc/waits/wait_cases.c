@@ -332,8 +332,10 @@ int wait_of_cases(const context *x, int leader, const int *replicas, int count, 
     for (int w = 0; w < cases->count; w++) {
         const leader_wait *one = &cases->wait[w];
         int first = one->start[leader], end = one->start[leader + 1], least = end;
+        if (one->classes > 0 && count <= MOST_VOTERS)
+            least = radius_of_votes(x, one, leader, replicas, count);
         for (int size = 0; size < one->sizes && least > first; size++) { /* a radius serves where a smaller one does */
-            if (leaves_no_vote(x, one, leader, size))
+            if (one->classes > 0 && (count <= MOST_VOTERS || !useful_rows(x, one, leader)[size]))
                 continue;
             if (one->sizes > 1 && !meets(x, one, leader, one->radius[least - 1], one->least + size * one->blocks, replicas, count))
                 continue;
