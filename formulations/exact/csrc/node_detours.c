@@ -11,22 +11,31 @@
  * to a leader, as nearly every site that is not on the way to it makes a detour.
  *
  * A site that goes out passes its detours on to those that the client prefers to it, and so the prices rise. A node keeps the
- * detours of each client as a list, and recomputes only those that a decision has changed. */
+ * detours of each client as a list, and renews only what a decision has changed. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernel.h"
 
-/* List the detours of client c, as far as there is room, in order: a smaller price is valid too. */
-static void list_detours(const context *x, tree_node *f, int c, double fixed)
+/* List the detours of client c, as far as there is room, in order: a smaller price is valid too. Return the number of
+ * sites passed. With kept >= 0, the first `kept` entries stay, and the setter of the next one is still free: the list is
+ * made from that site on. With -1 the whole list is made. */
+static int list_detours(const context *x, tree_node *f, int c, double fixed, int kept)
 {
     size_t sites = (size_t)x->p.sites;
     const int *order = x->p.by_client + (size_t)c * sites;
     const double *cost = x->view.ordered + (size_t)c * sites;
     detour *list = f->detours + (size_t)c * MOST_DETOURS;
-    int count = 0, before = -1, setter = -1, last = f->fixed_rank[c], ends = 0;
+    int count = 0, before = -1, setter = -1, last = f->fixed_rank[c], ends = 0, k = 0;
     double most = BIG; /* M of the free site `before` */
-    for (int k = 0; k < last && !ends; k++) {
+    if (kept >= 0) {
+        count = kept;
+        before = setter = list[kept].setter;
+        k = x->p.rank[(size_t)setter * (size_t)x->p.padded + (size_t)c];
+        most = cost[k++];
+    }
+    int first = k;
+    for (; k < last && !ends; k++) {
         int j = order[k];
         if (f->state[j] != FREE)
             continue;
@@ -44,16 +53,31 @@ static void list_detours(const context *x, tree_node *f, int c, double fixed)
         list[count++] = (detour){setter, before, ends ? 0.0 : most - fixed};
     f->detour_count[c] = (unsigned char)count;
     f->detour_rank[c] = last;
+    return k - first;
 }
 
-/* 1 when the list of client c is that of the present state. */
-static int is_current(const tree_node *f, int c)
+/* Bring the list of client c up to date; return the number of sites passed.
+ *
+ * Sites only leave. Where one that is charged left, the free site before it is charged with the same amount. Where one
+ * that set M left, the list is new from the site on that set M before. */
+static int renew_detours(const context *x, tree_node *f, int c, double fixed)
 {
-    const detour *list = f->detours + (size_t)c * MOST_DETOURS;
-    int current = f->detour_rank[c] == f->fixed_rank[c];
-    for (int k = 0; k < f->detour_count[c]; k++)
-        current &= f->state[list[k].setter] == FREE && f->state[list[k].charged] == FREE;
-    return current;
+    detour *list = f->detours + (size_t)c * MOST_DETOURS;
+    const int *order = x->p.by_client + (size_t)c * (size_t)x->p.sites;
+    int passed = 0;
+    if (f->detour_rank[c] != f->fixed_rank[c])
+        return list_detours(x, f, c, fixed, -1);
+    for (int i = 0; i < f->detour_count[c]; i++) {
+        if (f->state[list[i].setter] != FREE)
+            return passed + list_detours(x, f, c, fixed, i - 1);
+        if (f->state[list[i].charged] == FREE)
+            continue;
+        int k = x->p.rank[(size_t)list[i].charged * (size_t)x->p.padded + (size_t)c];
+        for (; f->state[order[k]] != FREE; k--)
+            passed++;
+        list[i].charged = order[k];
+    }
+    return passed;
 }
 
 static int detours_alloc(const context *x, tree_node *f)
@@ -91,10 +115,7 @@ void update_detours(context *x, tree_node *f)
     for (int c = 0; c < p->clients; c++) {
         const detour *list = f->detours + (size_t)c * MOST_DETOURS;
         double fixed = f->sparse ? f->plain_cost[c] : f->fixed_cost[c];
-        if (!f->has_detours || !is_current(f, c)) {
-            list_detours(x, f, c, fixed);
-            x->effort.work += f->fixed_rank[c];
-        }
+        x->effort.work += f->has_detours ? renew_detours(x, f, c, fixed) : list_detours(x, f, c, fixed, -1);
         f->detour_scale += fixed;
         for (int k = 0; k < f->detour_count[c]; k++) {
             by_site[list[k].charged] += list[k].amount;
