@@ -12,15 +12,24 @@ consequence. The set of all plans but the best is split (Lawler 1972, Murty 1968
 each of which is a problem of the same kind with pins and forbidden sites. Where no operation needs
 a leader, replicas alone tell plans apart. The best of a part is next, and its part is split again.
 One more plan costs at most |R| + 1 further solves.
+
+Candidates for leader are also those after a loss. An objective about losses is therefore split into
+one part for each leader at first: with a given leader, every voter may lead after the leader is
+lost, as in the whole question. A part is solved when no plan is below its bound: the optimum of
+normal times under that leader, which the value of no plan is below
+(:meth:`.Contingency.normal_share`).
 """
 
 from __future__ import annotations
 
 import heapq
 import itertools
+import math
 from collections.abc import Iterator
 
-from placement.errors import InputError
+from placement.contingency.objective import Contingency
+from placement.errors import InputError, UnsupportedError
+from placement.evaluation.objective import MEAN_LATENCY
 from placement.evaluation.waits.wait_checks import refuse_witnesses
 from placement.methods.prove import prove
 from placement.plan import Plan
@@ -47,23 +56,64 @@ def best_plans(problem: Problem, method: str = "exact") -> Iterator[Plan]:
     SolverError
         When the method does not prove one of the parts.
     UnsupportedError
-        For a question with witnesses: a site without a replica may still be one.
+        For a question with witnesses: a site without a replica may still be one. For losses with
+        candidates for leader, or a leader that moves: who leads after a loss depends on them.
     """
     refuse_witnesses(problem, "the list of the next best plans")
     count = itertools.count()
-    heap: list[tuple[float, int, Plan]] = []
+    heap: list[tuple[float, int, Plan | Problem]] = []
 
     def add(part: Problem) -> None:
         plan = prove(part, method)
         if plan.found:
             heapq.heappush(heap, (plan.objective, next(count), plan))
 
-    add(problem)
+    if isinstance(problem.objective, Contingency) and not problem.demand.leaderless:
+        _refuse_candidates(problem, problem.objective)
+        for bound, led in _by_leader(problem, problem.objective, method):
+            heapq.heappush(heap, (bound, next(count), led))
+    else:
+        add(problem)
     while heap:
-        _, _, plan = heapq.heappop(heap)
-        yield plan
-        for part in _rest(plan):
+        _, _, best = heapq.heappop(heap)
+        if isinstance(best, Problem):
+            add(best)
+            continue
+        yield best
+        for part in _rest(best):
             add(part)
+
+
+def _refuse_candidates(problem: Problem, goal: Contingency) -> None:
+    """Refuse losses after which other sites lead in a part than in the whole question."""
+    for field, value, given in (
+        ("leaders", problem.leaders, problem.leaders is not None),
+        ("objective", "leader_may_move", goal.leader_may_move),
+    ):
+        if given:
+            raise UnsupportedError(
+                f"{field}: the list of the next best plans under losses does not know who leads "
+                f"after a loss: got {value!r}, expected every voter as candidate after the loss of "
+                "the leader, and a leader that stays otherwise"
+            )
+
+
+def _by_leader(problem: Problem, goal: Contingency, method: str) -> Iterator[tuple[float, Problem]]:
+    """Return the question under every leader, and a bound on its value."""
+    share = goal.normal_share(problem)
+    usual = problem.replace(objective=MEAN_LATENCY)
+    for site in problem.rules.may_lead.nonzero()[0].tolist():
+        led = {"leader": problem.instance.sites[site]}
+        try:
+            part = problem.replace(**led)
+            bound = 0.0
+            if goal.percentile is None:
+                plan = prove(usual.replace(**led), method)
+                bound = share * plan.objective if plan.found else math.inf
+        except InputError:
+            continue  # the site cannot lead a plan that obeys the other rules
+        if bound < math.inf:
+            yield bound, part
 
 
 def _rest(plan: Plan) -> Iterator[Problem]:

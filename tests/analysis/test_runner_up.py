@@ -1,12 +1,15 @@
 """Runners-up against plain enumeration: the next best leader and replicas, in order."""
 
 import itertools
+import math
 
 import pytest
 
 import placement
 from formulations.exact.reduced_problem import ReducedProblem
 from placement.analysis.next_best_plans import best_plans, next_best_plans
+from placement.contingency.objective import Contingency
+from placement.errors import UnsupportedError
 from placement.plan import objective_value
 from placement.testing import every_configuration, random_instance, worlds
 from tests.effort import examples, seeds
@@ -52,3 +55,32 @@ def test_runner_ups_leave_out_the_best():
     assert all(p.objective >= plan.objective for p in following)
     assert all(p.problem is problem for p in following)
     assert plan.configuration not in [p.configuration for p in following]
+
+
+@pytest.mark.parametrize("goal", ["worst", "bounded", "weighted"])
+@pytest.mark.parametrize("seed", seeds(2, 20))
+def test_plans_under_losses_are_in_the_order_of_enumeration(seed, goal):
+    """Before, leaders that were left out of a part did not lead after a loss there either."""
+    extra = {"bounded": {"limit": 110.0 + 40 * (seed % 3)}, "weighted": {"probability": 0.02}}
+    problem = placement.Problem(
+        random_instance(seed, sites=6, clients=5, ties=seed % 2 == 0),
+        replicas=4,
+        voters=3,
+        objective=Contingency(goal=goal, **extra.get(goal, {})),
+    )
+    values, best = ranked(problem)
+    values = [value for value in values if value < math.inf][: examples(12)]
+    found = list(itertools.islice(best_plans(problem), len(values)))
+    assert [p.objective for p in found] == pytest.approx(values, rel=1e-9)
+    assert {(p.configuration.leader, p.configuration.replicas) for p in found} <= set(best)
+    if len(values) < examples(12):
+        assert len(list(best_plans(problem))) == len(values)
+
+
+def test_losses_with_candidates_for_leader_are_refused():
+    problem = placement.Problem(random_instance(1), replicas=3, voters=3, objective=Contingency())
+    few = problem.replace(leaders=problem.instance.sites[:2])
+    moving = problem.replace(objective=Contingency(leader_may_move=True))
+    for asked, field in ((few, "leaders"), (moving, "leader_may_move")):
+        with pytest.raises(UnsupportedError, match=field):
+            next(best_plans(asked))
