@@ -1,7 +1,7 @@
 """Types of the compiled threshold search (csrc/scenarios/python/).
 
-:mod:`formulations.contingency.loss_kernel` and :mod:`formulations.exact.threshold_search` say what
-the arguments are.
+:mod:`formulations.contingency.loss_kernel` and
+:mod:`formulations.exact.thresholds.threshold_search` say what the arguments are.
 """
 
 from collections.abc import Callable

@@ -17,10 +17,11 @@ through a depth-first tree over "replica at j, or not" with fixing by reduced co
    least bound comes next (``csrc/trees/search_order.c``). The least of all bounds, of finished and
    unfinished parts, therefore rises all the time; it is a proven lower bound.
 4. If the leader does not matter and a small tree has not been enough, a second tree, whose bounds
-   come from the *linear relaxation* (:mod:`formulations.exact.relaxation_tree`), alternates with
-   the first. Both get the same amount of work, until one of them ends. With few replicas many cheap
-   bounds are better, with many replicas few good ones. With few replicas the first tree starts
-   again before, from better multipliers and replicas (:mod:`formulations.exact.p_median_descents`).
+   come from the *linear relaxation* (:mod:`formulations.exact.p_median.relaxation_tree`),
+   alternates with the first. Both get the same amount of work, until one of them ends. With few
+   replicas many cheap bounds are better, with many replicas few good ones. With few replicas the
+   first tree starts again before, from better multipliers and replicas
+   (:mod:`formulations.exact.p_median.p_median_descents`).
 
 The search returns to Python every few hundredths of a second, so that Ctrl-C, time limits and
 reports work, and keeps what it has proven.
@@ -46,15 +47,15 @@ from formulations.exact.kernel import (
     has_many_clients,
     open_kernel,
 )
-from formulations.exact.linear_relaxation import PMedianRelaxation
 from formulations.exact.no_plan_proof import NoPlan, counting_applies, counting_decides, no_plan
-from formulations.exact.p_median_descents import (
+from formulations.exact.p_median.linear_relaxation import PMedianRelaxation
+from formulations.exact.p_median.p_median_descents import (
     has_few_replicas,
     improve_by_descents,
     undecided_sites,
 )
+from formulations.exact.p_median.relaxation_tree import LinearKernel
 from formulations.exact.reduced_problem import ReducedProblem
-from formulations.exact.relaxation_tree import LinearKernel
 from formulations.exact.result import Result, SearchLimits, SearchReport, round_up
 from formulations.exact.search_state import SearchState, Stop
 from formulations.exact.warm_start import adapt_multipliers, warm_bounds

@@ -46,8 +46,8 @@ this is the bound of Narula, Ogbu and Samuelsson (1977) for the p-median problem
 
 *Detours.* Where all β are 0, ρ_j has one more term. Let 1, …, p be the sites of N(c), in c's order,
 and M_i = max(w_c,f(c), min(w_c1, …, w_ci)), M_{p+1} = w_c,f(c). Then c adds M_i − M_{i+1} to ρ_i:
-what it would pay less at f(c) if no site up to i took it away (:mod:`placement.proof.detours` has
-the proof). Without an f(c) it adds nothing.
+what it would pay less at f(c) if no site up to i took it away (:mod:`placement.proof.costs.detours`
+has the proof). Without an f(c) it adds nothing.
 
 *Transfers.* Let g and h be two clients, T the first sites of g in its order ≺_g, up to a site i,
 and a >= 0. If T serves h, then T holds a replica. Client g prefers T to all other sites, so T

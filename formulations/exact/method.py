@@ -26,7 +26,7 @@ from formulations.exact.kernel import Kernel, open_kernel
 from formulations.exact.kernel_types import Counters, Incumbent
 from formulations.exact.multi_size import SizeResult, differ_in_size_only, prove_sizes, take_shared
 from formulations.exact.reduced_problem import ReducedProblem, weighs_more_than_sites
-from formulations.exact.scenario_kernel import missing
+from formulations.exact.thresholds.scenario_kernel import missing
 from placement.feasibility.feasible_plans import find_feasible, repaired
 from placement.methods.options import Options, Progress, Setting
 from placement.methods.registry import BatchSession, Method, load_method, run

@@ -10,8 +10,8 @@ import numpy as np
 
 from formulations.exact import tuning
 from formulations.exact.kernel import Counters, Kernel
+from formulations.exact.p_median.relaxation_tree import LinearKernel
 from formulations.exact.reduced_problem import ReducedProblem
-from formulations.exact.relaxation_tree import LinearKernel
 from formulations.exact.result import SearchLimits, SearchReport
 from placement.support.checks import FloatArray
 from placement.support.status import Termination, least_bound, relative_gap

@@ -9,8 +9,8 @@ is a whole multiple of a power of two. (Probabilities are sums of products of do
 a margin.)
 
 The proof of one leader, and why it is valid, is in :mod:`placement.proof.leader_proof`; of
-one leader and its successors after losses, in :mod:`placement.proof.loss_proof`. That there is no
-configuration at all is proved by counting (format ``replica-placement/no-plan/1``,
+one leader and its successors after losses, in :mod:`placement.proof.losses.loss_proof`. That there
+is no configuration at all is proved by counting (format ``replica-placement/no-plan/1``,
 :mod:`placement.proof.no_plan_check`), or as a claim about losses.
 
 The evaluator works in doubles, so that scores within a relative 1e-12 are the same score
@@ -82,8 +82,8 @@ from placement.proof.late.late_check import check_percentile
 from placement.proof.leader_proof import LeaderProof
 from placement.proof.limits_proof import FORMAT as LIMITS
 from placement.proof.limits_proof import LimitsClaim, LimitsProof, check_limits
-from placement.proof.loss_check import FORMAT as LOSSES
-from placement.proof.loss_check import check_losses
+from placement.proof.losses.loss_check import FORMAT as LOSSES
+from placement.proof.losses.loss_check import check_losses
 from placement.proof.no_plan_check import FORMAT as NO_PLAN
 from placement.proof.no_plan_check import check_no_plan
 from placement.proof.sets.set_check import FORMAT as SETS

@@ -124,7 +124,7 @@ class Scale:
 class RoundedGrid(Scale):
     """Data scaled by 2^shift, so that costs rounded down are int64.
 
-    T is that of :mod:`placement.proof.rounded_costs`.
+    T is that of :mod:`placement.proof.costs.rounded_costs`.
 
     Attributes
     ----------

@@ -23,7 +23,7 @@ by its greedy. Rules that make no matroid together are several families of rules
 which the rules leave no room beside I are not in Y.
 
 *Detours.* Where no β is given, ρ_j has the detours of j too: what clients would pay less at f(c),
-if j did not take them away (:mod:`placement.proof.detours` has the lemma).
+if j did not take them away (:mod:`placement.proof.costs.detours` has the lemma).
 
 *Several scenarios.* Where RTTs vary by interval, clients count once for each scenario, a radius is
 a place in a common order of the sites, and D·r is the floor of
@@ -35,8 +35,8 @@ radii (:mod:`placement.evaluation.waits.wait_cases`): for each, D·r is its pric
 hold what the blocks of a family ask for, the largest over its families.
 
 *Transfers of cost.* A proof may begin with transfers of cost between clients
-(:mod:`placement.proof.multipliers`). All its bounds then use the costs after them, under which no
-configuration costs more; a set of replicas costs what it did.
+(:mod:`placement.proof.costs.multipliers`). All its bounds then use the costs after them, under
+which no configuration costs more; a set of replicas costs what it did.
 
 *A fixed site.* Let j be free, and ρ the one of (I, O, u, β). A configuration with a replica at j is
 bounded by the same L with ρ_j + Z(ρ) over the sets that hold j, one without by Z(ρ) over those that
@@ -45,8 +45,8 @@ or L(I, O + j) is computed by itself, the latter with u_c less β_cj where j ∈
 
 A proof is a list of events that narrow or split the state until nothing is left
 (:mod:`placement.proof.event_tree`). Each bound is first computed in int64 with costs rounded down
-(:mod:`placement.proof.rounded_costs`). Bounds that are not proved so are computed in exact integers
-(:mod:`placement.proof.exact_costs`), which decide.
+(:mod:`placement.proof.costs.rounded_costs`). Bounds that are not proved so are computed in exact
+integers (:mod:`placement.proof.costs.exact_costs`), which decide.
 """
 
 from __future__ import annotations
@@ -61,15 +61,15 @@ import numpy as np
 from placement.errors import CertificateError
 from placement.proof.choice.site_choice import SiteChoice
 from placement.proof.claim import Claim
+from placement.proof.costs.exact_costs import ExactCosts
+from placement.proof.costs.multipliers import Betas, CostTransfers
+from placement.proof.costs.rounded_costs import RoundedCosts
 from placement.proof.event_tree import (
     CELLS_PER_STEP,
     EventTree,
     State,
     Work,
 )
-from placement.proof.exact_costs import ExactCosts
-from placement.proof.multipliers import Betas, CostTransfers
-from placement.proof.rounded_costs import RoundedCosts
 from placement.support.checks import FloatArray
 
 __all__ = ["LeaderProof"]

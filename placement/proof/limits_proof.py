@@ -8,8 +8,8 @@
 A leader without a proof is closed by the checker: every client at its best site and the closest
 quorum are no better than the bound, or the cheapest replicas exceed a limit. Under a leader there
 are at most as many replicas as the limits let in where they are the cheapest. Events and
-multipliers are those of :mod:`placement.proof.loss_check`. A bound of +∞ says that no configuration
-keeps the limits.
+multipliers are those of :mod:`placement.proof.losses.loss_check`. A bound of +∞ says that no
+configuration keeps the limits.
 
 The first scenarios are the limits of the question (``Problem.limits``): the cost per
 month, the number of changes to the present configuration, the GB copied; their thresholds are the
@@ -42,10 +42,10 @@ from placement.model.constraints import Rules
 from placement.problem import Problem
 from placement.proof.choice.site_choice import SiteChoice
 from placement.proof.claim import Claim, Scale
+from placement.proof.costs.exact_costs import ExactCosts
+from placement.proof.costs.led_costs import LedCosts
+from placement.proof.costs.rounded_costs import TableCosts
 from placement.proof.event_tree import CELLS_PER_STEP, State, Work
-from placement.proof.exact_costs import ExactCosts
-from placement.proof.led_costs import LedCosts
-from placement.proof.rounded_costs import TableCosts
 from placement.proof.threshold_proof import ThresholdProof, check_clients, prove_leaders
 from placement.support.checks import FloatArray
 

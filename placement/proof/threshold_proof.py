@@ -11,13 +11,14 @@ In a state (I, O), let f(c) be client c's first site of I ∖ L_s. With any u, a
     X_s >= rest_s + Σ_c min(u_c, w_c,f(c)) + Σ_{j ∈ R∩F, j ∉ L_s} ρ_js
     ρ_js = Σ_{c prefers j to f(c)} ( r_cj + min(0, w_cj − u_c) )
 
-where r_cj >= 0 are the detours of :mod:`placement.proof.detours`.
+where r_cj >= 0 are the detours of :mod:`placement.proof.costs.detours`.
 
 For weights λ >= 0, not all 0, Σ_s λ_s (X_s − T_s) >= 0 says that some X_s reaches its threshold;
 the sum is bounded by the least Σ_j Σ_s λ_s ρ_js over the sets that the rules allow.
 
-Which scenarios there are is a matter of the question: losses (:mod:`placement.proof.loss_proof`),
-late operations and the mean (:mod:`placement.proof.late.late_proof`).
+Which scenarios there are is a matter of the question: losses
+(:mod:`placement.proof.losses.loss_proof`), late operations and the mean
+(:mod:`placement.proof.late.late_proof`).
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ import numpy as np
 
 from placement.errors import CertificateError
 from placement.proof.choice.site_choice import SiteChoice
+from placement.proof.costs.multipliers import Betas
+from placement.proof.costs.rounded_costs import TableCosts
 from placement.proof.event_tree import EventTree, State, Work
-from placement.proof.multipliers import Betas
-from placement.proof.rounded_costs import TableCosts
 from placement.support.checks import FloatArray
 
 __all__ = [

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from formulations.exact import branch_and_bound as engine
 from formulations.exact import tuning
 from formulations.exact.kernel import Incumbent, open_kernel
-from formulations.exact.linear_relaxation import PMedianRelaxation
+from formulations.exact.p_median.linear_relaxation import PMedianRelaxation
+from formulations.exact.p_median.relaxation_tree import LinearKernel
 from formulations.exact.reduced_problem import ReducedProblem, _order
-from formulations.exact.relaxation_tree import LinearKernel
 from placement.support.status import Status
 from tests.effort import seeds
 from tests.exact.rational import Checker

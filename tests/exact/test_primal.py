@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formulations.exact import branch_and_bound as engine
-from formulations.exact import p_median_descents as primal
 from formulations.exact import tuning
-from formulations.exact.p_median_descents import descents, promising_sites, reduced_costs
+from formulations.exact.p_median import p_median_descents as primal
+from formulations.exact.p_median.p_median_descents import descents, promising_sites, reduced_costs
 from formulations.exact.reduced_problem import ReducedProblem
 from placement.support.status import Status
 from tests.effort import seeds

@@ -2,8 +2,8 @@
 
 import pytest
 
-from placement.proof import rounded_costs
-from placement.proof.compiled_pairs import compiled_sums
+from placement.proof.costs import rounded_costs
+from placement.proof.costs.compiled_pairs import compiled_sums
 
 
 @pytest.fixture(params=["compiled", "numpy"], scope="module")

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from placement.proof.multipliers import Betas, CostTransfers
+from placement.proof.costs.multipliers import Betas, CostTransfers
 
 
 def state_of(rng, sites):

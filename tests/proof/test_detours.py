@@ -7,13 +7,13 @@ import pytest
 
 import placement
 from formulations.exact.kernel import compiled_available
-from formulations.exact.scenario_kernel import missing
+from formulations.exact.thresholds.scenario_kernel import missing
 from placement import Operation, Problem
 from placement.contingency.objective import Contingency
 from placement.errors import CertificateError
 from placement.methods.options import Options
 from placement.proof.certificate_check import check_certificate, check_mean
-from placement.proof.detours import Detours
+from placement.proof.costs.detours import Detours
 from placement.proof.event_tree import Work
 from placement.testing import random_instance
 from tests.effort import seeds

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from placement.proof import cheap_pairs
 from placement.proof.choice.site_choice import SiteChoice
 from placement.proof.claim import Claim, finest_bit
-from placement.proof.compiled_pairs import CompiledPairs
-from placement.proof.exact_costs import ExactCosts
-from placement.proof.multipliers import Betas
-from placement.proof.rounded_costs import RoundedCosts
+from placement.proof.costs import cheap_pairs
+from placement.proof.costs.compiled_pairs import CompiledPairs
+from placement.proof.costs.exact_costs import ExactCosts
+from placement.proof.costs.multipliers import Betas
+from placement.proof.costs.rounded_costs import RoundedCosts
 from tests.proof.random_states import betas, multipliers, state_of, transfers
 from tests.proof.test_checker import TAKEN, plain
 from tests.strategies import problems

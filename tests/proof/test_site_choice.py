@@ -12,7 +12,7 @@ from placement.model.constraints import GroupRule
 from placement.proof.choice.site_choice import SiteChoice
 from placement.proof.choice.sorted_sites import SortedSites
 from placement.proof.claim import Claim
-from placement.proof.exact_costs import ExactCosts
+from placement.proof.costs.exact_costs import ExactCosts
 from tests.proof.random_states import betas, multipliers, transfers
 from tests.proof.test_checker import TAKEN, plain
 from tests.strategies import problems

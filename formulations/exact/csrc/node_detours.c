@@ -6,7 +6,7 @@
  *   r_i = M_i - M_(i+1) >= 0.
  *
  * For any u, the client pays at least min(u, w) + sum over the chosen free sites i of ( r_i + min(0, w_i - u) ); the proof
- * is in placement/proof/detours.py. So the sum of r_i over the clients is a price of the site i that depends on the state and
+ * is in placement/proof/costs/detours.py. So the sum of r_i over the clients is a price of the site i that depends on the state and
  * not on the multipliers: it is what the multipliers beta_ci = r_i and u_c + M_1 - w give. It binds where reads are relayed
  * to a leader, as nearly every site that is not on the way to it makes a detour.
  *

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from formulations.exact import tuning
-from formulations.exact.threshold_search import QuorumWait, Scenario
+from formulations.exact.thresholds.threshold_search import QuorumWait, Scenario
 from placement.model.constraints import Rules
 from placement.support.checks import FloatArray
 

@@ -1,8 +1,8 @@
 """Certificates of plans within limits: what the compiled search recorded, as a document.
 
 The format, and what a checker makes of it, stands in :mod:`placement.proof.limits_proof`; how
-records become events, in :mod:`formulations.exact.threshold_events`. The multiplier μ of a limit is
-the quotient of its weight in a bound and that of the objective.
+records become events, in :mod:`formulations.exact.thresholds.threshold_events`. The multiplier μ of
+a limit is the quotient of its weight in a bound and that of the objective.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from formulations.exact.threshold_events import ThresholdEvents
+from formulations.exact.thresholds.threshold_events import ThresholdEvents
 from placement.model.configuration import Configuration
 from placement.proof.limits_proof import FORMAT
 from placement.support.checks import FloatArray, IntArray

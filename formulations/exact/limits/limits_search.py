@@ -40,8 +40,8 @@ from formulations.exact.limits.limits_certificate import (
     LeaderRecord,
     LimitsCertificate,
 )
-from formulations.exact.threshold_events import MOST_RECORDED
-from formulations.exact.threshold_search import (
+from formulations.exact.thresholds.threshold_events import MOST_RECORDED
+from formulations.exact.thresholds.threshold_search import (
     QuorumWait,
     Scenario,
     SearchCounters,

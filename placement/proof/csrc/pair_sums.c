@@ -1,6 +1,6 @@
 /* Lists of pairs of a client and a site, and the sums of a bound over them: the loops of
-   placement/proof/cheap_pairs.py, which says what is computed and why. Whole numbers of 64 bits; the
-   caller sees to it that no sum leaves them (placement/proof/rounded_costs.py). Shares no code with any
+   placement/proof/costs/cheap_pairs.py, which says what is computed and why. Whole numbers of 64 bits; the
+   caller sees to it that no sum leaves them (placement/proof/costs/rounded_costs.py). Shares no code with any
    search. Limited API (abi3, CPython 3.11 and later). */
 #define Py_LIMITED_API 0x030B0000
 #define PY_SSIZE_T_CLEAN

@@ -32,9 +32,9 @@ import numpy as np
 from placement.contingency.objective import Contingency
 from placement.problem import Problem
 from placement.proof.claim import Claim, Scale
+from placement.proof.costs.rounded_costs import TableCosts
 from placement.proof.event_tree import State, Work
 from placement.proof.late.late_votes import LESS, SHARE_BITS, UNIT, LateVotes, raised, repeated
-from placement.proof.rounded_costs import TableCosts
 from placement.support.checks import FloatArray, IntArray
 from placement.tail.latency_mixture import Flow, flows
 from placement.tail.objective import Percentile

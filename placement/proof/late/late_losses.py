@@ -18,9 +18,9 @@ from functools import cached_property
 
 import numpy as np
 
+from placement.proof.costs.rounded_costs import TableCosts
 from placement.proof.event_tree import CELLS_PER_STEP, State, Work
 from placement.proof.late.late_claim import LateClaim, LateTables
-from placement.proof.rounded_costs import TableCosts
 
 __all__ = ["LossTables"]
 

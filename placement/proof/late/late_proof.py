@@ -21,12 +21,12 @@ import numpy as np
 
 from placement.proof.choice.site_choice import SiteChoice
 from placement.proof.choice.sorted_sites import SortedSites
+from placement.proof.costs.exact_costs import ExactCosts
+from placement.proof.costs.led_costs import LedCosts
+from placement.proof.costs.rounded_costs import TableCosts
 from placement.proof.event_tree import CELLS_PER_STEP, State, Work
-from placement.proof.exact_costs import ExactCosts
 from placement.proof.late.late_claim import LateClaim, LateTables
 from placement.proof.late.late_losses import LossTables
-from placement.proof.led_costs import LedCosts
-from placement.proof.rounded_costs import TableCosts
 from placement.proof.threshold_proof import NO_BETAS, BoundPart, ThresholdProof
 
 __all__ = ["LateProof"]

@@ -3,15 +3,15 @@
 What is proved
 --------------
 The configurations of a leader ℓ have a score in every scenario, normal or after a loss, and reach
-one of the thresholds of :mod:`placement.proof.loss_claim`. The bound of a scenario is that of
-:mod:`placement.proof.threshold_proof`: what is left of R after a loss is an assignment problem
-without the lost sites. w and rest (K + D·q, :meth:`placement.proof.led_costs.LedCosts.led`) are
-those of ℓ. After the loss that takes ℓ, a site of the group Γ leads: w takes the least hop to one
-of Γ, and rest the least of them. Γ are all voters that are not out, or a single one: then the proof
-is about the configurations in which that one takes over. (With leaders that may move, this holds
-after every loss, and ℓ counts in.) Only losses that hit I count. For the worst case with clients
-and leaders that stay, the other losses count as well: a set that a loss misses has its normal score
-after it, which has the same threshold.
+one of the thresholds of :mod:`placement.proof.losses.loss_claim`. The bound of a scenario is that
+of :mod:`placement.proof.threshold_proof`: what is left of R after a loss is an assignment problem
+without the lost sites. w and rest (K + D·q, :meth:`placement.proof.costs.led_costs.LedCosts.led`)
+are those of ℓ. After the loss that takes ℓ, a site of the group Γ leads: w takes the least hop to
+one of Γ, and rest the least of them. Γ are all voters that are not out, or a single one: then the
+proof is about the configurations in which that one takes over. (With leaders that may move, this
+holds after every loss, and ℓ counts in.) Only losses that hit I count. For the worst case with
+clients and leaders that stay, the other losses count as well: a set that a loss misses has its
+normal score after it, which has the same threshold.
 
 For the goal "weighted" the weights are the probabilities: those of losses that hit I, and for the
 normal case the rest up to 1, since a loss that does not hit I costs at least the normal bound
@@ -33,10 +33,10 @@ import numpy as np
 
 from placement.proof.choice.site_choice import SiteChoice
 from placement.proof.choice.sorted_sites import SortedSites
+from placement.proof.costs.exact_costs import ExactCosts
+from placement.proof.costs.rounded_costs import RoundedCosts
 from placement.proof.event_tree import CELLS_PER_STEP, State, Work
-from placement.proof.exact_costs import ExactCosts
-from placement.proof.loss_claim import LossClaim, LossGrid
-from placement.proof.rounded_costs import RoundedCosts
+from placement.proof.losses.loss_claim import LossClaim, LossGrid
 from placement.proof.threshold_proof import NO_BETAS, BoundPart, ThresholdProof
 from placement.support.checks import FloatArray
 

@@ -2,7 +2,7 @@
 
 =============  ====================================================================================
 "floors"       [[site, bits, u], …]: multipliers of sites eliminated as leaders, successors, or
-               both (:func:`placement.proof.loss_proof.reached`)
+               both (:func:`placement.proof.losses.loss_proof.reached`)
 "proofs"       [{"leader": ℓ, "successor": s or null, "events": […]}, …]: for every leader that is
                not out, one tree for all successors that are not out either (null), or one for each
 =============  ====================================================================================
@@ -29,8 +29,8 @@ from placement.contingency.objective import Contingency
 from placement.errors import CertificateError
 from placement.problem import Problem
 from placement.proof.event_tree import Work
-from placement.proof.loss_claim import LossClaim
-from placement.proof.loss_proof import LossProof, reached
+from placement.proof.losses.loss_claim import LossClaim
+from placement.proof.losses.loss_proof import LossProof, reached
 from placement.proof.threshold_proof import check_clients, read_multipliers
 
 __all__ = ["FORMAT", "check_losses"]

@@ -2,9 +2,9 @@
 
 It is the tree of :mod:`formulations.exact.numpy_kernel`, with the same fixing, the same events and
 the same care for rounding. Only where the multipliers come from differs: not from subgradient
-steps but from the duals of :mod:`formulations.exact.linear_relaxation`, restricted to the state.
-One such bound costs a linear program (the dual simplex goes on from the parent's basis) and is
-the best that multipliers can give, so that trees stay small where the subgradient's do not. The
+steps but from the duals of :mod:`formulations.exact.p_median.linear_relaxation`, restricted to the
+state. One such bound costs a linear program (the dual simplex goes on from the parent's basis) and
+is the best that multipliers can give, so that trees stay small where the subgradient's do not. The
 site to branch on is the one whose share in the relaxation is nearest to one half.
 """
 
@@ -15,9 +15,9 @@ import time
 import numpy as np
 
 from formulations.exact import tuning
-from formulations.exact.linear_relaxation import PMedianRelaxation
 from formulations.exact.numpy_kernel.kernel import NumpyKernel
 from formulations.exact.numpy_kernel.tree_node import LeaderView, TreeNode
+from formulations.exact.p_median.linear_relaxation import PMedianRelaxation
 from formulations.exact.reduced_problem import ReducedProblem
 from placement.support.checks import BoolArray, FloatArray
 

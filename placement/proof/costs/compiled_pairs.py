@@ -1,4 +1,4 @@
-"""The pairs of :mod:`placement.proof.cheap_pairs`, listed and summed by compiled loops.
+"""The pairs of :mod:`placement.proof.costs.cheap_pairs`, listed and summed by compiled loops.
 
 The loops (``csrc/pair_sums.c``) are the checker's own; no search uses them. They compute the same
 whole numbers as NumPy does, in a tenth of the time, and are left out if they were not built.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.proof.cheap_pairs import PairList, SortedBetas, Whole, covers, few
+from placement.proof.costs.cheap_pairs import PairList, SortedBetas, Whole, covers, few
 from placement.support.checks import BoolArray, IntArray
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class CompiledPairs:
     pairs
         The list.
     limits, inside, free
-        As for :class:`~placement.proof.cheap_pairs.CheapPairs`.
+        As for :class:`~placement.proof.costs.cheap_pairs.CheapPairs`.
     placed
         β whose entries before each pair are known to the list.
     """
@@ -70,7 +70,7 @@ class CompiledPairs:
         beta: SortedBetas | None,
         betas: Whole,
     ) -> tuple[Whole, PairList | None]:
-        """Return what :meth:`~placement.proof.cheap_pairs.PairList.sums` says."""
+        """Return what :meth:`~placement.proof.costs.cheap_pairs.PairList.sums` says."""
         from placement.proof import _pair_sums
 
         starts = self._no_entries

@@ -46,7 +46,7 @@ import numpy as np
 
 from formulations.exact import tuning
 from formulations.exact.kernel_types import family_arrays
-from formulations.exact.scenario_kernel import TreeOutcome
+from formulations.exact.thresholds.scenario_kernel import TreeOutcome
 from placement.evaluation.score import closest_first
 from placement.model.configuration import Configuration
 from placement.model.constraints import Rules

@@ -43,7 +43,7 @@ from placement.contingency.objective import Contingency, Goal
 from placement.evaluation.losses import demand_after
 from placement.problem import Problem
 from placement.proof.claim import Claim, finest_bit, integers
-from placement.proof.led_costs import LedCosts
+from placement.proof.costs.led_costs import LedCosts
 
 __all__ = ["LossClaim", "LossGrid"]
 

@@ -9,9 +9,9 @@ import numpy as np
 from placement.evaluation.score import closest_first
 from placement.model.site_families import FamilyCount, site_families
 from placement.proof.claim import Claim
+from placement.proof.costs.exact_costs import ExactCosts
+from placement.proof.costs.rounded_costs import RoundedCosts
 from placement.proof.event_tree import State
-from placement.proof.exact_costs import ExactCosts
-from placement.proof.rounded_costs import RoundedCosts
 
 __all__ = ["LedCosts"]
 

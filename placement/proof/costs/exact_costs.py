@@ -13,8 +13,8 @@ from typing import Self
 import numpy as np
 
 from placement.proof.claim import Claim, Integers, integers, wait_columns
-from placement.proof.detours import Detours
-from placement.proof.multipliers import Betas, CostTransfers
+from placement.proof.costs.detours import Detours
+from placement.proof.costs.multipliers import Betas, CostTransfers
 from placement.support.checks import FloatArray
 
 __all__ = ["ExactCosts"]
@@ -28,7 +28,7 @@ class ExactCosts:
     claim
         The problem and what is claimed of it.
     leaders, radii
-        As for :class:`~placement.proof.rounded_costs.RoundedCosts`.
+        As for :class:`~placement.proof.costs.rounded_costs.RoundedCosts`.
 
     Attributes
     ----------

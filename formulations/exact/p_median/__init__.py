@@ -1,0 +1,1 @@
+"""The p-median problem, where no leader matters: descents, linear relaxation and its tree."""

@@ -1,0 +1,1 @@
+"""The search over scenarios with thresholds, for losses, percentiles and limits."""
