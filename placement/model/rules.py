@@ -15,7 +15,11 @@ from placement.errors import InputError
 from placement.model.constraints import Diversity, GroupRule, Rules, group_rule, majority, mask
 from placement.model.protocols import Protocol, asks_for_quorum, operations_under
 from placement.model.votes.given_votes import check_reach, most_votes, site_votes
-from placement.model.votes.vote_layouts import layout_quorum, possible_number
+from placement.model.votes.vote_layouts import (
+    layout_quorum,
+    possible_number,
+    refuse_protocol_quorum,
+)
 from placement.model.votes.vote_spread import VoteSpread
 from placement.support.checks import BoolArray, IntArray
 
@@ -96,13 +100,7 @@ def _given_quorum(problem: Problem) -> int:
             value=problem.vote_layout,
             expected="no vote_layout, or no votes",
         )
-    if isinstance(problem.protocol, Protocol) and "quorum" in problem.protocol.parameters:
-        raise InputError(
-            "the quorum of the protocol counts voters, and sites have several votes",
-            field="protocol",
-            value=str(problem.protocol),
-            expected="the votes of a commit as quorum of the question",
-        )
+    refuse_protocol_quorum(problem, "sites have several votes")
     if problem.quorum is not None:
         possible_number(problem.quorum, "quorum")
     return 1

@@ -14,7 +14,7 @@ from placement.support.checks import LARGEST_WHOLE
 if TYPE_CHECKING:
     from placement.problem import Problem
 
-__all__ = ["layout_quorum", "layout_votes", "possible_number"]
+__all__ = ["layout_quorum", "layout_votes", "possible_number", "refuse_protocol_quorum"]
 
 
 def possible_number(value: object, field: str, minimum: int = 1) -> int:
@@ -47,6 +47,25 @@ def layout_votes(problem: Problem) -> tuple[int, int]:
     return (majority(total) if problem.quorum is None else problem.quorum), total
 
 
+def refuse_protocol_quorum(problem: Problem, several: str) -> None:
+    """Refuse a quorum of the protocol, which counts voters, where voters have several votes.
+
+    Parameters
+    ----------
+    problem
+        The question.
+    several
+        Why voters have several votes, in words.
+    """
+    if isinstance(problem.protocol, Protocol) and problem.protocol.has_quorum:
+        raise InputError(
+            f"the quorum of the protocol counts voters, and {several}",
+            field="protocol",
+            value=str(problem.protocol),
+            expected="the votes of a commit as quorum of the question",
+        )
+
+
 def layout_quorum(problem: Problem, voters: int) -> int:
     """Return how many voters have the votes of a commit under a vote layout, the leader first.
 
@@ -63,13 +82,7 @@ def layout_quorum(problem: Problem, voters: int) -> int:
             value=problem.vote_layout,
             expected=f"{voters} whole numbers, largest first",
         )
-    if isinstance(problem.protocol, Protocol) and "quorum" in problem.protocol.parameters:
-        raise InputError(
-            "the quorum of the protocol counts voters, and the layout gives them several votes",
-            field="protocol",
-            value=str(problem.protocol),
-            expected="the votes of a commit as quorum of the question",
-        )
+    refuse_protocol_quorum(problem, "the layout gives them several votes")
     if problem.survive is not None:
         raise InputError(
             "which losses leave a quorum depends on where each vote lies",

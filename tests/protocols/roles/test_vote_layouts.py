@@ -120,3 +120,15 @@ def test_questions_that_count_voters_refuse_a_layout() -> None:
     problem = Problem(world(2), replicas=3, voters=3, vote_layout=(2, 2, 1))
     with pytest.raises(UnsupportedError, match=r"vote_layout: a replay"):
         refuse_waits(problem, "a replay")
+
+
+@pytest.mark.parametrize("several", [{"vote_layout": (2, 2, 1)}, {"votes": {"s1": 2}}])
+@pytest.mark.parametrize(
+    "protocol", ["flexible:quorum=2", {"write": "flexible:quorum=2", "strong_read": "raft"}]
+)
+def test_a_quorum_of_voters_and_several_votes_of_a_voter_are_refused(
+    several: dict[str, object], protocol: str | dict[str, str]
+) -> None:
+    """Before, the quorum of a protocol for one kind of operation was overlooked."""
+    with pytest.raises(InputError, match="the quorum of the protocol counts voters"):
+        Problem(world(6), replicas=3, voters=3, protocol=protocol, **several)  # type: ignore[arg-type]  # one table of cases
