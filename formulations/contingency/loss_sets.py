@@ -31,14 +31,11 @@ from __future__ import annotations
 
 import math
 import time
-from functools import partial
 
 from formulations.contingency.loss_waits import UnderLosses
 from formulations.enumeration.enumerate_sets import Found
-from formulations.enumeration.waits import configurations
 from formulations.exact import method
-from formulations.exact.enumeration_claim import certified_or_named
-from formulations.waits.set_certificate import may_certify, write_certificate
+from formulations.waits.set_lists import SetLists
 from formulations.waits.set_search import compiled_available
 from formulations.waits.set_tables import WaitTables, why_not
 from placement.contingency.objective import Contingency
@@ -46,10 +43,9 @@ from placement.evaluation.objective import MEAN_LATENCY, score_of
 from placement.evaluation.score import cutoff
 from placement.methods.options import Options, Progress
 from placement.methods.registry import load_method, run
+from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
-from placement.proof.sets.set_walk import walk_refusal
-from placement.support.checks import IntArray
 from placement.support.status import Status, Termination, relative_gap
 
 __all__ = ["refuses", "solve"]
@@ -60,9 +56,6 @@ _FIRST_STEP = 0.02
 
 _STEPS = 8
 """Steps without any plan, after which all sets are listed: the last is 6 times the optimum."""
-
-_ROUNDING = 1e-9
-"""The kernel adds up in another order than the evaluator: the ceiling is larger by this part."""
 
 
 def refuses(problem: Problem) -> str | None:
@@ -85,39 +78,20 @@ def solve(problem: Problem, options: Options) -> Plan:
         termination = search.go_on()
     except KeyboardInterrupt:
         termination = Termination.INTERRUPTED
-    plan, wanted = search.plan(termination), bool(options.settings["certificate"])
-    if not (wanted and plan.status is Status.OPTIMAL and walk_refusal(problem) is None):
-        return certified_or_named(plan, _PROVED, wanted=wanted)
-    if may_certify(problem, *search.counts):
-        return plan.replace(certificate=partial(write_certificate, plan))
-    return certified_or_named(plan, _PROVED, ": it would be too large")
+    return search.certified(search.plan(termination), _PROVED)
 
 
-class _ListedSets:
+class _ListedSets(SetLists):
     """The best configuration and bound of one question."""
 
     def __init__(self, problem: Problem, options: Options) -> None:
         assert isinstance(problem.objective, Contingency)
-        self.problem, self.options = problem, options
-        self.began = time.perf_counter()
+        super().__init__(problem, options, time.perf_counter())
         self.under = UnderLosses(problem, problem.objective)
         self.best: Found | None = None
         self.bound = -math.inf
         self.ceiling = self.done = -math.inf
         self.reasons: tuple[str, ...] = ()
-        self.tables: list[WaitTables] = []
-
-    @property
-    def counts(self) -> tuple[int, int]:
-        """Return the nodes and leaves of all lists of sets."""
-        each = [tables.kernel_counts() for tables in self.tables]
-        return sum(nodes for nodes, _ in each), sum(leaves for _, leaves in each)
-
-    @property
-    def seconds_left(self) -> float:
-        """Seconds until the time limit."""
-        limit = self.options.time_limit
-        return 1e9 if limit is None else max(0.0, limit - (time.perf_counter() - self.began))
 
     @property
     def enough(self) -> float:
@@ -168,23 +142,15 @@ class _ListedSets:
 
     def _listed(self, tables: WaitTables, place: int) -> bool:
         """Evaluate every set of one size under one leader that is within the ceiling."""
-        leader = tables.leaders[place]
-        site = None if leader < 0 else int(tables.order[leader])
-        prefix = tuple(dict.fromkeys((*tables.forced, *((leader,) if leader >= 0 else ()))))
-        if not len(prefix) <= tables.size <= len(tables.order):
+        if not len(tables.beginning(place)) <= tables.size <= len(tables.order):
             return True
-        tables.lead(place)
+        return self.list_sets(tables, place, lambda: min(self.ceiling, self.enough), self._evaluate)
 
-        def found(sets: IntArray) -> float:
-            some = configurations(self.problem, sets, site)
-            best = self.under.best_among(some, above=self.done)
-            if best is not None:
-                self.take(best)
-                self.report()
-            return min(self.ceiling, self.enough) * (1 + _ROUNDING)
-
-        within = min(self.ceiling, self.enough) * (1 + _ROUNDING)
-        return tables.kernel_each(prefix, within, self.seconds_left, found)
+    def _evaluate(self, some: list[Configuration]) -> None:
+        best = self.under.best_among(some, above=self.done)
+        if best is not None:
+            self.take(best)
+            self.report()
 
     def take(self, found: Found) -> None:
         """Keep a configuration where it is better than the best so far, or ties and comes first."""

@@ -20,11 +20,10 @@ from functools import partial
 
 import numpy as np
 
-from formulations.enumeration.waits import configurations, in_order, with_order
-from formulations.exact.enumeration_claim import certified_or_named
+from formulations.enumeration.waits import in_order, with_order
 from formulations.exact.limits.limits_plan import answers, without_limits
 from formulations.exact.method import METHOD
-from formulations.waits.set_certificate import may_certify, write_certificate
+from formulations.waits.set_lists import ROUNDING, SetLists
 from formulations.waits.set_tables import WaitTables
 from placement.evaluation.breakdown import objective_values
 from placement.evaluation.replica_prices import most_new_sites, new_sites
@@ -36,16 +35,12 @@ from placement.methods.registry import load_method, run
 from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
-from placement.proof.sets.set_walk import walk_refusal
-from placement.support.checks import IntArray
-from placement.support.status import Status, Termination, relative_gap
+from placement.support.status import Termination, relative_gap
 
 __all__ = ["MoveSets", "solve"]
 
 _PROVED = "evaluation of every set whose least value is within the objective"
 _DESCENT_STEPS = 50
-_ROUNDING = 1e-9
-"""The kernel adds up in another order than the evaluator: its limit is larger by this part."""
 
 
 def solve(problem: Problem, options: Options) -> Plan:
@@ -58,8 +53,7 @@ def solve(problem: Problem, options: Options) -> Plan:
     options
         Of the method ``exact``.
     """
-    began, wanted = time.perf_counter(), bool(options.settings["certificate"])
-    search = MoveSets(problem, options, began)
+    search = MoveSets(problem, options, time.perf_counter())
     free = dataclasses.replace(options, start=None, gap_limit=0.0, progress=None, warm_start=None)
     plan = run(load_method("exact"), without_limits(problem), free)
     if answers(problem, plan):
@@ -72,36 +66,18 @@ def solve(problem: Problem, options: Options) -> Plan:
             termination = search.go_on()
     except KeyboardInterrupt:
         termination = Termination.INTERRUPTED
-    found = search.plan(termination)
-    if not (wanted and found.status is Status.OPTIMAL and walk_refusal(problem) is None):
-        return certified_or_named(found, _PROVED, wanted=wanted)
-    if may_certify(problem, *search.counts):
-        return found.replace(certificate=partial(write_certificate, found))
-    return certified_or_named(found, _PROVED, ": it would be too large")
+    return search.certified(search.plan(termination), _PROVED)
 
 
-class MoveSets:
+class MoveSets(SetLists):
     """The best configuration and the bound of one question."""
 
     def __init__(self, problem: Problem, options: Options, began: float) -> None:
-        self.problem, self.options, self.began = problem, options, began
+        super().__init__(problem, options, began)
         self.best: Configuration | None = None
         self.value = math.inf
         self.bound = -math.inf
         self.evaluated = 0
-        self.tables: list[WaitTables] = []
-
-    @property
-    def counts(self) -> tuple[int, int]:
-        """Return the nodes and leaves of all lists of sets."""
-        each = [tables.kernel_counts() for tables in self.tables]
-        return sum(nodes for nodes, _ in each), sum(leaves for _, leaves in each)
-
-    @property
-    def seconds_left(self) -> float:
-        """Seconds until the time limit."""
-        limit = self.options.time_limit
-        return 1e9 if limit is None else max(0.0, limit - (time.perf_counter() - self.began))
 
     def go_on(self) -> Termination:
         """List and evaluate the sets of every leader, least bound first."""
@@ -112,21 +88,20 @@ class MoveSets:
                 continue
             tables = WaitTables.of(self.problem, size)
             self.tables.append(tables)
-            for place, leader in enumerate(tables.leaders):
-                own = (leader,) if leader >= 0 else ()
-                prefix = tuple(dict.fromkeys((*tables.forced, *own)))
+            for place in range(len(tables.leaders)):
+                prefix = tables.beginning(place)
                 if len(prefix) <= size <= len(tables.order):
                     tables.lead(place)
                     bound = max(least, tables.kernel_bound(prefix, 0))
-                    parts.append((bound, len(self.tables) - 1, place, prefix))
+                    parts.append((bound, len(self.tables) - 1, place))
         parts.sort()
-        for at, (bound, which, place, prefix) in enumerate(parts):
+        for at, (bound, which, place) in enumerate(parts):
             self.bound = max(least, bound)
-            if bound > cutoff(self.value) * (1 + _ROUNDING):
+            if bound > cutoff(self.value) * (1 + ROUNDING):
                 break
             if relative_gap(self.value, self.bound) <= self.options.gap_limit > 0:
                 return Termination.GAP_LIMIT
-            if not self._listed(self.tables[which], place, prefix):
+            if not self.list_sets(self.tables[which], place, self._cutoff, self._evaluate):
                 return Termination.TIME_LIMIT
             self.bound = max(least, parts[at + 1][0] if at + 1 < len(parts) else self.value)
             self.report()
@@ -165,19 +140,12 @@ class MoveSets:
             if not self.value < before:
                 return
 
-    def _listed(self, tables: WaitTables, place: int, prefix: tuple[int, ...]) -> bool:
-        """Evaluate every set of one size under one leader whose bound is within the value."""
-        leader = tables.leaders[place]
-        site = None if leader < 0 else int(tables.order[leader])
-        tables.lead(place)
+    def _cutoff(self) -> float:
+        return cutoff(self.value)
 
-        def found(sets: IntArray) -> float:
-            self.take(configurations(self.problem, sets, site))
-            self.report()
-            return cutoff(self.value) * (1 + _ROUNDING)
-
-        within = cutoff(self.value) * (1 + _ROUNDING)
-        return tables.kernel_each(prefix, within, self.seconds_left, found)
+    def _evaluate(self, some: list[Configuration]) -> None:
+        self.take(some)
+        self.report()
 
     def take(self, some: list[Configuration]) -> None:
         """Keep the best of some configurations that obey the rules, if it is the best so far."""

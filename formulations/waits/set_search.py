@@ -96,8 +96,8 @@ class _Search:
     def open_size(self, tables: WaitTables) -> None:
         """Add the sets of one size: one part per leader."""
         self.all.append(tables)
-        for place, leader in enumerate(tables.leaders):
-            prefix = tuple(dict.fromkeys((*tables.forced, *((leader,) if leader >= 0 else ()))))
+        for place in range(len(tables.leaders)):
+            prefix = tables.beginning(place)
             if len(prefix) <= tables.size <= len(tables.order):
                 self.add(tables, place, prefix, 0)
 

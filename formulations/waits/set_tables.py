@@ -186,6 +186,11 @@ class WaitTables:
             np.frombuffer(replicas, dtype=np.int32).tolist(),
         )
 
+    def beginning(self, place: int) -> tuple[int, ...]:
+        """Return the positions that every set under a leader holds, the forced ones first."""
+        leader = self.leaders[place]
+        return tuple(dict.fromkeys((*self.forced, *((leader,) if leader >= 0 else ()))))
+
     def lead(self, place: int) -> None:
         """Begin the tree of one of the leaders."""
         _kernel().lead(self.kernel, self.leaders[place], self.constants[place])
@@ -258,8 +263,7 @@ class WaitTables:
             return []  # no set holds it
         place = 0 if leader is None else leads.index(leader)
         self.lead(place)
-        first = () if leader is None else (self.leaders[place],)
-        prefix = tuple(dict.fromkeys((*self.forced, *first)))
+        prefix = self.beginning(place)
         if len(prefix) >= self.size:
             return []
         self.kernel_bound(prefix, 0)
