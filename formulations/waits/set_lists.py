@@ -1,4 +1,4 @@
-"""Sets listed by the compiled kernel and evaluated in Python: base of searches for losses, moves."""
+"""Sets listed by the compiled kernel and evaluated in Python: base for losses and for moves."""
 
 from __future__ import annotations
 
