@@ -24,12 +24,14 @@ import math
 from heuristics.completion import infeasible_plan
 from heuristics.local_search.neighbour_descent import Key, NeighbourDescent
 from placement.contingency.objective import Contingency
+from placement.errors import LimitError
 from placement.evaluation.objective import MEAN_LATENCY, score_of
+from placement.feasibility.feasible_plans import find_feasible
 from placement.methods.options import Options
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.support.status import Status, Termination
+from placement.support.status import Termination
 
 __all__ = ["solve"]
 
@@ -96,9 +98,11 @@ def solve(problem: Problem, options: Options) -> Plan:
 
 def _nothing(problem: Problem) -> Plan:
     """Say that nothing was found, and "infeasible" only when the rules alone forbid every plan."""
-    relaxed = infeasible_plan(problem.replace(objective=MEAN_LATENCY), "local-search")
-    if relaxed.status is Status.INFEASIBLE:
-        return Plan.infeasible(problem, method="local-search", reasons=relaxed.reasons)
+    try:
+        if find_feasible(problem.replace(objective=MEAN_LATENCY)) is None:
+            return infeasible_plan(problem, "local-search")
+    except LimitError:
+        pass  # too long a search: nothing is known
     return Plan.of(
         problem,
         None,

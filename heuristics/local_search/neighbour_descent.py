@@ -51,6 +51,9 @@ class NeighbourDescent(ABC):
         self.started = time.perf_counter()
         self.key: Key = (math.inf, math.inf, math.inf)
         self.best: Configuration | None = None
+        # Where restarts begin as long as every configuration breaks a rule of the objective.
+        self._broken: Configuration | None = None
+        self._broken_key = _WORST
         self.bound = -math.inf
         self.evaluations = 0
         self.restarts = 0
@@ -74,11 +77,14 @@ class NeighbourDescent(ABC):
                 self._descend(start)
             rng = np.random.default_rng(self.options.seed)
             idle = 0
-            while idle < self.patience and self.best is not None:
-                before = self.key
+            while idle < self.patience:
+                begin = self._broken if self.best is None else self.best
+                if begin is None:
+                    break
+                before = self.key, self._broken_key
                 self.restarts += 1
-                self._descend(self._shaken(self.best, rng))
-                idle = 0 if self.key < before else idle + 1
+                self._descend(self._shaken(begin, rng))
+                idle = 0 if (self.key, self._broken_key) < before else idle + 1
 
     def know(self, configuration: Configuration, key: Key) -> Key:
         """Remember a key and return it."""
@@ -148,6 +154,8 @@ class NeighbourDescent(ABC):
     def _offer(self, configuration: Configuration, key: Key) -> None:
         if key < self.key:
             if violations(self.problem, configuration):
+                if self._broken is None or key < self._broken_key:
+                    self._broken, self._broken_key = configuration, key
                 return
             self.key, self.best = key, configuration
             seconds = time.perf_counter() - self.started

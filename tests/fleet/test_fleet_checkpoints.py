@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import placement
-from formulations.fleet import FleetSearch, pricing, pricing_workers, solve_fleet
+from formulations.fleet import FleetSearch, pricing, pricing_workers, solve_fleet, tuning
 from formulations.fleet.checkpoints import Checkpoint, fleet_digest
 from formulations.fleet.pricing_workers import BATCH, ProcessWorkers
 from placement.errors import InputError, SolverError
@@ -277,7 +277,7 @@ def test_a_cluster_gives_the_same_bytes(
 @slow
 def test_no_scheduler_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr(pricing_workers, "_CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr(tuning, "CONNECT_SECONDS", 0.5)
     with pytest.raises(InputError, match="--dask: no scheduler answers"):
         solve_fleet(drawn(20), FleetSearch(dask="tcp://127.0.0.1:9"))
 

@@ -344,6 +344,20 @@ def test_the_best_under_losses_is_that_of_all_configurations(
         assert searched.bound <= best * (1 + 1e-9)
 
 
+def test_a_local_search_that_finds_no_plan_proves_nothing() -> None:
+    """Every start stops after some loss: restarts look on, and without them nothing is said."""
+    problem = Problem(
+        uneven(13), **QUESTIONS["votes"], objective=Contingency(goal="worst", level="region")
+    )
+    searched = placement.solve(problem, "local-search")
+    assert searched.status is Status.FEASIBLE
+    assert searched.objective == placement.solve(problem).objective
+    early = placement.solve(problem, "local-search", settings={"patience": 0})
+    assert early.configuration is None
+    assert early.status is not Status.INFEASIBLE
+    assert early.bound == -math.inf
+
+
 def test_losses_of_a_fast_quorum_by_hand() -> None:
     """Five sites in a row, 10 ms apart; EPaxos asks three of five, and after three losses stops."""
     rtt = np.abs(np.subtract.outer(np.arange(5), np.arange(5))) * 10.0
