@@ -5,6 +5,7 @@ The profile HYPOTHESIS_PROFILE decides; tests/conftest.py says what each is for.
 
 from __future__ import annotations
 
+import math
 import os
 
 import pytest
@@ -22,6 +23,10 @@ def examples(count: int) -> int:
 
 
 def seeds(quick: int, total: int) -> list[object]:
-    """Return the seeds 0 to `total` - 1 for ``parametrize``; those from `quick` on are slow."""
-    slow = (pytest.param(seed, marks=pytest.mark.slow) for seed in range(quick, total))
+    """Return seeds from 0 on for ``parametrize``, `total` when thorough; from `quick` on slow ones.
+
+    In ordinary runs two fifths of the slow seeds are left, and not fewer than one.
+    """
+    more = math.ceil((total - quick) * min(1.0, _SHARE[PROFILE]))
+    slow = (pytest.param(seed, marks=pytest.mark.slow) for seed in range(quick, quick + more))
     return [*range(quick), *slow]
