@@ -40,6 +40,9 @@ settings.load_profile(PROFILE)
 # Pages are as wide as the terminal of who runs the tests, unless this says otherwise.
 os.environ["COLUMNS"] = "80"
 
+# Two processes run tests on two cores: threads of a matrix product would wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # Messages of argparse are compared: in English on every machine, and without a search for
 # translations, which takes a tenth of a short call of the command.
 os.environ["LANGUAGE"] = "C"

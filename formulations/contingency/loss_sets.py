@@ -54,6 +54,9 @@ _PROVED = "evaluation of every set whose normal score is within the objective"
 _FIRST_STEP = 0.02
 """Share of the normal optimum that the first ceiling adds; each next step is twice as large."""
 
+_LEAST_SHARE = 1e-3
+"""Weight of the normal score below which all sets are listed at once."""
+
 _STEPS = 8
 """Steps without any plan, after which all sets are listed: the last is 6 times the optimum."""
 
@@ -129,7 +132,9 @@ class _ListedSets(SetLists):
             if relative_gap(self.under.value, self.bound) <= self.options.gap_limit > 0:
                 return Termination.GAP_LIMIT
             steps += 1
-            many = step == 0 or (steps > _STEPS and self.best is None)
+            # Normal scores give no step, or losses have nearly all of the weight.
+            unbounded = step == 0 or self.under.share < _LEAST_SHARE
+            many = unbounded or (steps > _STEPS and self.best is None)
             self.ceiling = min(self.enough, math.inf if many else self.ceiling + step)
             step *= 2
             if not all(self._listed(tables, place) for tables in self.tables

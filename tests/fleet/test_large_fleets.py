@@ -103,8 +103,22 @@ def test_a_large_fleet_goes_on_from_its_checkpoint(
     assert content(solve_fleet(fleet, search)) == whole
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError])
-@pytest.mark.parametrize("step", ["vary_prices", "balance", "place"])
+@pytest.mark.parametrize(
+    ("step", "error"),
+    [
+        ("vary_prices", KeyboardInterrupt),
+        ("place", TimeoutError),
+        *(
+            pytest.param(step, error, marks=pytest.mark.slow)
+            for step, error in (
+                ("vary_prices", TimeoutError),
+                ("balance", KeyboardInterrupt),
+                ("balance", TimeoutError),
+                ("place", KeyboardInterrupt),
+            )
+        ),
+    ],
+)
 @pytest.mark.usefixtures("small_is_large")
 def test_a_search_that_is_stopped_has_a_plan(
     step: str, error: type[BaseException], monkeypatch: pytest.MonkeyPatch

@@ -300,12 +300,11 @@ def every_configuration(problem: Problem) -> list[Configuration]:
     return found
 
 
-@pytest.mark.parametrize("goal", GOALS, ids=lambda goal: "-".join(map(str, goal.values())))
 @pytest.mark.parametrize("name", QUESTIONS)
-@pytest.mark.parametrize("part", seeds(1, 12))
-def test_the_best_under_losses_is_that_of_all_configurations(
-    name: str, goal: dict, part: int
-) -> None:
+@pytest.mark.parametrize("part", seeds(2, 36))
+def test_the_best_under_losses_is_that_of_all_configurations(name: str, part: int) -> None:
+    """Each part asks for one goal; six parts in a row ask each question for all of them."""
+    goal = GOALS[(part + list(QUESTIONS).index(name)) % len(GOALS)]
     for seed in (2 * part, 2 * part + 1):
         asked = QUESTIONS[name]
         given = dict(goal)

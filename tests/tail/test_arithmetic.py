@@ -74,7 +74,7 @@ def test_product_in_blocks(shape, rows):
     rng = np.random.default_rng(shape[1])
     left = rng.random(shape[0] if rows is None else (rows, shape[0]))
     right = rng.random(shape[::-1]).T
-    assert product(left, right) == pytest.approx(left @ right, rel=1e-12, abs=1e-12)
+    np.testing.assert_allclose(product(left, right), left @ right, rtol=1e-12, atol=1e-12)
 
 
 def test_quorum_by_hand():
