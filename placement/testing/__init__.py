@@ -17,7 +17,12 @@ vary). Its answers are compared with all configurations. A method may refuse a t
 reason; it may not answer it wrongly.
 """
 
-from placement.testing.conformance import CHECKS, ConformanceError, check_method
+from placement.testing.conformance import (
+    CHECKS,
+    ConformanceError,
+    check_method,
+    check_question,
+)
 from placement.testing.small_worlds import (
     World,
     every_configuration,
@@ -31,6 +36,7 @@ __all__ = [
     "ConformanceError",
     "World",
     "check_method",
+    "check_question",
     "every_configuration",
     "optimum",
     "random_instance",
