@@ -116,6 +116,7 @@ def _check_honest(method: Method, world: World, plan: Plan) -> None:
     )
     if plan.configuration is not None:
         _demand(math.isfinite(best), method, world, "found a plan although none exists")
+        _demand(math.isfinite(plan.objective), method, world, "the plan has no finite objective")
         broken = "; ".join(violations(world.problem, plan.configuration))
         _demand(not broken, method, world, f"the plan breaks constraints: {broken}")
         _demand(
