@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import tempfile
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -360,7 +361,9 @@ def _check_calls(call):
     for name in available():
         if "progress" in options:
             options = {"progress": dataclasses.replace(options["progress"], heard=0)}
-        plan = check_question(name, world, Options(**options))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)  # of NumPy
+            plan = check_question(name, world, Options(**options))
         if plan is None:
             continue
         hurried = options.keys() & {"time_limit", "gap_limit", "progress"}

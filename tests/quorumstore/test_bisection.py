@@ -13,7 +13,15 @@ from formulations.quorumstore.covering.milp import HighsCovering
 from formulations.quorumstore.covering.model import bill_of
 from formulations.quorumstore.covering.threshold_bisection import solve as bisect
 from formulations.quorumstore.enumeration.enumeration import solve as enumerate_sets
-from placement.quorumstore import Goal, LossScope, Target, TrafficPrices, metrics
+from placement.quorumstore import (
+    Goal,
+    LossScope,
+    QuorumProblem,
+    StoreRules,
+    Target,
+    TrafficPrices,
+    metrics,
+)
 from placement.support.status import Status
 from tests.effort import seeds
 from tests.quorumstore.instances import random_problem, random_rules
@@ -134,3 +142,19 @@ def test_the_bill_is_that_of_the_evaluator():
         for replicas in combinations(range(6), size):
             cost = metrics(problem, [replicas], read, size).cost[0]
             assert bill.of(replicas) == pytest.approx(cost, rel=1e-12)
+
+
+@pytest.mark.parametrize("covering", COVERINGS)
+def test_a_cost_of_nothing_is_proven(covering):
+    """The bound of the solver ends an ulp below 0, which no cost is."""
+    rng = np.random.default_rng([1, 68])
+    problem = QuorumProblem(
+        np.full((6, 6), 7.0),
+        [11, 11, 0, 9, 4, 0],
+        [0] * 6,
+        rules=StoreRules(failures=0),
+        goal=Goal(Target.COST),
+        prices=TrafficPrices(rng.integers(0, 4, (6, 6)), [4.0, 3, 1, 4, 2, 0], object_gb=0.0),
+    )
+    plan = bisect(problem, COVERINGS[covering]())
+    assert (plan.status, plan.value, plan.bound) == (Status.OPTIMAL, 0.0, 0.0)
