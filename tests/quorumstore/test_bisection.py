@@ -17,6 +17,7 @@ from placement.quorumstore import (
     Goal,
     LossScope,
     QuorumProblem,
+    Redirect,
     StoreRules,
     Target,
     TrafficPrices,
@@ -147,14 +148,21 @@ def test_the_bill_is_that_of_the_evaluator():
 @pytest.mark.parametrize("covering", COVERINGS)
 def test_a_cost_of_nothing_is_proven(covering):
     """The bound of the solver ends an ulp below 0, which no cost is."""
-    rng = np.random.default_rng([1, 68])
+    traffic = [
+        [0, 2, 0, 0, 3, 3],
+        [1, 0, 2, 3, 1, 0],
+        [1, 2, 0, 2, 2, 0],
+        [3, 2, 0, 0, 0, 3],
+        [0, 3, 3, 2, 0, 0],
+        [1, 2, 0, 2, 3, 0],
+    ]
     problem = QuorumProblem(
         np.full((6, 6), 7.0),
         [11, 11, 0, 9, 4, 0],
         [0] * 6,
-        rules=StoreRules(failures=0),
-        goal=Goal(Target.COST),
-        prices=TrafficPrices(rng.integers(0, 4, (6, 6)), [4.0, 3, 1, 4, 2, 0], object_gb=0.0),
+        rules=StoreRules(failures=0, redirect=Redirect.CLOSEST, write_fraction=0.5),
+        goal=Goal(Target.COST, read_bound=30.0, write_bound=30.0),
+        prices=TrafficPrices(traffic, [4, 3, 1, 4, 2, 0], object_gb=0.0, digest_gb=0.1),
     )
     plan = bisect(problem, COVERINGS[covering]())
     assert (plan.status, plan.value, plan.bound) == (Status.OPTIMAL, 0.0, 0.0)
