@@ -59,7 +59,10 @@ def load(source: str | Path, *, mix: str | None = None, seed: int = 0) -> Instan
     if mix is not None:
         text(mix, "mix")
         raise InputError(
-            "an operation mix can be chosen for a bundled data set only", field="mix", value=mix
+            "an operation mix can be chosen for a bundled data set only",
+            field="mix",
+            value=mix,
+            expected="none: the instance has its own demand",
         )
     from placement.io import load_instance
 

@@ -266,9 +266,17 @@ def _cost_refusal(method: Method, problem: Problem) -> str | None:
     """Return the part of the cost that a method does not support, and a way out; or None."""
     for part in problem.cost_parts:
         if part not in method.cost_parts:
-            others = {"moves": "", "witnesses": " or 'exhaustive'"}.get(part, " or 'milp'")
-            return f"{_PRICE_FIELDS[part]}: use the method 'exact'{others}, or {_without(part)}"
+            others = " or ".join(map(repr, _paying(problem, ("exact", "milp", "exhaustive"))))
+            instead = f"use the method {others}, or " if others else ""
+            return f"{_PRICE_FIELDS[part]}: {instead}{_without(part)}"
     return None
+
+
+def _paying(problem: Problem, names: Sequence[str]) -> list[str]:
+    """Return the methods of these names that take every part of the cost of a problem."""
+    parts = set(problem.cost_parts)
+    known = (name for name in names if name in available())
+    return [name for name in known if parts <= set(load_method(name).cost_parts)]
 
 
 def _taking(problem: Problem, names: Sequence[str]) -> list[str]:

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from placement.model.configuration import Configuration
     from placement.model.instance import Instance
     from placement.plan import Plan
+    from placement.problem import Problem
 
 __all__ = [
     "add_bill",
     "add_prices",
     "apply_prices",
+    "check_present",
     "has_prices",
     "present_configuration",
     "tiered_bill",
@@ -117,6 +119,27 @@ def add_bill(parser: argparse.ArgumentParser) -> None:
         "the output compares its bill with the bill of the new plan, and with --stored-gb the bill "
         "includes the copies to new sites",
     )
+
+
+def check_present(problem: Problem, args: argparse.Namespace) -> None:
+    """Refuse ``--from`` where nothing is compared with it; read its file before the work begins.
+
+    Raises
+    ------
+    InputError
+        For a file that is no configuration, and for a question without prices and moves.
+    """
+    if args.present is None or problem.moves is not None:
+        return
+    if problem.instance.prices is None or problem.demand.has_waits:
+        moves = ", or an option of moves such as --max-moves" if "max_moves" in vars(args) else ""
+        raise InputError(
+            "does nothing without a bill of the plan",
+            field="--from",
+            value=args.present,
+            expected=f"prices (--prices){moves}",
+        )
+    present_configuration(problem.instance, args.present)
 
 
 def present_configuration(instance: Instance, path: str) -> Configuration:
