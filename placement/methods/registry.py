@@ -275,8 +275,12 @@ def _cost_refusal(method: Method, problem: Problem) -> str | None:
 def _paying(problem: Problem, names: Sequence[str]) -> list[str]:
     """Return the methods of these names that take every part of the cost of a problem."""
     parts = set(problem.cost_parts)
-    known = (name for name in names if name in available())
-    return [name for name in known if parts <= set(load_method(name).cost_parts)]
+    known = [load_method(name) for name in names if name in available()]
+    return [
+        method.name
+        for method in known
+        if parts <= set(method.cost_parts) and method.refuses(problem) is None
+    ]
 
 
 def _taking(problem: Problem, names: Sequence[str]) -> list[str]:

@@ -158,7 +158,7 @@ def present_configuration(instance: Instance, path: str) -> Configuration:
 
     document = read_document(path)
     try:
-        if "leader" in document.values and "format" not in document.values:
+        if "format" not in document.values:
             return CurrentSites.of(document.values, instance).on(instance)
         plan = load_plan(path)
         if plan.configuration is None:
