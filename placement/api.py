@@ -56,6 +56,12 @@ def load(source: str | Path, *, mix: str | None = None, seed: int = 0) -> Instan
             value=str(source),
             expected="a path, or one of " + ", ".join(datasets.names()),
         )
+    if path.is_file() and path.suffix.lower() in (".csv", ".tsv", ".parquet"):
+        raise InputError(
+            "a table, and no instance",
+            source=str(path),
+            expected=f"a folder; placement import {path} -o FOLDER makes one of RTTs",
+        )
     if mix is not None:
         text(mix, "mix")
         raise InputError(

@@ -70,7 +70,6 @@ VERSION = 2
 """Version 2 has waits, constants, shares of clients and a protocol; others are of version 1."""
 MANIFEST = "instance.json"
 _MANIFESTS = (MANIFEST, "instance.toml")
-_TABLE_SUFFIXES = (".csv", ".tsv", ".parquet")
 
 _COUNT = "a finite number >= 0"
 _RTT = "a finite number of milliseconds >= 0"
@@ -339,12 +338,6 @@ def _manifest(path: Path) -> Path:
     if not path.is_dir():
         if not path.exists():
             raise InputError("no such file or folder", source=str(path))
-        if path.is_file() and path.suffix.lower() in _TABLE_SUFFIXES:
-            raise InputError(
-                "a table, and no instance",
-                source=str(path),
-                expected=f"a folder; placement import {path} -o FOLDER makes one of RTTs",
-            )
         return path
     found = [path / name for name in _MANIFESTS if (path / name).exists()]
     if len(found) != 1:
