@@ -25,6 +25,7 @@ from placement.methods.registry import Method
 from placement.model.configuration import Configuration
 from placement.plan import Plan, cheapest
 from placement.problem import Problem
+from placement.support.status import SearchEnd, end_early
 
 __all__ = ["METHOD", "best_of_sizes", "kmeans_then_quorum", "solve"]
 
@@ -60,12 +61,14 @@ def best_of_sizes(problem: Problem) -> Configuration | None:
 
 
 def solve(problem: Problem, options: Options) -> Plan:
-    """Run Algorithm KQ."""
+    """Run Algorithm KQ; after Ctrl-C nothing is known."""
     del options
-    best = best_of_sizes(problem)
-    if best is None:
-        return infeasible_plan(problem, METHOD.name)
-    return Plan.of(problem, best, method=METHOD.name)
+    search, best = SearchEnd(), None
+    with end_early(search):
+        best = best_of_sizes(problem)
+        if best is None:
+            return infeasible_plan(problem, METHOD.name)
+    return Plan.of(problem, best, method=METHOD.name, termination=search.termination)
 
 
 METHOD = Method(

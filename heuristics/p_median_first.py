@@ -62,6 +62,7 @@ def p_median(
     neighbourhood = SwapNeighbourhood(problem, terms, exactly)
     width = size + 1
     leaders = np.nonzero(exactly.may_lead)[0]
+    leaders = leaders[exactly.must_hold.sum() + ~exactly.must_hold[leaders] <= size]  # pins fit
     if AdmissibleSites(problem, size).free_of_rules:
         pairs = grow_sets(neighbourhood, leaders, size, width, quorum=False, stop=stop)
     else:

@@ -23,7 +23,7 @@ def solve(problem: Problem, options: Options) -> Plan:
     del options
     rules = problem.rules
     replicas = np.nonzero(rules.must_hold)[0].tolist()
-    voters = np.nonzero(rules.must_vote)[0].tolist()
+    voters = np.nonzero(rules.may_vote)[0].tolist()  # all of them: the question is of tier 1
     best = cheapest(
         problem,
         [

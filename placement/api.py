@@ -56,10 +56,19 @@ def load(source: str | Path, *, mix: str | None = None, seed: int = 0) -> Instan
             value=str(source),
             expected="a path, or one of " + ", ".join(datasets.names()),
         )
+    if path.is_file() and path.suffix.lower() in (".csv", ".tsv", ".parquet"):
+        raise InputError(
+            "a table, and no instance",
+            source=str(path),
+            expected=f"a folder; placement import {path} -o FOLDER makes one of RTTs",
+        )
     if mix is not None:
         text(mix, "mix")
         raise InputError(
-            "an operation mix can be chosen for a bundled data set only", field="mix", value=mix
+            "an operation mix can be chosen for a bundled data set only",
+            field="mix",
+            value=mix,
+            expected="none: the instance has its own demand",
         )
     from placement.io import load_instance
 

@@ -100,7 +100,7 @@ class Rounding:
 def costs_after(problem: Problem, demand: Demand, lost: Iterable[int], leader: int) -> LeaderCosts:
     """Return the terms of Eq. 1 under a leader on the sites that survive. O(K·C·S log S).
 
-    Where a wait never ends, the floor is infinite and there is no term.
+    Where a wait never ends, or too few voters survive, the floor is infinite and there is no term.
     """
     rules = problem.rules
     alive = np.ones(len(rules.may_hold), dtype=bool)
@@ -110,11 +110,12 @@ def costs_after(problem: Problem, demand: Demand, lost: Iterable[int], leader: i
     allowed = rules.may_hold & alive
     led = list(leader_waits(demand, rules, leader, frozenset(lost)).values())
     zero = np.zeros(len(alive))
-    if not all(wait.radii for wait in led):
+    voters = np.nonzero(rules.may_vote & alive)[0]
+    no_quorum = demand.quorum.any() and len(voters) < rules.quorum
+    if no_quorum or not all(wait.radii for wait in led):
         return LeaderCosts(leader, 0.0, (), (), zero, math.inf)
     chains, waits = [], [of_leader_wait(wait) for wait in led]
     direct = demand.constant
-    voters = np.nonzero(rules.may_vote & alive)[0]
     for k in range(demand.scenarios):
         rtt, to_leader = demand.client_rtt[k], demand.site_rtt[k][:, leader]
         direct += float(demand.direct[k] @ rtt[:, leader])

@@ -58,25 +58,27 @@ def survivor_floor(
         return 0.0  # the needs of waits depend on the number of voters before the loss
     widest = max((len(loss.sites) for loss in goal.losses(problem)), default=0)
     least = max(rules.quorum, min(most, rules.replicas_min - widest))
-    left = problem.replace(
-        replicas=(least, most),
-        voters=rules.quorum,
-        quorum=rules.quorum,
-        leader=names[leader],
-        leaders=None,
-        pinned=(),
-        pinned_voters=(),
-        forbidden=tuple(names[site] for site in np.nonzero(~rules.may_hold)[0]),
-        non_voters=tuple(names[site] for site in np.nonzero(rules.may_hold & ~rules.may_vote)[0]),
-        diversity=(),
-        survive=None,
-        budget=None,
-        objective=MEAN_LATENCY,
-    )
     options = Options(time_limit=seconds, seed=seed, settings={"start": "none"})
     try:
+        left = problem.replace(
+            replicas=(least, most),
+            voters=rules.quorum,
+            quorum=rules.quorum,
+            leader=names[leader],
+            leaders=None,
+            pinned=(),
+            pinned_voters=(),
+            forbidden=tuple(names[site] for site in np.nonzero(~rules.may_hold)[0]),
+            non_voters=tuple(
+                names[site] for site in np.nonzero(rules.may_hold & ~rules.may_vote)[0]
+            ),
+            diversity=(),
+            survive=None,
+            budget=None,
+            objective=MEAN_LATENCY,
+        )
         plan = run(load_method("cp-sat"), left, options)
-    except PlacementError:
+    except PlacementError:  # as where operations go to the nearest voter: every replica votes
         return 0.0
     if plan.termination is Termination.INTERRUPTED:
         raise KeyboardInterrupt

@@ -46,7 +46,7 @@ def refuses(problem: Problem) -> str | None:
     if problem.moves is not None and not problem.demand.has_waits:
         reason = _beyond_limits(problem)
         if reason is not None:
-            return reason
+            return f"{reason}: use 'exhaustive', or leave out the moves"
     other = problem.objective.proof_method(problem, partial(count_sets, problem), None)
     return None if other is None else other.refusal or None
 

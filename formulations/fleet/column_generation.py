@@ -280,6 +280,12 @@ class Generation:
     def misfit(self, member: FleetMember) -> str:
         """Say of a database that has no configuration alone how many sites are large enough."""
         hold, lead = self.rows.fitting_sites(member)
+        moves = self.fleet.limits.most_moves
+        if moves is not None and moves < 1 and member.present is None:
+            return (
+                f"{member.name} fits no sites, even alone: it has no present configuration, so "
+                f"that each of its replicas is a move, and {moves:g} moves are allowed"
+            )
         return (
             f"{member.name} fits no sites, even alone: {int(hold.sum())} sites can hold a replica "
             f"of it, and {int(lead.sum())} can lead it"

@@ -25,8 +25,6 @@ import time
 from functools import partial
 from typing import NamedTuple
 
-import numpy as np
-
 from formulations.enumeration.exhaustive import count_sets
 from formulations.waits.set_certificate import may_certify, write_certificate
 from formulations.waits.set_tables import WaitTables, why_not
@@ -148,8 +146,9 @@ class _Search:
             left = end - time.perf_counter()
             if left <= 0:
                 return Termination.TIME_LIMIT
-            part, done = heapq.heappop(self.parts), False
+            part, done = self.parts[0], False
             try:
+                heapq.heappop(self.parts)
                 done = self._search(part, min(left, 1e9))
             finally:  # Ctrl-C too leaves open what was not completed
                 if not done:
@@ -189,15 +188,17 @@ def solve(problem: Problem, options: Options) -> Plan:
         )
         return plan.replace(method=METHOD.name)
     search, rules = _Search(problem, options), problem.rules
+    every_size_open = False
     try:
         for size in range(max(rules.replicas_min, rules.voters), rules.replicas_max + 1):
             search.open_size(WaitTables.of(problem, size))
+        every_size_open = True
         search.descend()
         termination = search.go_on()
         bound = search.bound
     except KeyboardInterrupt:
         termination = Termination.INTERRUPTED
-        bound = search.bound if search.parts else -math.inf
+        bound = search.bound if every_size_open and search.parts else -math.inf
     if termination is Termination.FINISHED and search.best is None:
         return Plan.infeasible(
             problem,
@@ -210,7 +211,8 @@ def solve(problem: Problem, options: Options) -> Plan:
     best = search.best
     if best is not None and not problem.demand.leaderless:
         best = with_closest_voters(problem.demand, problem.rules, best)
-    nodes, leaves = np.sum([one.kernel_counts() for one in search.all], axis=0).tolist()
+    counts = [tables.kernel_counts() for tables in search.all]
+    nodes, leaves = sum(one for one, _ in counts), sum(one for _, one in counts)
     plan = Plan.of(
         problem,
         best,

@@ -46,7 +46,7 @@ def grow_sets(
     leaders
         Site indices, shape (B,).
     size
-        |R| to reach, one for all or one for each, shape (B,).
+        |R| to reach, one for all or one for each, shape (B,); more where leader and pins need more.
     width
         Places per set, more than `size`.
     quorum
@@ -73,7 +73,7 @@ def grow_sets(
     O(size·B·C·S) time. Leaders are taken in batches, so that memory stays O(C·S).
     """
     terms = neighbourhood.terms
-    sizes = np.broadcast_to(np.asarray(size, dtype=np.intp), leaders.shape)
+    sizes = np.broadcast_to(np.asarray(size, dtype=np.intp), leaders.shape).copy()
     step = max(1, tuning.STARTS_BLOCK // max(1, (terms.sites + 1) * len(terms.rank)))
     parts = []
     for first in range(0, max(1, len(leaders)), step):
@@ -99,6 +99,7 @@ def _grow(
     pairs = Pairs(leaders, np.full((len(leaders), width), none, dtype=np.intp))
     for row, leader in enumerate(leaders.tolist()):
         first = [leader, *np.nonzero(rules.must_hold)[0].tolist()]
+        sizes[row] = max(sizes[row], len(set(first)))
         if quorum:
             waits = np.where(rules.may_vote, terms.site_rtt[0, leader], np.inf)
             first.extend(np.argsort(waits, kind="stable")[: rules.quorum].tolist())

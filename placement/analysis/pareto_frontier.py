@@ -115,7 +115,7 @@ def pareto(
             "a frontier of latency and cost needs prices",
             field="instance",
             value=instance.name,
-            expected="an instance with prices (Instance(prices=Prices(…)))",
+            expected="an instance with prices: Instance(prices=Prices(…)), or --prices",
         )
     start = math.inf
     if isinstance(question, Problem) and question.budget is not None:

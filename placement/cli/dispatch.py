@@ -96,8 +96,10 @@ def _run(argv: Sequence[str] | None) -> int:
     except SystemExit as stop:  # --help and --version
         return stop.code if isinstance(stop.code, int) else exits.FOUND
     if unknown:  # argparse would send the user to the help of all verbs
+        part = getattr(args, "part", None)
+        verb = args.verb if part is None else f"{args.verb} {part}"
         raise InputError(
-            f"unrecognized arguments: {' '.join(unknown)} (see placement {args.verb} --help)"
+            f"unrecognized arguments: {' '.join(unknown)} (see placement {verb} --help)"
         )
     code: int = args.run(args)
     return code

@@ -378,7 +378,7 @@ class Contingency:
         return self.limit * unit * (1 + 1e-12)
 
     def violations(self, problem: Problem, configuration: Configuration) -> tuple[str, ...]:
-        """Losses that stop the service or break the limit, in words."""
+        """Losses that stop the service or break the limit, which holds without a loss too."""
         broken: list[str] = []
         word = "" if self.percentile is None else f"a p{self.percentile.percent:g} of "
         if self.percentile is not None:
@@ -400,6 +400,11 @@ class Contingency:
             else:
                 found = f"{self.in_ms(problem, score):.6g} ms"
                 broken.append(f"{lost} gives {word}{found}, above the limit of {self.limit:g} ms")
+        if self.limit is not None:  # it holds normally too, which losses that all count leave out
+            normal = self._normal(problem, configuration)
+            if self.ceiling(problem) < normal < math.inf:
+                found = f"{self.in_ms(problem, normal):.6g} ms"
+                broken.append(f"no loss gives {word}{found}, above the limit of {self.limit:g} ms")
         return tuple(broken)
 
     def diversity(self, voters: int, quorum: int) -> tuple[Diversity, ...]:

@@ -132,10 +132,10 @@ def assemble(
     """
     if (counts is None) == (mix is None):
         raise InputError(
-            "demand is needed, once" if counts is None else "two kinds of demand",
+            "no demand is given" if counts is None else "demand is given twice",
             field="counts",
-            expected="a table of counts (--counts), or the name of an operation mix (--mix) for "
-            "the same demand of every client",
+            expected="either a table of counts (--counts), or the name of an operation mix (--mix) "
+            "for the same demand of every client",
         )
     sentences = [*rtt.provenance, *(client_rtt.provenance if client_rtt is not None else ())]
     names, coordinates, domains = _sites(rtt, sites)

@@ -66,10 +66,11 @@ def up_to_tier(tier: int) -> Callable[[Problem], str | None]:
         if problem.tier <= tier:
             return None
         given = "replicas and voters" if tier == 1 else "replicas"
+        others = " or ".join(map(repr, _taking(problem, ("exact", "local-search"))))
+        instead = f", or use a tier {problem.tier} method such as {others}" if others else ""
         return (
             f"it is a tier {tier} method and the question is one of tier {problem.tier}; give "
-            f"{given} by name, or use a tier {problem.tier} method such as 'exact' or "
-            "'local-search'"
+            f"{given} by name{instead}"
         )
 
     return refuses
@@ -194,6 +195,8 @@ def load_method(name: str) -> Method:
 
 def refusal(method: Method, problem: Problem) -> str | None:
     """Return why a method does not support a problem, or None."""
+    if (conflict := _cost_conflict(problem)) is not None:  # first: other reasons name methods
+        return conflict
     kind = _kind(problem)
     if problem.rules.lease_holders and "lease holders" not in method.objectives:
         return (
@@ -239,35 +242,57 @@ _PRICE_FIELDS = {
 """Why the cost is no sum of prices of sites, by the part of the cost."""
 
 
-def _cost_refusal(method: Method, problem: Problem) -> str | None:
-    """Return the part of the cost that a method does not support, and a way out; or None."""
+def _cost_conflict(problem: Problem) -> str | None:
+    """Return the part of the cost that no method supports in a question, and a way out; or None."""
     for part in problem.cost_parts:
-        way_out, others = "leave out the budget and the weight of the cost, or these prices", ""
-        if part == "moves":
-            way_out = "leave out the moves"
-        else:
-            others = " or 'exhaustive'" if part == "witnesses" else " or 'milp'"
+        way_out = _without(part)
         if problem.rules.witnesses and part != "witnesses":
             return f"{_PRICE_FIELDS[part]}, and the question has witnesses: {way_out}"
         if problem.objective.kind != "mean":
             return f"{_PRICE_FIELDS[part]}, and the objective is not the mean latency: {way_out}"
         if part not in ("votes", "witnesses") and problem.instance.varying_rtt:
             return f"{_PRICE_FIELDS[part]}, and RTTs vary by interval: {way_out}"
-        if part not in method.cost_parts:
-            return f"{_PRICE_FIELDS[part]}: use the method 'exact'{others}, or {way_out}"
     return None
 
 
-def _methods_that_take(problem: Problem) -> str:
-    """Name the registered methods that take a problem, for an error message."""
-    names = []
-    for name in available():
+def _without(part: str) -> str:
+    """Return how to ask without a part of the cost."""
+    if part == "moves":
+        return "leave out the moves"
+    return "leave out the budget and the weight of the cost, or these prices"
+
+
+def _cost_refusal(method: Method, problem: Problem) -> str | None:
+    """Return the part of the cost that a method does not support, and a way out; or None."""
+    for part in problem.cost_parts:
+        if part not in method.cost_parts:
+            others = " or ".join(map(repr, _paying(problem, ("exact", "milp", "exhaustive"))))
+            instead = f"use the method {others}, or " if others else ""
+            return f"{_PRICE_FIELDS[part]}: {instead}{_without(part)}"
+    return None
+
+
+def _paying(problem: Problem, names: Sequence[str]) -> list[str]:
+    """Return the methods of these names that take every part of the cost of a problem."""
+    parts = set(problem.cost_parts)
+    known = [load_method(name) for name in names if name in available()]
+    return [
+        method.name
+        for method in known
+        if parts <= set(method.cost_parts) and method.refuses(problem) is None
+    ]
+
+
+def _taking(problem: Problem, names: Sequence[str]) -> list[str]:
+    """Return the methods of these names that take a problem."""
+    taking = []
+    for name in names:
         try:
             if refusal(load_method(name), problem) is None:
-                names.append(name)
+                taking.append(name)
         except UnsupportedError:  # one that cannot be loaded takes nothing
             continue
-    return f"; methods that support it: {', '.join(names)}" if names else ""
+    return taking
 
 
 def _with_all_settings(method: Method, options: Options) -> Options:
@@ -312,9 +337,10 @@ def run(method: Method, problem: Problem, options: Options) -> Plan:
     """
     reason = refusal(method, problem)
     if reason is not None:
-        who = _methods_that_take(problem) if _kind(problem) not in method.objectives else ""
+        others = [] if _kind(problem) in method.objectives else _taking(problem, available())
+        instead = f"; methods that support it: {', '.join(others)}" if others else ""
         raise UnsupportedError(
-            f"method {method.name!r} does not support this problem: {reason}{who}"
+            f"method {method.name!r} does not support this problem: {reason}{instead}"
         )
     options = _with_all_settings(method, options)
     if options.start is not None:

@@ -73,7 +73,9 @@ def without_sites(instance: Instance, sites: Sequence[str]) -> Instance:
     gone = instance.site_indices(sites, "sites")
     kept = np.setdiff1d(np.arange(len(instance.sites)), gone)
     if not len(kept):
-        raise InputError("no site is left", field="sites", value=tuple(sites))
+        raise InputError(
+            "no site is left", field="sites", value=tuple(sites), expected="fewer sites than all"
+        )
     prices = instance.prices
     if prices is not None:
         prices = prices.at_sites(instance.sites, kept.tolist())

@@ -277,20 +277,20 @@ class Instance:
         """Failure-domain levels, ``site`` first."""
         return (SITE_LEVEL, *self.domains)
 
-    def labels(self, level: str) -> tuple[str | None, ...]:
-        """Return the domain label of every site at a level.
+    def labels(self, level: str, field: str = "level") -> tuple[str | None, ...]:
+        """Return the domain label of every site at a level; `field` names it in messages.
 
         Raises
         ------
         InputError
             For a level that the instance does not know.
         """
-        if text(level, "level") == SITE_LEVEL:
+        if text(level, field) == SITE_LEVEL:
             return self.sites
         if level not in self.domains:
             raise InputError(
                 "unknown failure-domain level",
-                field="level",
+                field=field,
                 value=level,
                 expected=suggest(level, self.levels, "one of the levels"),
             )

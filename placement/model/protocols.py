@@ -178,6 +178,10 @@ class Protocol:
     def __hash__(self) -> int:
         return hash(str(self))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # The read-only mappings can't be pickled: the protocol is read again from its parts.
+        return Protocol, (dict(self.kinds),) if self.kinds else (self.name, dict(self.parameters))
+
     @property
     def has_quorum(self) -> bool:
         """Return whether a parameter says how many votes a commit waits for."""

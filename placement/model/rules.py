@@ -427,6 +427,8 @@ def _groups(
         group_rule(problem.instance, rule, may_vote if rule.role == "voters" else may_hold)
         for rule in (*problem.diversity, *implied)
     ]
+    if problem.survive is not None:
+        given.labels(problem.survive, "survive")  # refuses an unknown level by this name
     if problem.survive is not None and not problem.votes:
         needed = max(quorum, voters - quorum + 1)
         if needed == voters and voters - needed == 0:
@@ -474,12 +476,14 @@ def voters_of_all(replicas: object, witnesses: object) -> object:
     """Return the voters, as a number or by name, when every replica and every witness votes."""
     named = isinstance(replicas, tuple) and all(isinstance(name, str) for name in replicas)
     if isinstance(replicas, range) or (isinstance(replicas, tuple) and not named):
+        _range(replicas)  # a range that is none is refused as such
         raise InputError(
             "a range of replicas leaves the number of voters open",
             field="voters",
-            value=None,
             expected="a number, or the sites by name",
         )
+    if isinstance(replicas, int):
+        possible_number(replicas, "replicas")
     held = witnesses if isinstance(witnesses, tuple) else ()
     more = witnesses if isinstance(witnesses, int) else len(held)
     if isinstance(replicas, tuple):

@@ -156,7 +156,8 @@ def load_source(path: str | os.PathLike[str]) -> Source:
             ),
             None,
         )
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+    empty = isinstance(value, list) and not value
+    if empty or not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise InputError(
             "nothing to report on",
             source=os.fspath(path),

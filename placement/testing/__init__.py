@@ -15,9 +15,17 @@ The method gets small test networks of every kind (ties, one site, asymmetric RT
 pins, nested and crossing failure domains, flexible quorums, ranges, budgets, decay, RTTs that
 vary). Its answers are compared with all configurations. A method may refuse a test network, with a
 reason; it may not answer it wrongly.
+
+``check_question`` holds one call on a question of your own against all configurations, with any
+limit or start.
 """
 
-from placement.testing.conformance import CHECKS, ConformanceError, check_method
+from placement.testing.conformance import (
+    CHECKS,
+    ConformanceError,
+    check_method,
+    check_question,
+)
 from placement.testing.small_worlds import (
     World,
     every_configuration,
@@ -31,6 +39,7 @@ __all__ = [
     "ConformanceError",
     "World",
     "check_method",
+    "check_question",
     "every_configuration",
     "optimum",
     "random_instance",

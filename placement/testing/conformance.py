@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 import time
 import warnings
 from collections.abc import Callable
@@ -14,14 +15,14 @@ import numpy as np
 from placement.errors import InputError, LimitError, PlacementError, UnitsWarning, UnsupportedError
 from placement.feasibility.feasible_plans import reasons_infeasible, violations
 from placement.methods.options import Options, Progress
-from placement.methods.registry import Method, load_method, refusal, run
+from placement.methods.registry import Method, available, load_method, refusal, run
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.support.status import Status, Termination
 from placement.testing.small_worlds import World, every_configuration, large_worlds, optimum, worlds
 
-__all__ = ["CHECKS", "ConformanceError", "check_method"]
+__all__ = ["CHECKS", "ConformanceError", "check_method", "check_question"]
 
 _TOLERANCE = 1e-9
 
@@ -74,10 +75,13 @@ def _ask(method: Method, world: World, options: Options | None = None) -> Plan:
     try:
         return run(method, world.problem, options or Options())
     except PlacementError as error:
-        raise ConformanceError(
-            f"{method.name!r} on the test network {world.name!r} raised {type(error).__name__}: "
-            f"{error}"
-        ) from error
+        raise _raised(method, world, error) from error
+
+
+def _raised(method: Method, world: World, error: PlacementError) -> ConformanceError:
+    return ConformanceError(
+        f"{method.name!r} on the test network {world.name!r} raised {type(error).__name__}: {error}"
+    )
 
 
 @lru_cache(maxsize=256)
@@ -110,8 +114,11 @@ def _check_honest(method: Method, world: World, plan: Plan) -> None:
         world,
         f"bound {plan.bound!r} is above the optimum {best!r}",
     )
-    if plan.found:
+    if plan.configuration is not None:
         _demand(math.isfinite(best), method, world, "found a plan although none exists")
+        _demand(math.isfinite(plan.objective), method, world, "the plan has no finite objective")
+        broken = "; ".join(violations(world.problem, plan.configuration))
+        _demand(not broken, method, world, f"the plan breaks constraints: {broken}")
         _demand(
             plan.objective >= best or _close(plan.objective, best),
             method,
@@ -130,6 +137,79 @@ def _check_honest(method: Method, world: World, plan: Plan) -> None:
         _demand(bool(plan.reasons), method, world, "says infeasible without a reason")
 
 
+_ADVICE = re.compile(r"(?:use|such as) ((?:'[a-z0-9-]+'(?:, or |, | or )?)+)(?! ?without)")
+"""Names of methods in a refusal: "use 'exact', 'sets' or 'exhaustive'"."""
+
+
+def _check_refusal(method: Method, world: World, reason: str) -> None:
+    """Check that the methods which a refusal names do take the question."""
+    _demand(len(reason.split()) >= 3, method, world, f"refuses with the reason {reason!r}")
+    for name in re.findall(r"'([a-z0-9-]+)'", " ".join(_ADVICE.findall(reason))):
+        if name not in available():
+            continue
+        why = _refused(load_method(name), world, Options(time_limit=0.0))
+        _demand(why is None, method, world, f"refuses with {reason!r}, but {name!r}: {why}")
+
+
+def _refused(method: Method, world: World, options: Options) -> str | None:
+    """Return why a method does not take a question, asked without and with its options."""
+    reason = refusal(method, world.problem)
+    if reason is not None:
+        return reason
+    try:
+        run(method, world.problem, options)
+    except UnsupportedError as error:
+        return str(error)
+    except LimitError:
+        return None
+    return None
+
+
+def check_question(
+    method: Method | str, world: World, options: Options | None = None
+) -> Plan | None:
+    """Check one call: a true plan, or a refusal with a way out.
+
+    The plan is held against all configurations: its objective, its bound and its status. A refusal
+    may name only methods that take the question.
+
+    Parameters
+    ----------
+    method
+        The method, or the name it is registered under.
+    world
+        The question, small enough to enumerate.
+    options
+        Limits, start and listener of the call.
+
+    Returns
+    -------
+    Plan | None
+        The plan; None where the method refuses the question, or its size.
+
+    Raises
+    ------
+    ConformanceError
+        With what was wrong.
+    """
+    chosen = load_method(method) if isinstance(method, str) else method
+    reason = refusal(chosen, world.problem)
+    if reason is not None:
+        _check_refusal(chosen, world, reason)
+        return None
+    try:
+        plan = run(chosen, world.problem, options or Options())
+    except LimitError:
+        return None
+    except UnsupportedError as error:
+        _check_refusal(chosen, world, str(error))
+        return None
+    except PlacementError as error:
+        raise _raised(chosen, world, error) from error
+    _check_honest(chosen, world, plan)
+    return plan
+
+
 def check_takes_something(method: Method, seed: int = 0) -> None:
     """A method that refuses every test network is of no use."""
     if not _lowered(method, seed):
@@ -142,7 +222,7 @@ def check_refusals_have_reasons(method: Method, seed: int = 0) -> None:
         reason = refusal(method, world.problem)
         if reason is None:
             continue
-        _demand(len(reason.split()) >= 3, method, world, f"refuses with the reason {reason!r}")
+        _check_refusal(method, world, reason)
         try:
             run(method, world.problem, Options())
         except UnsupportedError:

@@ -136,6 +136,8 @@ def worlds(seed: int = 0) -> tuple[World, ...]:
             plain,
             {"replicas": 4, "voters": 3, "pinned": [site[5]], "pinned_voters": [site[3]]},
         ),
+        ("a pin and a range", plain, {"replicas": (1, 3), "voters": 1, "pinned": [site[1]]}),
+        ("every replica pinned", plain, {"replicas": 3, "voters": 3, "pinned": site[2:5]}),
         ("forbidden", plain, {"replicas": 3, "voters": 3, "forbidden": [site[0], site[2]]}),
         ("non-voters", plain, {"replicas": 4, "voters": 3, "non_voters": [site[1], site[4]]}),
         ("fixed leader", plain, {"replicas": 4, "voters": 3, "leader": site[3]}),

@@ -201,3 +201,17 @@ def test_sites_by_name_say_what_runs_and_not_that_they_must_stay():
     assert table[table["change"] == "best"]["mean_latency"].iloc[0] == best.mean_latency
     assert counted(named).rules.replicas_max == 2
     assert (table["change"] == "add").sum() == len(instance.sites) - 2
+
+
+def test_a_row_without_a_plan_has_no_leader(run, tmp_path):
+    """Without the only site of its region the plan does not survive the loss of one."""
+    instance = priced(4)
+    regions = ("a", "b", *("c" for _ in instance.sites[2:]))
+    save_instance(instance.replace(domains={"region": regions}), tmp_path / "world")
+    plan = tmp_path / "plan.json"
+    asked = ("--replicas", 4, "--voters", 3, "--survive", "region", "-o", plan)
+    assert run("solve", tmp_path / "world", *asked).code == 0
+    shown = run("next", tmp_path / "world", "--from", plan).out
+    lines = [line for line in shown.splitlines() if "infeasi" in line]
+    assert lines
+    assert all(line.split()[-1] == "–" for line in lines)

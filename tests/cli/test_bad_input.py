@@ -222,6 +222,9 @@ QUESTIONS = [
              ("voters: unknown site: got 'Paris'",)),
     Question("unknown level", {**COUNTS, "diversity": [Diversity("contry")]}, ("--cap", "contry=1"),
              ("level: unknown failure-domain level: got 'contry'", "did you mean 'country'?")),
+    Question("unknown level to survive", {"replicas": 3, "voters": 3, "survive": "contry"},
+             ("--replicas", 3, "--voters", 3, "--survive", "contry"),
+             ("survive: unknown failure-domain level: got 'contry'", "did you mean 'country'?")),
     Question("duplicate names", {**COUNTS, "forbidden": ["Rome", "Rome"]},
              ("--forbid", "Rome", "--forbid", "Rome"),
              ("forbidden: duplicate name: got 'Rome', expected unique names",)),
@@ -376,6 +379,54 @@ def test_what_cannot_be_met_says_which_constraint_and_which_numbers(
     else:
         assert reason in " ".join(outcome.out.split())
         assert "Nothing was written" in outcome.out
+    assert _snapshot(tmp_path) == before
+
+
+# --- the wrong file, or a file in vain -------------------------------------------------------
+
+STRANGE_FILES = [
+    (("solve", "rtt.csv", "--replicas", 2),
+     "rtt.csv: a table, and no instance: expected a folder; placement import rtt.csv -o FOLDER"),
+    (("solve", "world", "--replicas", 2, "--from", "nowhere.json"),
+     "--from: does nothing without a bill of the plan: got 'nowhere.json', expected prices "
+     "(--prices), or an option of moves"),
+    (("evaluate", "world", "--leader", "Oslo", "--voters", "Oslo,", "--replicas", "Oslo,",
+      "--from", "nowhere.json"),
+     "--from: does nothing without a bill of the plan: got 'nowhere.json', expected prices "
+     "(--prices)"),
+    (("solve", "world", "--replicas", 2, "--prices", 3, "--from", "nowhere.json"),
+     "nowhere.json: no such file"),
+    (("solve", "world", "--replicas", 2, "--prices", 3, "--from", "object.json"),
+     "object.json: current: missing or unknown keys of the present configuration"),
+    (("report", "list.json"), "list.json: nothing to report on: expected a plan"),
+    (("import", "rtt.csv"), "counts: no demand is given: expected either a table of counts"),
+    (("solve", "world", "--replicas", -2),
+     "replicas: not a possible number: got -2, expected a whole number >= 1"),
+    (("solve", "world", "--replicas", "3..2"),
+     "replicas: not a possible range: got (3, 2), expected least <= most"),
+    (("contingency", "leader", "world", "--replicas", 2, "--foo"),
+     "unrecognized arguments: --foo (see placement contingency leader --help)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "message"), STRANGE_FILES)
+def test_files_that_are_another_or_in_vain(
+    placement: Run,
+    tmp_path: Path,
+    world: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[object, ...],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("rtt.csv").write_text("x,a,b\na,1,30\nb,30,1\n")
+    Path("object.json").write_text("{}")
+    Path("list.json").write_text("[]")
+    before = _snapshot(tmp_path)
+    output = () if "--foo" in arguments else ("-o", "out")
+    outcome = placement(*arguments, *output)
+    assert outcome.code == 1
+    assert outcome.err.startswith(f"error: {message}")
     assert _snapshot(tmp_path) == before
 
 

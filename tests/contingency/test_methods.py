@@ -14,15 +14,17 @@ from formulations.contingency import exact as loss_method
 from formulations.contingency import loss_program
 from formulations.contingency import milp as contingency_milp
 from formulations.exact import method as exact_method
+from placement import Instance, Operation
 from placement.contingency.objective import Contingency, solve_within
 from placement.errors import InputError
 from placement.evaluation.objective import MEAN_LATENCY
-from placement.feasibility.feasible_plans import reasons_infeasible
+from placement.feasibility.feasible_plans import reasons_infeasible, violations
 from placement.methods.options import Options
 from placement.methods.registry import load_method, run
+from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity
 from placement.plan import Plan
-from placement.support.status import Termination
+from placement.support.status import Status, Termination
 from placement.testing import random_instance
 from tests.contingency.test_enumerate import ASKS, GOALS
 from tests.effort import examples, seeds
@@ -378,3 +380,49 @@ def test_an_interrupt_in_normal_times_keeps_the_bound_and_no_plan_above_the_limi
     assert plan.status == status
     assert plan.termination is Termination.INTERRUPTED
     assert plan.bound == usual.bound / 2
+
+
+def test_two_losses_that_leave_fewer_sites_than_a_quorum():
+    instance = random_instance(1, clients=3)
+    instance = instance.replace(domains={"zone": ("a", "b", "c", "c", "d", "c")})
+    goal = Contingency("zone", "weighted", together=2, probability=0.1)
+    problem = placement.Problem(instance, replicas=5, voters=5, objective=goal)
+    for name in ("exhaustive", *PROVERS):
+        assert answer(name, problem).status is Status.INFEASIBLE
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_operations_at_the_nearest_voter(seed):
+    instance = random_instance(seed, clients=3)
+    near = dataclasses.replace(instance.operations[0], at="voters")
+    instance = instance.replace(operations=(near, *instance.operations[1:]))
+    problem = placement.Problem(instance, replicas=5, voters=5, objective=Contingency())
+    truth = answer("exhaustive", problem)
+    assert truth.status is Status.OPTIMAL
+    for name in PROVERS:
+        same(answer(name, problem), truth)
+
+
+def test_the_limit_holds_without_a_loss_too():
+    """Each loss leaves one replica, and no read takes the long way to the leader any more."""
+    instance = Instance(
+        sites=("a", "b"),
+        clients=("k",),
+        client_rtt=[[5.0, 1.0]],
+        site_rtt=[[0.0, 100.0], [100.0, 0.0]],
+        counts=[[[1.0]]],
+        operations=(Operation("relayed", near=1, relay=1),),
+    )
+    goal = Contingency("site", "bounded", limit=50)
+    problem = placement.Problem(
+        instance, replicas=2, voters=2, quorum=1, leader="a", objective=goal
+    )
+    both = Configuration.of(0, [0, 1], [0, 1])
+    assert goal.value(problem, both) == math.inf
+    assert violations(problem, both) == ("no loss gives 101 ms, above the limit of 50 ms",)
+    for name in ("exhaustive", "leader", *PROVERS):
+        assert answer(name, problem).status is Status.INFEASIBLE
+    assert answer("local-search", problem).status is Status.UNKNOWN
+    within = problem.replace(objective=dataclasses.replace(goal, limit=101))
+    for name in ("exhaustive", "leader", "local-search", *PROVERS):
+        assert answer(name, within).objective == 101

@@ -289,6 +289,15 @@ def test_no_moves_keep_the_present_configuration() -> None:
     assert found.placed[0][0].configuration.replicas == (3, 4)
 
 
+def test_no_moves_place_no_database_that_is_nowhere() -> None:
+    instance = random_instance(3, sites=5, clients=3)
+    problem = Problem(instance, replicas=2, voters=1)
+    found = solve_fleet(FleetProblem([FleetMember("a", problem)], SharedLimits(most_moves=0)))
+    assert isinstance(found, NoFleetPlan)
+    assert found.proven
+    assert "each of its replicas is a move, and 0 moves are allowed" in found.reasons[0]
+
+
 def test_more_capacity_never_makes_the_bound_worse() -> None:
     tight = solve_fleet(pair(storage_gb=np.full(4, 10.0)), FleetSearch(gap=0.0))
     loose = solve_fleet(pair(storage_gb=np.full(4, 20.0)), FleetSearch(gap=0.0))

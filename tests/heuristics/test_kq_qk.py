@@ -130,3 +130,13 @@ def test_what_breaks_a_rule_is_completed(
         assert plan.configuration is not None
         regions = {site // 2 for site in plan.configuration.voters}
         assert len(regions) == 3
+
+
+def test_kq_ends_at_ctrl_c_without_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(kq, "kmeans", interrupted)
+    problem = Problem(random_instance(3), replicas=3, voters=3)
+    plan = run(kq.METHOD, problem, Options())
+    assert (plan.status, plan.termination) == (Status.UNKNOWN, "interrupted")

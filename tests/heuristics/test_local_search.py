@@ -103,6 +103,18 @@ def test_replicas_can_harm() -> None:
     assert forced.objective == 10 * (1 + 90)
 
 
+@pytest.mark.parametrize("method", ["local-search", "p-median-first"])
+@pytest.mark.parametrize("seed", [0, 9, 10, 20])
+def test_pins_hold_where_the_fewest_replicas_are_the_pins(method: str, seed: int) -> None:
+    """A leader that is not pinned needs one replica more, which the range allows."""
+    instance = random_instance(seed, sites=4, clients=3)
+    for pin in instance.sites:
+        problem = Problem(instance, replicas=(1, 2), voters=1, pinned=[pin])
+        plan = run(load_method(method), problem, Options())
+        assert plan.found
+        assert pin in plan.replicas
+
+
 def test_same_seed_same_plan_and_work() -> None:
     problem = Problem(random_instance(3, sites=12, clients=20), replicas=5, voters=3)
     first, second = (run(SEARCH, problem, Options(seed=5)) for _ in range(2))

@@ -264,10 +264,10 @@ def test_bad_demand(tmp_path: Path, text: str, message: str | None) -> None:
 def test_demand_is_needed_exactly_once(tmp_path: Path) -> None:
     (tmp_path / "r.csv").write_text(SQUARE)
     rtt = read_rtt(tmp_path / "r.csv")
-    with pytest.raises(InputError, match="demand is needed"):
+    with pytest.raises(InputError, match="no demand is given"):
         assemble(rtt)
     (tmp_path / "n.csv").write_text("client,weak_read\na,1\nb,1\n")
-    with pytest.raises(InputError, match="two kinds of demand"):
+    with pytest.raises(InputError, match="demand is given twice"):
         assemble(rtt, counts=read_counts(tmp_path / "n.csv"), mix="cache")
     with pytest.raises(InputError, match="unknown operation mix: got 'cash'"):
         assemble(rtt, mix="cash")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from formulations.exact import tuning
-from placement import InputError, Moves, Problem, Status, UnsupportedError, solve
+from placement import InputError, Moves, Problem, Progress, Status, UnsupportedError, solve
 from placement.evaluation.moves import PRICES
 from placement.evaluation.objective import score_of
 from placement.io.plan_file import load_plan, save_plan
@@ -17,6 +17,7 @@ from placement.model.configuration import Configuration
 from placement.model.instance import Instance
 from placement.proof.certificate_check import CertificateError, check_certificate
 from placement.proof.limits_proof import FORMAT
+from placement.testing import random_instance
 from tests.effort import seeds
 from tests.money.by_hand import cost, paid_instance, small_problem
 from tests.reference import configurations, objective
@@ -305,3 +306,20 @@ def test_methods_that_do_not_weigh_moves_say_so() -> None:
         with pytest.raises(UnsupportedError, match=r"moves.*'exact'"):
             solve(asked, method)
     assert solve(asked, "exhaustive").objective == pytest.approx(solve(asked).objective, rel=1e-9)
+
+
+def test_an_interrupted_search_that_had_closed_every_leader_says_why_there_is_no_plan() -> None:
+    """At the first report no leader is open any more: the far leader takes two changes."""
+
+    def interrupt(report: Progress) -> None:
+        raise KeyboardInterrupt
+
+    instance = random_instance(0, sites=5, clients=4)
+    near, far = instance.sites[:2], instance.sites[4]
+    today = {"leader": near[0], "voters": near, "replicas": near}
+    problem = Problem(
+        instance, replicas=4, voters=3, leader=far, current=today, moves=Moves(at_most=1)
+    )
+    plan = solve(problem, progress=interrupt)
+    assert plan.status is Status.INFEASIBLE
+    assert any("no configuration keeps the limit" in reason for reason in plan.reasons)

@@ -3,11 +3,12 @@
 import dataclasses
 import math
 import tempfile
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import placement
@@ -18,12 +19,14 @@ from placement.evaluation.breakdown import objective_value
 from placement.feasibility.feasible_plans import violations
 from placement.io import load_plan, save_plan
 from placement.methods.options import Options
-from placement.methods.registry import load_method, run
+from placement.methods.registry import available, load_method, run
+from placement.model.configuration import Configuration
 from placement.proof.certificate_check import check_certificate
 from placement.report import report_html
 from placement.support.status import Status
 from placement.tail import Distributions, Percentile
-from placement.testing import every_configuration, random_instance
+from placement.testing import World, check_question, every_configuration, random_instance
+from tests.effort import examples
 from tests.strategies import ALL, MONEY, problems
 from tests.tail.worlds import drawn, drawn_by_interval
 
@@ -305,6 +308,83 @@ def test_what_is_proven_is_proved_again(question):
         every = run(EXHAUSTIVE, problem, Options())
         assert every.status is plan.status
         assert not plan.found or plan.objective == pytest.approx(every.objective, rel=2e-9)
+
+
+@st.composite
+def calls(draw):
+    """A question, some with their sites by name, and the options of a call."""
+    problem, options = draw(with_parts()), {}
+    sites = problem.instance.sites
+    possible = list(every_configuration(problem))
+    if possible and draw(st.booleans()):
+        one = draw(st.sampled_from(possible))
+        named = {"replicas": [sites[site] for site in one.replicas]}
+        if draw(st.booleans()):
+            named["voters"] = [sites[site] for site in one.voters]
+        try:
+            problem = problem.replace(**named)
+        except (InputError, UnsupportedError) as refusal:
+            _says_why(refusal)
+    kind = draw(st.sampled_from(("nothing", "time", "gap", "feasible", "any", "interrupt")))
+    if kind == "time":
+        options = {"time_limit": draw(st.sampled_from([0.0, 0.01, 0.1]))}
+    elif kind == "gap":
+        options = {"gap_limit": draw(st.sampled_from([0.01, 0.2]))}
+    elif kind == "interrupt":
+        options = {"progress": Interrupt(draw(st.integers(1, 3)))}
+    elif kind == "feasible" and possible:
+        options = {"start": draw(st.sampled_from(possible))}
+    elif kind == "any":
+        held = draw(st.permutations(range(len(sites))))[: draw(st.integers(1, len(sites)))]
+        voters = held[: draw(st.integers(1, len(held)))]
+        options = {"start": Configuration.of(voters[0], voters, held)}
+    return problem, options
+
+
+@dataclasses.dataclass
+class Interrupt:
+    """Ctrl-C at a report of a method; ``at`` is the number of reports until then."""
+
+    at: int
+    heard: int = 0
+
+    def __call__(self, report):
+        self.heard += 1
+        if self.heard >= self.at:
+            raise KeyboardInterrupt
+
+
+def _check_calls(call):
+    """Check that every method gives a true plan, or refuses with a way out that there is."""
+    problem, options = call
+    world = World("drawn", problem)
+    for name in available():
+        if "progress" in options:
+            options = {"progress": dataclasses.replace(options["progress"], heard=0)}
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)  # of NumPy
+            plan = check_question(name, world, Options(**options))
+        if plan is None:
+            continue
+        hurried = options.keys() & {"time_limit", "gap_limit", "progress"}
+        if load_method(name).exact and not hurried:
+            assert plan.status in PROVEN, name
+        start = options.get("start")
+        if load_method(name).exact and start is not None and not violations(problem, start):
+            assert plan.objective <= objective_value(problem, start), name
+
+
+@given(calls())
+def test_every_method_answers_truly_or_names_one_that_does(call):
+    """Heuristics, tiers and referees: statuses, bounds and refusals, against enumeration."""
+    _check_calls(call)
+
+
+@pytest.mark.slow
+@given(calls())
+@settings(max_examples=examples(1000))
+def test_every_method_answers_truly_in_many_calls(call):
+    _check_calls(call)
 
 
 def test_nothing_is_certified_where_it_was_not_asked_for():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -369,3 +370,14 @@ def test_a_plan_under_waits_has_no_bill() -> None:
     waiting = placement.solve(Problem(instance, replicas=3, voters=3, protocol="leases"))
     assert waiting.configuration is not None
     assert waiting.bill is None
+
+
+@pytest.mark.parametrize(
+    "asked", ["leases:holders=2", {"write": "leases", "weak_read": "follower-reads:fresh=0.7"}]
+)
+def test_a_question_with_a_protocol_goes_to_another_process(asked: str | dict[str, str]) -> None:
+    problem = Problem(world(1), replicas=3, voters=3, protocol=asked)
+    again = pickle.loads(pickle.dumps(problem))
+    assert again.protocol == problem.protocol
+    assert again.operations == problem.operations
+    assert str(again.protocol) == str(Protocol(asked))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import placement
-from formulations.waits.set_search import compiled_available
+from formulations.waits.set_search import _Search, compiled_available
 from formulations.waits.set_tables import WaitTables
 from placement import Diversity, LimitError, Operation, Problem
 from placement.evaluation.objective import score_of
@@ -209,6 +209,28 @@ def test_an_interrupt_keeps_what_was_found() -> None:
     assert plan.termination is Termination.INTERRUPTED
     assert plan.found
     assert plan.bound <= placement.solve(problem, "sets").score
+
+
+@needs_kernel
+@pytest.mark.parametrize("opened", range(4))
+@pytest.mark.parametrize("seed", range(3))
+def test_an_interrupt_before_every_size_is_open_proves_nothing_of_the_others(
+    opened: int, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More replicas are better here, and their sets come last."""
+    problem = Problem(world(seed, sites=6, clients=5), replicas=(2, 5), voters=2)
+    best = placement.solve(problem, "sets").objective
+    calls, honest = itertools.count(), _Search.open_size
+
+    def interrupted(self: _Search, tables: WaitTables) -> None:
+        if next(calls) == opened:
+            raise KeyboardInterrupt
+        honest(self, tables)
+
+    monkeypatch.setattr(_Search, "open_size", interrupted)
+    plan = placement.solve(problem, "sets")
+    assert (plan.status, plan.termination) == (Status.UNKNOWN, Termination.INTERRUPTED)
+    assert plan.bound <= best
 
 
 def test_what_the_search_does_not_take_is_refused_with_the_way_out() -> None:

@@ -13,7 +13,16 @@ from formulations.quorumstore.covering.milp import HighsCovering
 from formulations.quorumstore.covering.model import bill_of
 from formulations.quorumstore.covering.threshold_bisection import solve as bisect
 from formulations.quorumstore.enumeration.enumeration import solve as enumerate_sets
-from placement.quorumstore import Goal, LossScope, Target, TrafficPrices, metrics
+from placement.quorumstore import (
+    Goal,
+    LossScope,
+    QuorumProblem,
+    Redirect,
+    StoreRules,
+    Target,
+    TrafficPrices,
+    metrics,
+)
 from placement.support.status import Status
 from tests.effort import seeds
 from tests.quorumstore.instances import random_problem, random_rules
@@ -134,3 +143,26 @@ def test_the_bill_is_that_of_the_evaluator():
         for replicas in combinations(range(6), size):
             cost = metrics(problem, [replicas], read, size).cost[0]
             assert bill.of(replicas) == pytest.approx(cost, rel=1e-12)
+
+
+@pytest.mark.parametrize("covering", COVERINGS)
+def test_a_cost_of_nothing_is_proven(covering):
+    """The bound of the solver ends an ulp below 0, which no cost is."""
+    traffic = [
+        [0, 2, 0, 0, 3, 3],
+        [1, 0, 2, 3, 1, 0],
+        [1, 2, 0, 2, 2, 0],
+        [3, 2, 0, 0, 0, 3],
+        [0, 3, 3, 2, 0, 0],
+        [1, 2, 0, 2, 3, 0],
+    ]
+    problem = QuorumProblem(
+        np.full((6, 6), 7.0),
+        [11, 11, 0, 9, 4, 0],
+        [0] * 6,
+        rules=StoreRules(failures=0, redirect=Redirect.CLOSEST, write_fraction=0.5),
+        goal=Goal(Target.COST, read_bound=30.0, write_bound=30.0),
+        prices=TrafficPrices(traffic, [4, 3, 1, 4, 2, 0], object_gb=0.0, digest_gb=0.1),
+    )
+    plan = bisect(problem, COVERINGS[covering]())
+    assert (plan.status, plan.value, plan.bound) == (Status.OPTIMAL, 0.0, 0.0)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pyomo.environ as pyo
 import pytest
 
+from formulations.quorumstore.covering import one_shot_milp
 from formulations.quorumstore.covering.one_shot_milp import (
     assignment_model,
     radius_model,
@@ -14,7 +17,7 @@ from formulations.quorumstore.covering.one_shot_milp import (
 )
 from placement.errors import LimitError, UnsupportedError
 from placement.quorumstore import Goal, QuorumProblem, StoreRules, Target
-from placement.support.status import Status
+from placement.support.status import Status, Termination
 from tests.effort import seeds
 from tests.quorumstore.instances import random_problem, random_rules
 from tests.quorumstore.referee import value_and_ties
@@ -74,3 +77,30 @@ def test_refusals():
     large = QuorumProblem(np.ones((40, 40)), [1] * 40, [1] * 40, rules=StoreRules(True))
     with pytest.raises(LimitError, match="bisection"):
         solve_assignment(large)
+
+
+@pytest.mark.parametrize("solve", [solve_assignment, solve_radius])
+def test_no_time_is_no_failure_of_the_solver(solve):
+    problem = QuorumProblem(np.ones((5, 5)), [1] * 5, [1] * 5)
+    plan = solve(problem, time_limit=0.0)
+    assert (plan.status, plan.termination) == (Status.UNKNOWN, Termination.TIME_LIMIT)
+    assert plan.bound == -math.inf
+
+
+def test_pairs_that_were_not_solved_leave_the_bound_open(monkeypatch):
+    """Ctrl-C after the first (N, R, W): its configuration is kept, and not proven."""
+    problem = QuorumProblem(np.arange(25.0).reshape(5, 5), [1] * 5, [1] * 5)
+    assert len(problem.pairs) > 1
+    answers, honest = [], one_shot_milp.run_model
+
+    def interrupted(mip, seconds, *, presolve):
+        if answers:
+            raise KeyboardInterrupt
+        answers.append(honest(mip, seconds, presolve=presolve))
+        return answers[0]
+
+    monkeypatch.setattr(one_shot_milp, "run_model", interrupted)
+    plan = solve_radius(problem)
+    monkeypatch.undo()
+    assert (plan.status, plan.termination) == (Status.FEASIBLE, Termination.INTERRUPTED)
+    assert plan.bound <= solve_radius(problem).value <= plan.value

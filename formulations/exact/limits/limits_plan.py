@@ -42,7 +42,9 @@ def plan_of_search(search: LimitsSearch, method: str) -> Plan:
     """Return the plan of a search, or that there is none, or that time ran out."""
     certificate = search.certificate
     document = None if certificate is None else certificate.to_json
-    proven = search.best is None and search.termination is Termination.FINISHED
+    # an interrupted search may have closed the last leader before it saw the interrupt
+    closed = search.termination is Termination.FINISHED or search.bound == math.inf
+    proven = search.best is None and closed
     reasons: tuple[str, ...] = ()
     if proven:
         leaders = int(search.problem.rules.may_lead.sum())

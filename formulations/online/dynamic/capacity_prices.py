@@ -42,6 +42,10 @@ _ROUNDING = 1e-13
 """Relative allowance for rounding in sums of costs; they have at most 10⁷ terms of one sign, added
 pairwise, which is off by less than 30 units in the last place."""
 
+_FLATTEST = 1e-9
+"""Least gain of the model, as part of what its steepest cut gains across the prices: beyond the
+ratio of 1e15 HiGHS refuses a coefficient."""
+
 _SMALL = 20_000
 """Objects up to which a table of all of them is made at once."""
 
@@ -174,9 +178,11 @@ def _master(
 ) -> tuple[FloatArray, float]:
     """Maximise the least of all cuts within the box; prices count from the floor."""
     builder = Builder()
-    scale = max(abs(value) for value, _ in cuts) or 1.0
     span = np.maximum(ceiling - floor, 0.0)
     widest = float(span.max(initial=0.0)) or 1.0
+    scale = max(abs(value) for value, _ in cuts) or 1.0
+    # where every object can have its copy the cuts start at no cost but rounding
+    scale = max(scale, _FLATTEST * widest * max(float(np.abs(slope).max()) for _, slope in cuts))
     prices = builder.add_columns(np.zeros(len(floor)), upper=span / widest)
     # θ is the gain of the model on the first cut's value at the floor; it is never negative.
     base = cuts[0][0] + float(cuts[0][1] @ floor)

@@ -24,7 +24,7 @@ from formulations.quorumstore import tuning
 from formulations.quorumstore.covering.milp import run_model
 from formulations.quorumstore.covering.model import covering_model, scenario_rtt
 from formulations.quorumstore.covering.threshold_bisection import threshold_values
-from placement.errors import LimitError, SolverError, UnsupportedError
+from placement.errors import LimitError, UnsupportedError
 from placement.quorumstore import (
     Goal,
     QuorumConfiguration,
@@ -33,6 +33,7 @@ from placement.quorumstore import (
     ThresholdLimits,
     structural_reasons,
 )
+from placement.support.status import SearchEnd, Termination, end_early
 
 __all__ = ["assignment_model", "radius_model", "solve_assignment", "solve_radius"]
 
@@ -222,66 +223,68 @@ def _add_caps(mip: Any, problem: QuorumProblem, pair: tuple[int, int, int] | Non
         mip.caps.add(pyo.quicksum(mip.x[j] for j in members) <= limit)
 
 
-def _optimise(mip: Any, seconds: float) -> tuple[float, tuple[int, ...] | None]:
+def _optimise(mip: Any, deadline: float) -> tuple[float, tuple[int, ...] | None]:
     """Solve with HiGHS: (lower bound, sites); (∞, None) when infeasible, with presolve and without.
 
     Raises
     ------
-    SolverError
-        When HiGHS proves nothing in time.
+    TimeoutError
+        When HiGHS proves nothing before `deadline`, a time.perf_counter().
     """
-    try:
-        for presolve in (True, False):
-            bound = run_model(mip, seconds, presolve=presolve)
-            if bound is not None:
-                return bound, tuple(j for j in mip.x if mip.x[j].value > 0.5)
-    except TimeoutError as late:
-        raise SolverError(str(late)) from None
+    for presolve in (True, False):
+        bound = run_model(mip, deadline - time.perf_counter(), presolve=presolve)
+        if bound is not None:
+            return bound, tuple(j for j in mip.x if mip.x[j].value > 0.5)
     return math.inf, None
 
 
 def solve_assignment(problem: QuorumProblem, *, time_limit: float = math.inf) -> QuorumPlan:
-    """Solve :func:`assignment_model` with HiGHS.
+    """Solve :func:`assignment_model` with HiGHS; nothing is found or proven before its end.
 
     Raises
     ------
     UnsupportedError, LimitError, SolverError
-        For other goals, for large instances, and when HiGHS does not prove its answer in time.
+        For other goals, for large instances, and when HiGHS fails.
     """
-    start = time.perf_counter()
+    start, end = time.perf_counter(), SearchEnd()
     method = "one-shot assignment milp"
     reasons = structural_reasons(problem)
     if reasons:
         return QuorumPlan.of(problem, None, method=method, bound=math.inf, reasons=reasons)
+    found, bound = None, -math.inf
     mip = assignment_model(problem)
-    bound, sites = _optimise(mip, time_limit)
-    found = None
-    if sites is not None:
-        pair = problem.pairs[max(mip.rho, key=lambda k: float(mip.rho[k].value))]
-        found = QuorumConfiguration(sites, pair[1], pair[2])
-    return _plan(problem, found, bound, method, time.perf_counter() - start)
+    with end_early(end):
+        bound, sites = _optimise(mip, start + time_limit)
+        if sites is not None:
+            pair = problem.pairs[max(mip.rho, key=lambda k: float(mip.rho[k].value))]
+            found = QuorumConfiguration(sites, pair[1], pair[2])
+    return _plan(problem, found, bound, method, start, end)
 
 
 def solve_radius(problem: QuorumProblem, *, time_limit: float = math.inf) -> QuorumPlan:
     """Solve :func:`radius_model` with HiGHS for every (N, R, W) and keep the best.
 
+    Nothing is proven before the last of them is solved.
+
     Raises
     ------
     UnsupportedError, SolverError
-        For other goals, and when HiGHS does not prove its answers in time.
+        For other goals, and when HiGHS fails.
     """
-    start = time.perf_counter()
+    start, end = time.perf_counter(), SearchEnd()
     method = "one-shot radius milp"
-    best: tuple[float, QuorumConfiguration | None] = (math.inf, None)
     reasons = structural_reasons(problem)
-    for total, read, write in () if reasons else problem.pairs:
-        bound, sites = _optimise(radius_model(problem, total, read, write), time_limit)
-        if sites is not None and bound < best[0]:
-            best = (bound, QuorumConfiguration(sites, read, write))
-    seconds = time.perf_counter() - start
     if reasons:
         return QuorumPlan.of(problem, None, method=method, bound=math.inf, reasons=reasons)
-    return _plan(problem, best[1], best[0], method, seconds)
+    least, found = math.inf, None
+    with end_early(end):
+        for total, read, write in problem.pairs:
+            mip = radius_model(problem, total, read, write)
+            bound, sites = _optimise(mip, start + time_limit)
+            if sites is not None and bound < least:
+                least, found = bound, QuorumConfiguration(sites, read, write)
+    proven = least if end.termination is Termination.FINISHED else -math.inf
+    return _plan(problem, found, proven, method, start, end)
 
 
 def _plan(
@@ -289,11 +292,19 @@ def _plan(
     found: QuorumConfiguration | None,
     bound: float,
     method: str,
-    seconds: float,
+    start: float,
+    end: SearchEnd,
 ) -> QuorumPlan:
     """Round the bound up to the next possible threshold: the optimum is one of them ("P1")."""
     if found is not None:
         values = threshold_values(problem)
         place = int(np.searchsorted(values, bound - 1e-6 * max(1.0, abs(bound))))
         bound = float(values[min(place, len(values) - 1)])
-    return QuorumPlan.of(problem, found, method=method, bound=bound, seconds=seconds)
+    return QuorumPlan.of(
+        problem,
+        found,
+        method=method,
+        bound=bound,
+        termination=end.termination,
+        seconds=time.perf_counter() - start,
+    )

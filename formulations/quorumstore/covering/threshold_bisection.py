@@ -267,7 +267,8 @@ class Bisection:
                     best, value = configuration, here
         if self.termination is not Termination.FINISHED:
             return ThresholdStep(best, value, 0.0)
-        return ThresholdStep(best, value, min(bound, value) if best is not None else math.inf)
+        proven = max(0.0, min(bound, value))  # a solver's rounding can go below 0, and no cost does
+        return ThresholdStep(best, value, proven if best is not None else math.inf)
 
 
 def solve(

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from placement.model.configuration import Configuration
     from placement.model.instance import Instance
     from placement.plan import Plan
+    from placement.problem import Problem
 
 __all__ = [
     "add_bill",
     "add_prices",
     "apply_prices",
+    "check_present",
     "has_prices",
     "present_configuration",
     "tiered_bill",
@@ -119,6 +121,27 @@ def add_bill(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def check_present(problem: Problem, args: argparse.Namespace) -> None:
+    """Refuse ``--from`` where nothing is compared with it; read its file before the work begins.
+
+    Raises
+    ------
+    InputError
+        For a file that is no configuration, and for a question without prices and moves.
+    """
+    if args.present is None or problem.moves is not None:
+        return
+    if problem.instance.prices is None or problem.demand.has_waits:
+        moves = ", or an option of moves such as --max-moves" if "max_moves" in vars(args) else ""
+        raise InputError(
+            "does nothing without a bill of the plan",
+            field="--from",
+            value=args.present,
+            expected=f"prices (--prices){moves}",
+        )
+    present_configuration(problem.instance, args.present)
+
+
 def present_configuration(instance: Instance, path: str) -> Configuration:
     """Return the configuration of a file on the sites of an instance.
 
@@ -135,7 +158,7 @@ def present_configuration(instance: Instance, path: str) -> Configuration:
 
     document = read_document(path)
     try:
-        if "leader" in document.values and "format" not in document.values:
+        if "format" not in document.values:
             return CurrentSites.of(document.values, instance).on(instance)
         plan = load_plan(path)
         if plan.configuration is None:

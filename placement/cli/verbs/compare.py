@@ -259,7 +259,7 @@ def _text(table: pd.DataFrame) -> str:
                 gap if gap == "–" else f"{gap} %",
                 cell(row["bound"] / scale, 3),
                 cell(row["seconds"], 3),
-                str(row["leader"] or "–"),
+                cell(row["leader"] or None),
             ]
         )
     lines = [

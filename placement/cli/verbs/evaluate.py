@@ -6,7 +6,7 @@ import argparse
 
 from placement.cli.argument_parser import Subparsers
 from placement.cli.option_groups.percentile_options import add_percentile, apply_percentile
-from placement.cli.option_groups.price_options import add_bill
+from placement.cli.option_groups.price_options import add_bill, check_present
 from placement.cli.options import (
     add_constraints,
     add_instance,
@@ -43,6 +43,7 @@ def run(args: argparse.Namespace) -> int:
     instance = instance_from(args)
     known = instance.sites
     problem = apply_percentile(problem_from(args, instance, configuration=True), args)
+    check_present(problem, args)
     replicas, voters = names(args.replicas, known), names(args.voters, known)
     leased = names(args.lease_holders, known) if args.lease_holders else None
     plan = evaluate(

@@ -154,9 +154,9 @@ def _moves_text(table: pd.DataFrame) -> str:
             cell(row["gain"], 3),
             cell(row["share"], 1),
             str(row["status"]),
-            str(row["leader"] or "–"),
-            str(row["added"] or "–"),
-            str(row["removed"] or "–"),
+            cell(row["leader"] or None),
+            cell(row["added"] or None),
+            cell(row["removed"] or None),
         ]
         for row in table.to_dict("records")
     ]
@@ -190,7 +190,7 @@ def _text(table: pd.DataFrame) -> str:
                 cell(row["gain_percent"], 1),
                 *([cell(row["cost_change"], 2)] if currency else []),
                 str(row["status"]),
-                str(row["leader"] or "–"),
+                cell(row["leader"] or None),
             ]
         )
     head = ["change", "replicas", "value ms" if value else "mean ms", "gain ms", "gain %"]

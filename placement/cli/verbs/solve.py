@@ -6,7 +6,7 @@ import argparse
 
 from placement.cli.argument_parser import Subparsers
 from placement.cli.option_groups.percentile_options import add_percentile, apply_percentile
-from placement.cli.option_groups.price_options import add_bill
+from placement.cli.option_groups.price_options import add_bill, check_present
 from placement.cli.options import (
     add_constraints,
     add_instance,
@@ -48,6 +48,7 @@ def run(args: argparse.Namespace) -> int:
     check_target(args)
     problem = apply_percentile(problem_from(args, instance_from(args)), args)
     problem = with_moves(problem, args)
+    check_present(problem, args)
     with progress_of(args, problem) as progress:
         plan = solve(
             problem,

@@ -94,7 +94,7 @@ def _sweep_text(table: pd.DataFrame) -> str:
             cell(100 * row["gap"], 2),
             cell(row["seconds"], 2),
         ]
-        rows.append([*line, cell(row["cost"], 2), str(row["leader"] or "–")])
+        rows.append([*line, cell(row["cost"], 2), cell(row["leader"] or None)])
         if not priced:
             del rows[-1][-2]
     head = ["replicas", "voters", "status", "mean ms", *(["value ms"] if objective else [])]

@@ -80,7 +80,7 @@ def no_rows(demand: Demand) -> str | None:
     for term in demand.waits:
         if term.origin != "leader" and not term.to_lease_holder:
             who = "the nearest replica waits" if term.origin == "near" else "the client waits"
-            return f"{who} ({term.wait.asked}): use 'exact', 'sets' or 'exhaustive'"
+            return f"{who} ({term.wait.asked}): use 'exact' or 'exhaustive'"
     return None
 
 

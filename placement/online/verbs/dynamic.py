@@ -121,8 +121,9 @@ def run(args: argparse.Namespace) -> int:
         args,
         rows,
         _COLUMNS if args.metric is None else _COLUMNS | {"mean_latency": "mean cost"},
-        question=f"Reads of {problem.objects:,} objects of {name}, with at most {args.copies} "
-        f"dynamic copies at each of the sites {sites}",
+        question=f"Reads of {problem.objects:,} object{'s' if problem.objects > 1 else ''} of "
+        f"{name}, with at most {args.copies:,} dynamic cop{'ies' if args.copies > 1 else 'y'} at "
+        f"each of the sites {sites}",
         facts=[
             "Mean ms: network RTT of a read, and the cost of writes where --write-cost is given"
             if args.metric is None

@@ -251,7 +251,7 @@ class FolderSource:
         try:
             found = readings(read_rows(path, content), self.columns)
         except InputError as error:
-            broken = RejectedFile(mark.name, mark.digest, "malformed", str(error))
+            broken = RejectedFile(mark.name, mark.digest, "malformed", _said_of(path, error))
             return ArrivalScan(refused=(broken,), done=(mark,))
         except MissingDependencyError as error:  # not done: a package is missing
             return ArrivalScan(
@@ -311,9 +311,18 @@ class TableSource:
             found = runs(table, self.columns, broken) if table.rows else ()
         except InputError as error:
             digest = hashlib.sha256(str(error).encode(errors="replace")).hexdigest()
-            return ArrivalScan(refused=(RejectedFile(name, digest, "malformed", str(error)),))
+            text = _said_of(self.path, error)
+            return ArrivalScan(refused=(RejectedFile(name, digest, "malformed", text),))
         finished = found if self.final else found[:-1]
         return ArrivalScan(tuple(Arrival(name, reading) for reading in finished))
+
+
+def _said_of(path: Path, error: InputError) -> str:
+    """Return a message without the name of the file, which stands before it already."""
+    text = str(error)
+    for name in (str(path), path.name):
+        text = text.removeprefix(f"{name}: ").removeprefix(f"{name}, ")
+    return text
 
 
 def _growing(path: Path, content: bytes) -> tuple[Table, dict[int, str]]:

@@ -12,6 +12,7 @@ With `grace` g, an interval of a folder is used once intervals of g later ones h
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -158,7 +159,11 @@ class Watch:
 
     def _reject(self, arrival: Arrival, kind: str, text: str) -> None:
         reading = arrival.reading
-        where = f"{text} (row {reading.row})"
+        folder, row, rest = text.partition(f"{arrival.source}, row ")
+        if row and (not folder or folder.endswith(os.sep)):  # the report names the file already
+            where = f"row {rest}"
+        else:
+            where = f"{text} (row {reading.row})"
         self._report(Rejection(kind, arrival.source, reading.label, where), reading.digest)
 
     def _report(self, report: Rejection, digest: str) -> None:

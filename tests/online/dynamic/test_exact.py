@@ -255,3 +255,17 @@ def plain_greedy(problem):
 @given(small_problems(sites=(2, 4), objects=(2, 5)))
 def test_lazy_greedy_is_greedy(problem):
     assert (greedy(problem).copies == plain_greedy(problem)).all()
+
+
+@pytest.mark.parametrize("hot", [1.0, 1e3, 1e6, 1e9])
+def test_a_model_that_starts_at_rounding_alone(hot):
+    """With a copy of each object no read costs anything: all that the first cut holds is slope."""
+    rtt = np.array([[0.0, 90.0, 60.0], [90.0, 0.0, 80.0], [60.0, 80.0, 0.0]])
+    objects, room = 2000, 60
+    static = np.repeat([[True], [True], [False]], objects, axis=1)
+    reads = np.ones((3, objects))
+    reads[:, 0] = hot
+    geography = Geography.within(("a", "b", "c"), rtt, 100.0)
+    plan = solve_lagrangean(ReplicationProblem(geography, static, reads, [0, 0, room]))
+    assert plan.status == "optimal"
+    assert plan.cost == 60.0 * (objects - room)

@@ -55,6 +55,7 @@ def test_malformed_files_are_reported_and_skipped(tmp_path: Path, words: str) ->
         ((kind, source, _, message),) = run.reports
         assert (kind, source) == ("malformed", "bad.csv")
         assert words in message
+        assert "bad.csv" not in message  # the report names it already
         assert [d["interval"] for d in run.shown] == ["0", "2"]
 
 
