@@ -77,11 +77,11 @@ class IntervalChoice:
             return False
         left = sites.inside.union(sites.order)
         rows = [[pair for pair in row if pair[0] in left] for row in self._rows]
-        search = _Search(rows, sites, sizes, wanted, self._quorum, self._voters, take)
+        search = _NearSites(rows, sites, sizes, wanted, self._quorum, self._voters, take)
         return search.is_open([], set(), 0)
 
 
-class _Search:
+class _NearSites:
     """A search over (P, X)."""
 
     def __init__(
