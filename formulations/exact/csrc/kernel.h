@@ -93,7 +93,7 @@ static inline double distance_of(const context *x, int leader, int site)
     return site == leader ? 0.0 : x->p.site_rtt[(size_t)leader * x->p.sites + site];
 }
 /* The wait of the leader under work for a site, in the state whose inner minimum is sought. */
-static inline double wait_of(const context *x, int site)
+static inline double site_wait(const context *x, int site)
 {
     return site == x->view.leader ? 0.0 : x->inner.wait[site];
 }

@@ -77,8 +77,8 @@ static double uncapped_minimum(context *x, tree_node *f, int lo, int hi, int all
     for (int i = 0; i < n; i++)
         where[f->free_site[i]] = i;
     for (int t = 0; t < p->sites;) {
-        double d = wait_of(x, x->view.near_order[t]);
-        for (; t < p->sites && wait_of(x, x->view.near_order[t]) == d; t++) {
+        double d = site_wait(x, x->view.near_order[t]);
+        for (; t < p->sites && site_wait(x, x->view.near_order[t]) == d; t++) {
             int s = x->view.near_order[t];
             if (f->state[s] == IN)
                 fixed_inside++;
@@ -141,7 +141,7 @@ static double uncapped_minimum(context *x, tree_node *f, int lo, int hi, int all
         if (!last && size == loose_size) {
             int inside_loose = 0;
             for (int i = 0; i < loose_size; i++)
-                inside_loose += wait_of(x, f->free_site[list[i]]) <= d;
+                inside_loose += site_wait(x, f->free_site[list[i]]) <= d;
             last = inside_loose >= need;
         }
         answer.base[0] = answer.value = p->quorum_weight * d + value;
@@ -299,7 +299,7 @@ static fixed_votes votes_within(const context *x, const tree_node *f, const site
     memcpy(count, base, (size_t)count_length(family) * sizeof(int));
     for (int i = 0; i < f->in_count; i++) {
         int s = f->in_site[i];
-        if (x->view.leader >= 0 && radius < BIG && wait_of(x, s) > radius)
+        if (x->view.leader >= 0 && radius < BIG && site_wait(x, s) > radius)
             continue;
         if (s == x->view.leader || p->must_vote[s])
             found.given++;
@@ -389,9 +389,9 @@ static double ruled_minimum(context *x, tree_node *f, int lo, int hi, int all, d
         double price = 0.0;
         int own = 0;
         if (!single) {
-            double d = wait_of(x, x->view.near_order[t]);
+            double d = site_wait(x, x->view.near_order[t]);
             price = p->quorum_weight * d;
-            for (; t < p->sites && wait_of(x, x->view.near_order[t]) == d; t++)
+            for (; t < p->sites && site_wait(x, x->view.near_order[t]) == d; t++)
                 if (f->state[x->view.near_order[t]] == FREE)
                     eligible[x->view.near_order[t]] = p->may_vote[x->view.near_order[t]];
             if (price + floor_value >= (all ? slack : best))
