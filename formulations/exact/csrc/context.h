@@ -219,6 +219,7 @@ typedef struct {
     int *interval_order, ordered_leader; /* scenarios x sites: by distance from this leader, -2: none yet */
     int *voter;                /* scenarios x sites: those of a state that may vote, nearest first ... */
     double *voter_wait;        /* ... and D times their RTTs */
+    int listed;                /* how many these are in each scenario */
     unsigned char *floors_state; /* sites: the state that the floors are of ... */
     int floors_leader;         /* ... and the leader, -2: none */
     int searches;              /* 1: the last search for near sites was short */

@@ -160,7 +160,8 @@ void find_waits(context *x, const tree_node *f)
         x->inner.wait = floor;
         return;
     }
-    int listed = list_voters(x, f->state);
+    int listed = x->inner.listed = list_voters(x, f->state);
+    x->inner.floors_leader = -2;
     if (listed < m)
         return;
     for (size_t s = 0; s < S; s++)
@@ -290,7 +291,7 @@ int raise_by_intervals(context *x, const tree_node *f, int lo, int hi, int all, 
         return 1;
     for (int i = 0; i < *count; i++)
         selected += x->inner.rho[x->inner.selected[i]];
-    s.listed = list_voters(x, f->state);
+    s.listed = x->inner.listed; /* by find_waits, for the floors of this state */
     /* a set that waits so long is no better than that: the search raises the minimum by no more */
     s.best = selected + wait_of_selected(x, f, *count, s.listed, s.state);
     if (s.best - *least <= x->limits.interval_gain * (closing - *least))
