@@ -57,6 +57,7 @@ SOURCES = [
     "trees/transfer_rows",
     "voter_greedy",
     "waits/ball_cases",
+    "waits/interval_waits",
     "waits/vote_rows",
     "waits/vote_sums",
     "waits/case_search",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -328,13 +328,20 @@ class Claim:
         places[wait_order(waits, self.quorum)] = np.arange(waits.shape[1])
         return places
 
-    def floor_costs(self, waits: npt.NDArray[Any], leader: int) -> list[int]:
+    def floor_costs(
+        self, waits: npt.NDArray[Any], leader: int, outside: Collection[int] = ()
+    ) -> list[int]:
         """Floors of the waits of a leader, by place in the order of its sites: costs of its radii.
 
-        `waits` are D_k·d_k(ℓ, ·) in whole numbers, shape (scenarios, sites).
+        `waits` are D_k·d_k(ℓ, ·) in whole numbers, shape (scenarios, sites). No site of `outside`
+        votes.
         """
         order, rules = self.wait_places(leader).argsort(), self.rules
-        nearest = nearest_voters(self.scenario_rtt[:, leader], rules.quorum, rules.may_vote)
+        able = rules.may_vote.copy()
+        able[list(outside)] = False
+        nearest = nearest_voters(self.scenario_rtt[:, leader], rules.quorum, able)
+        # a site that does not vote is nobody's nearest voter: as far as the farthest
+        waits = np.where(able, waits, waits.max(axis=1, keepdims=True))
         floors = floor_costs(waits, order, nearest, rules.quorum, rules.voters)
         return [int(cost) for cost in floors]
 

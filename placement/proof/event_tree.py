@@ -23,7 +23,7 @@ from __future__ import annotations
 import itertools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import index
 from typing import Any, Generic, TypeVar
@@ -200,7 +200,19 @@ class EventTree(ABC, Generic[_Form, _Multipliers]):
         self.bounds += 1
         wanted, rho, radius_costs = self._wanted(form, state, multipliers, less)
         sites = SortedSites(state.inside, self._open_sites(state), rho)
-        return not self.choice.open_radii(wanted, sites, radius_costs)
+        if not self.choice.open_radii(wanted, sites, radius_costs):
+            return True
+        return self._reaches_otherwise(form, wanted, sites)
+
+    def _reaches_otherwise(self, form: _Form, wanted: float, sites: SortedSites) -> bool:
+        """Return whether another inner problem reaches what that of the radii does not."""
+        return False
+
+    def _left_otherwise(
+        self, form: _Form, wanted: float, sites: SortedSites, outs: Collection[int], left: list[int]
+    ) -> list[int]:
+        """Return the sites of `left` that another inner problem leaves unproved too."""
+        return left
 
     def _closes(self, state: State, multipliers: _Multipliers) -> bool:
         for form, cells_per_step in self._forms(multipliers):
@@ -305,7 +317,7 @@ class EventTree(ABC, Generic[_Form, _Multipliers]):
                 or self.choice.open_radii(wanted, ordered, radius_costs, left_out=s, radii=radii)
             ):
                 left.append(s)
-        return left
+        return self._left_otherwise(form, wanted, ordered, outs, left)
 
     def _enumerate(self, state: State, number: int) -> None:
         """Evaluate every replica set that agrees with the state."""

@@ -27,8 +27,9 @@ if j did not take them away (:mod:`placement.proof.costs.detours` has the lemma)
 
 *Several scenarios.* Where RTTs vary by interval, clients count once for each scenario, a radius is
 a place in a common order of the sites, and D·r is the floor of
-:mod:`placement.evaluation.waits.wait_floors`; a complete set of replicas waits Σ_k D_k·q_k over its
-best voters, who are searched.
+:mod:`placement.evaluation.waits.wait_floors` for the sites of I ∪ F. Where that is too low,
+:mod:`placement.proof.choice.interval_choice` searches the sites near the leader. A complete set of
+replicas waits Σ_k D_k·q_k over its best voters, who are searched.
 
 *More than votes.* Where a leader has other waits than one quorum, its cases take the place of the
 radii (:mod:`placement.evaluation.waits.wait_cases`): for each, D·r is its price, and E lets I ∪ Y
@@ -52,14 +53,16 @@ integers (:mod:`placement.proof.costs.exact_costs`), which decide.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from placement.errors import CertificateError
+from placement.proof.choice.interval_choice import IntervalChoice
 from placement.proof.choice.site_choice import SiteChoice
+from placement.proof.choice.sorted_sites import SortedSites
 from placement.proof.claim import Claim
 from placement.proof.costs.exact_costs import ExactCosts
 from placement.proof.costs.multipliers import Betas, CostTransfers
@@ -107,6 +110,8 @@ class LeaderProof(EventTree[Costs, _MeanMultipliers]):
         self.beta = Betas()
         self._transfers: CostTransfers | None = None
         self._last_detours: tuple[Costs | None, State | None, list[int]] = (None, None, [])
+        self._last_floors: tuple[Costs | None, frozenset[int], list[int]] = (None, frozenset(), [])
+        self._intervals: dict[Costs, IntervalChoice] = {}
         self._exact_only = claim.rounded is None
         self._take(None, 1 if self._exact_only else CELLS_PER_STEP)
 
@@ -152,7 +157,41 @@ class LeaderProof(EventTree[Costs, _MeanMultipliers]):
         if not len(multipliers.beta.clients):
             longer = self._detours(form, state)
             rho = [saved + more for saved, more in zip(rho, longer, strict=True)]
-        return form.needed - fixed, rho, form.radius_costs
+        return form.needed - fixed, rho, self._radius_costs(form, state)
+
+    def _radius_costs(self, form: Costs, state: State) -> list[int]:
+        """Costs of the radii; floors of several scenarios are those of the sites that are left."""
+        if form.waits is None or self.leader is None:
+            return form.radius_costs
+        if self._last_floors[0] is not form or self._last_floors[1] != state.outside:
+            floors = self.claim.floor_costs(form.waits, self.leader, state.outside)
+            self._last_floors = form, state.outside, floors
+        return self._last_floors[2]
+
+    def _reaches_otherwise(self, form: Costs, wanted: float, sites: SortedSites) -> bool:
+        return form.waits is not None and self._reaches_by_waits(form, wanted, sites)
+
+    def _left_otherwise(
+        self, form: Costs, wanted: float, sites: SortedSites, outs: Collection[int], left: list[int]
+    ) -> list[int]:
+        if form.waits is None:
+            return left
+        still, rho = [], sites.rho
+        for s in left:
+            others = [other for other in sites.order if other != s]
+            inside = sites.inside | {s} if s in outs else sites.inside
+            needed = wanted - rho[s] if s in outs else wanted
+            if not self._reaches_by_waits(form, needed, SortedSites(inside, others, rho)):
+                still.append(s)
+        return still
+
+    def _reaches_by_waits(self, form: Costs, wanted: float, sites: SortedSites) -> bool:
+        """Return whether the sites near the leader, searched, reach a value."""
+        assert form.waits is not None
+        if form not in self._intervals:
+            self._intervals[form] = IntervalChoice(self.claim.rules, form.waits)
+        sizes = self.choice.sizes_of(len(sites.inside), len(sites.order))
+        return not self._intervals[form].is_open(wanted, sites, sizes, self.work.take)
 
     def _detours(self, form: Costs, state: State) -> list[int]:
         """Detours of a state; the last are kept: several bounds of one state follow each other."""

@@ -142,6 +142,7 @@ double improve_closest_assignment(context *x, tree_node *f, int iterations, doub
             served += uc < limit[c] + sum ? uc : limit[c] + sum;
             offset += sum;
         }
+        closing_minimum(x, served - offset, f->constant);
         double least = inner_minimum(x, f, 0, BIG, &count);
         x->effort.work += 3.0 * total + 300.0;
         x->effort.evaluations++;

@@ -81,6 +81,14 @@ void context_free(context *x)
     free(x->inner.rho);
     free(x->inner.blocked);
     free(x->inner.blocks);
+    free(x->inner.floors);
+    free(x->inner.interval_order);
+    free(x->inner.members);
+    free(x->inner.missed);
+    free(x->inner.voter);
+    free(x->inner.voter_wait);
+    free(x->inner.floors_state);
+    free(x->inner.decided);
     free(x->inner.places);
     free(x->inner.room.in);
     free(x->inner.room.counts);
@@ -158,6 +166,7 @@ int context_prepare(context *x)
     x->limits.burst_nodes = BURST_NODES;
     x->limits.transfer_nodes = x->limits.large ? TRANSFER_NODES : 0;
     x->limits.transfer_pays = TRANSFER_PAYS;
+    x->limits.interval_gain = INTERVAL_GAIN;
     x->limits.patience = x->limits.large ? PUT_OFF_FROM_LARGE : PUT_OFF_FROM;
     x->tree.capacity = sites + 2;
     x->best.replicas = malloc(S * sizeof(int));
@@ -169,6 +178,18 @@ int context_prepare(context *x)
     x->inner.rho = malloc(S * 8);
     x->inner.blocked = calloc(S, 1);
     x->inner.blocks = malloc(S);
+    x->inner.floors = malloc(S * 8);
+    size_t intervals = p->scenarios > 1 ? (size_t)p->scenarios * S : 1;
+    x->inner.interval_order = malloc(intervals * sizeof(int));
+    x->inner.members = malloc(intervals * sizeof(int));
+    x->inner.missed = malloc(intervals * 8);
+    x->inner.decided = malloc(p->scenarios > 1 ? S * S : 1);
+    x->inner.voter = malloc(intervals * sizeof(int));
+    x->inner.voter_wait = malloc(intervals * 8);
+    x->inner.floors_state = malloc(S);
+    x->inner.ordered_leader = x->inner.floors_leader = -2;
+    x->inner.searches = 1;
+    x->inner.closing = BIG;
     x->inner.places = malloc(p->cases.balls ? S * (size_t)p->voters * sizeof(int) : 1);
     x->inner.selected = malloc(5 * S * sizeof(int));
     size_t radii = S;
@@ -180,7 +201,7 @@ int context_prepare(context *x)
         if (!(x->evaluated.forced[side] = calloc(S, 8)))
             return 0;
     if (!scratch_prepare(&x->scratch, p) || !memory_prepare(x) || !p->rank || !p->step_scale || !x->best.replicas || !x->view.costs ||
-        !x->view.near_order || !x->tree.stack || !open_parts_prepare(x) || !x->inner.rho || !x->inner.blocked || !x->inner.blocks || !x->inner.places || !x->inner.selected || !x->inner.radii)
+        !x->view.near_order || !x->tree.stack || !open_parts_prepare(x) || !x->inner.rho || !x->inner.blocked || !x->inner.blocks || !x->inner.floors || !x->inner.interval_order || !x->inner.members || !x->inner.missed || !x->inner.voter || !x->inner.voter_wait || !x->inner.floors_state || !x->inner.decided || !x->inner.places || !x->inner.selected || !x->inner.radii)
         return 0;
     rule_room *room = &x->inner.room;
     room->in_count = -1;

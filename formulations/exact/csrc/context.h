@@ -191,6 +191,7 @@ typedef struct {
     double base[3];            /* value of the relaxation, D * radius included */
     int size[3];               /* how many free sites it selects */
     const unsigned char *member; /* of its case: bits by site; NULL: there are none */
+    const unsigned char *decided; /* of a search for near sites: by site, IN and OUT where it decides; NULL: there is none */
     double reach;              /* no replica that may be barred is farther from the leader; BIG: there is no such limit */
 } radius_minimum;
 
@@ -213,6 +214,19 @@ typedef struct {
     radius_minimum *radii;     /* answers by radius, when all were asked for */
     int radius_count;
     unsigned char *blocks;     /* sites: scratch for the bits of a wait */
+    const double *wait;        /* sites: what the leader under work waits for each, at the state under work */
+    double *floors;            /* sites: the same of several scenarios */
+    int *interval_order, ordered_leader; /* scenarios x sites: by distance from this leader, -2: none yet */
+    int *voter;                /* scenarios x sites: those of a state that may vote, nearest first ... */
+    double *voter_wait;        /* ... and D times their RTTs */
+    int listed;                /* how many these are in each scenario */
+    unsigned char *floors_state; /* sites: the state that the floors are of ... */
+    int floors_leader;         /* ... and the leader, -2: none */
+    int searches;              /* 1: the last search for near sites was short */
+    double closing;            /* inner minimum that closes the node under work, BIG: unknown */
+    int *members;              /* scenarios x sites: scratch for sites near the leader ... */
+    double *missed;            /* ... and what the leader waits longer without each */
+    unsigned char *decided;    /* sites x sites: states of the answers of a search for near sites */
     int *places;               /* sites x voters: scratch for the sites of radii, where cases are balls */
     int from[MOST_WAITS];      /* first radius of each wait whose cases count, 0 but while far sites are tried */
 } inner_problem;
@@ -419,6 +433,7 @@ typedef struct {
     long burst_nodes;          /* nodes that a leader gets before the others had the steps of their roots */
     double patience;           /* work from which parts are put off */
     long transfer_nodes;       /* nodes after which a tree with such steps looks for transfers of cost, 0: never */
+    double interval_gain;      /* share of the gap that a search for near sites may close at least, so that there is one */
     double transfer_pays;      /* share of the gap left that they have to close to be kept */
 } size_limits;
 

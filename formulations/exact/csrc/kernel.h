@@ -92,6 +92,18 @@ static inline double distance_of(const context *x, int leader, int site)
 {
     return site == leader ? 0.0 : x->p.site_rtt[(size_t)leader * x->p.sites + site];
 }
+/* The wait of the leader under work for a site, in the state whose inner minimum is sought. */
+static inline double site_wait(const context *x, int site)
+{
+    return site == x->view.leader ? 0.0 : x->inner.wait[site];
+}
+/* The inner minimum that closes a node whose other parts are these, BIG without a cutoff; kept for the next inner minimum,
+ * which looks at more than floors of waits where that may help to reach it. */
+static inline double closing_minimum(context *x, double served, double constant)
+{
+    x->inner.closing = x->best.cutoff < BIG ? x->best.cutoff * (1.0 + BEYOND_CUTOFF) - served - constant : BIG;
+    return x->inner.closing;
+}
 double relay_rtt(const problem *p, int client, int site, int leader);
 int smallest(const double *key, int n, int limit, int *out);
 void clear_answer(radius_minimum *a);
@@ -118,6 +130,14 @@ int is_barred(const context *x, int site, double reach);
 int cheapest_of_balls(const context *x, const tree_node *f, const keyed *sorted, int n, double within, double reach, int lo,
                       int hi, double *value, double *top, double *next, int *chosen);
 double minimum_over_balls(context *x, const tree_node *f, int lo, int hi, int all, double slack, int *count);
+
+/* waits/interval_waits.c */
+static inline int has_interval_waits(const context *x)
+{
+    return x->p.scenarios > 1 && x->view.leader >= 0 && x->p.quorum_weight > 0.0 && x->p.quorum > 1;
+}
+void find_waits(context *x, const tree_node *f);
+int raise_by_intervals(context *x, const tree_node *f, int lo, int hi, int all, double slack, int *count, double *least);
 
 /* waits/vote_rows.c */
 void find_vote_rows(problem *p);

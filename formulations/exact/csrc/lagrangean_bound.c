@@ -51,12 +51,11 @@ double evaluate_bound(context *x, tree_node *f, const double *u, int all_radii, 
             x->inner.rho[i] += f->base[i];
     for (int i = 0; i < f->free_count && f->has_detours; i++)
         x->inner.rho[i] += f->detour[i];
-    double served = served_cost(u, f->fixed_cost, p->padded), slack = BIG;
+    double served = served_cost(u, f->fixed_cost, p->padded);
     double offset = priced ? sum_of(f->offset, p->padded) : 0.0;
     x->evaluated.served = served - offset;
-    if (all_radii && x->best.cutoff < BIG)
-        slack = x->best.cutoff * (1.0 + BEYOND_CUTOFF) - x->evaluated.served - f->constant;
-    double least = inner_minimum(x, f, all_radii, slack, count);
+    double slack = closing_minimum(x, x->evaluated.served, f->constant);
+    double least = inner_minimum(x, f, all_radii, all_radii ? slack : BIG, count);
     x->effort.work += f->sparse ? 0.0 : (double)f->free_count * p->padded * 0.3;
     x->effort.work += p->padded * (*count + 6.0) + 200.0;
     x->effort.evaluations++;
@@ -152,7 +151,7 @@ static void find_choice_bounds(context *x, const tree_node *f, int lo, int hi, d
                 largest = a->base[k] > largest ? a->base[k] : largest;
             }
         unchanged = largest < unchanged ? largest : unchanged;
-        apart = count != 1 || a->member || a->reach < BIG;
+        apart = count != 1 || a->member || a->decided || a->reach < BIG;
         for (int i = 0; i < n && apart; i++)
             plus[i] = minus[i] = -BIG;
         for (int j = 0; j < count; j++) {
@@ -167,6 +166,12 @@ static void find_choice_bounds(context *x, const tree_node *f, int lo, int hi, d
         for (int i = 0; i < n && a->member; i++)
             if (a->member[f->free_site[i]] & FORBIDDEN) /* too far for the waits of this case */
                 plus[i] = BIG;
+        for (int i = 0; i < n && a->decided; i++)
+            if (a->decided[f->free_site[i]] != FREE) { /* decided: no exchange moves it */
+                int in = a->decided[f->free_site[i]] == IN;
+                plus[i] = in ? largest : BIG;
+                minus[i] = in ? BIG : largest;
+            }
         for (int i = 0; i < n && a->reach < BIG; i++)
             if (is_barred(x, f->free_site[i], a->reach))
                 plus[i] = BIG;

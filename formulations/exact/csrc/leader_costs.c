@@ -42,6 +42,16 @@ static void costs_of_site(context *x, int leader, int j)
     }
 }
 
+/* Sum over the scenarios of D d(leader, site). */
+static double total_rtt(const problem *p, int leader, int site)
+{
+    size_t S = (size_t)p->sites, at = (size_t)leader * S + (size_t)site;
+    double total = 0.0;
+    for (int k = 0; k < p->scenarios; k++)
+        total += p->scenario_weight[k] * p->scenario_rtt[(size_t)k * S * S + at];
+    return total;
+}
+
 /* Select a leader, and sort the sites by distance from it (ties: site order). */
 void select_leader(context *x, int leader)
 {
@@ -58,7 +68,7 @@ void select_leader(context *x, int leader)
     }
     keyed *sorted = (keyed *)x->scratch.key;
     for (int s = 0; s < p->sites; s++)
-        sorted[s] = (keyed){s == leader ? 0.0 : d[s], s};
+        sorted[s] = (keyed){s == leader ? 0.0 : p->scenarios > 1 ? total_rtt(p, leader, s) : d[s], s};
     merge_runs(sorted, p->sites, sorted + p->sites);
     for (int i = 0; i < p->sites; i++)
         order[i] = sorted[i].position;

@@ -102,6 +102,11 @@
 #define BARRED_STEPS 20           /* ... and those after each round of fixing */
 #define SORTED_RUN 12             /* sites up to which insertion sorts sooner than merging */
 
+/* Waits of several intervals (waits/interval_waits.c), exact.rules. */
+#define INTERVAL_NODES 200        /* nodes of the search for sites near the leader, after which floors of the waits do */
+#define INTERVAL_SHORT 30         /* nodes up to which each step on the multipliers has such a search ... */
+#define INTERVAL_GAIN 0.05        /* ... and the share of the gap that it may close at least */
+
 /* Sparse nodes (sparse_node.c), 100 x 200 and more. */
 #define SPARSE_FROM 20000.0       /* free sites x clients below which dense nodes are as quick */
 #define SPARSE_SHARE 0.2          /* share of these cells from which sparse nodes are quicker */

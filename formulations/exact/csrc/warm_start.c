@@ -90,7 +90,9 @@ double bound_from_memory(context *x, int leader)
     f->open = x->sizes.active ? open_sizes(x, leader) : 0;
     for (int i = 0; i < f->free_count; i++)
         x->inner.rho[i] = rho[f->free_site[i]];
-    double served = x->memory.served[row], least = inner_minimum(x, f, 0, BIG, &count);
+    double served = x->memory.served[row];
+    closing_minimum(x, served, f->constant);
+    double least = inner_minimum(x, f, 0, BIG, &count);
     x->effort.work += 8.0 * p->sites + 200.0;
     if (least >= BIG)
         return BIG;

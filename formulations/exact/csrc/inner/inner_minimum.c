@@ -16,7 +16,7 @@ void clear_answer(radius_minimum *a)
         a->next[k] = BIG;
         a->size[k] = 0;
     }
-    a->member = NULL;
+    a->member = a->decided = NULL;
     a->reach = BIG;
 }
 
@@ -46,6 +46,8 @@ static double uncapped_minimum(context *x, tree_node *f, int lo, int hi, int all
     const problem *p = &x->p;
     const double *rho = x->inner.rho;
     int n = f->free_count, leader = x->view.leader;
+    if (leader >= 0)
+        find_waits(x, f);
     int *list = x->scratch.pick, *inside = x->scratch.order;
     int kept = smallest(rho, n, hi + 1 < n ? hi + 1 : n, list);
     double loose = 0.0;
@@ -75,8 +77,8 @@ static double uncapped_minimum(context *x, tree_node *f, int lo, int hi, int all
     for (int i = 0; i < n; i++)
         where[f->free_site[i]] = i;
     for (int t = 0; t < p->sites;) {
-        double d = distance_of(x, leader, x->view.near_order[t]);
-        for (; t < p->sites && distance_of(x, leader, x->view.near_order[t]) == d; t++) {
+        double d = site_wait(x, x->view.near_order[t]);
+        for (; t < p->sites && site_wait(x, x->view.near_order[t]) == d; t++) {
             int s = x->view.near_order[t];
             if (f->state[s] == IN)
                 fixed_inside++;
@@ -139,7 +141,7 @@ static double uncapped_minimum(context *x, tree_node *f, int lo, int hi, int all
         if (!last && size == loose_size) {
             int inside_loose = 0;
             for (int i = 0; i < loose_size; i++)
-                inside_loose += distance_of(x, leader, f->free_site[list[i]]) <= d;
+                inside_loose += site_wait(x, f->free_site[list[i]]) <= d;
             last = inside_loose >= need;
         }
         answer.base[0] = answer.value = p->quorum_weight * d + value;
@@ -297,7 +299,7 @@ static fixed_votes votes_within(const context *x, const tree_node *f, const site
     memcpy(count, base, (size_t)count_length(family) * sizeof(int));
     for (int i = 0; i < f->in_count; i++) {
         int s = f->in_site[i];
-        if (x->view.leader >= 0 && radius < BIG && distance_of(x, x->view.leader, s) > radius)
+        if (x->view.leader >= 0 && radius < BIG && site_wait(x, s) > radius)
             continue;
         if (s == x->view.leader || p->must_vote[s])
             found.given++;
@@ -333,6 +335,8 @@ static double ruled_minimum(context *x, tree_node *f, int lo, int hi, int all, d
     keyed *sorted = (keyed *)x->scratch.key;
     int *whole = x->inner.selected + p->sites, *votes = x->inner.selected + 2 * p->sites;
     int *trial = x->inner.selected + 3 * p->sites;
+    if (leader >= 0)
+        find_waits(x, f);
     int whole_count = 0, votes_count = 0, trial_count = 0, given = 0;
     unsigned char *eligible = (unsigned char *)x->scratch.sites;
     radius_minimum common;
@@ -385,9 +389,9 @@ static double ruled_minimum(context *x, tree_node *f, int lo, int hi, int all, d
         double price = 0.0;
         int own = 0;
         if (!single) {
-            double d = distance_of(x, leader, x->view.near_order[t]);
+            double d = site_wait(x, x->view.near_order[t]);
             price = p->quorum_weight * d;
-            for (; t < p->sites && distance_of(x, leader, x->view.near_order[t]) == d; t++)
+            for (; t < p->sites && site_wait(x, x->view.near_order[t]) == d; t++)
                 if (f->state[x->view.near_order[t]] == FREE)
                     eligible[x->view.near_order[t]] = p->may_vote[x->view.near_order[t]];
             if (price + floor_value >= (all ? slack : best))
@@ -449,7 +453,12 @@ double inner_minimum(context *x, tree_node *f, int all_radii, double slack, int 
         return BIG;
     if (p->plain_voters && !p->replica_families.rules) {
         if (!p->cases.count || x->view.leader < 0)
-            return uncapped_minimum(x, f, lo, hi, all_radii, slack, count);
+        {
+            double least = uncapped_minimum(x, f, lo, hi, all_radii, slack, count);
+            if (has_interval_waits(x) && !raise_by_intervals(x, f, lo, hi, all_radii, slack, count, &least))
+                least = uncapped_minimum(x, f, lo, hi, all_radii, slack, count);
+            return least;
+        }
         return p->cases.balls ? minimum_over_balls(x, f, lo, hi, all_radii, slack, count)
                               : minimum_over_cases(x, f, lo, hi, all_radii, slack, count);
     }

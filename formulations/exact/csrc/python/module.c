@@ -221,7 +221,7 @@ PyDoc_STRVAR(set_size_limits_doc,
              "set_size_limits(context, cells, share, nodes, burst, work, transfers): number of cells from which nodes become sparse, and\n"
              "the share of them below which they do; nodes after which a tree takes steps on (u, beta); nodes that a leader\n"
              "gets before the others begin; work from which parts are put off; nodes after which costs are transferred,\n"
-             "whatever they gain, 0: never; for tests");
+             "whatever they gain, 0: never. Searches for sites near the leader begin whatever they gain. For tests");
 
 static PyObject *py_set_size_limits(PyObject *self, PyObject *args)
 {
@@ -245,6 +245,7 @@ static PyObject *py_set_size_limits(PyObject *self, PyObject *args)
     x->limits.patience = work;
     x->limits.transfer_nodes = transfers;
     x->limits.transfer_pays = -BIG;
+    x->limits.interval_gain = 0.0;
     Py_RETURN_NONE;
 }
 
