@@ -58,6 +58,7 @@ SOURCES = [
     "voter_greedy",
     "waits/ball_cases",
     "waits/vote_rows",
+    "waits/vote_search",
     "waits/vote_sums",
     "waits/case_search",
     "waits/wait_cases",
@@ -123,6 +124,7 @@ kernels = [
                 "trees/transfer_rows",
                 "tuning",
                 "waits/greedy_choice",
+                "waits/vote_lists",
             )
         ],
         include_dirs=[

@@ -51,6 +51,12 @@ enum { MOST_WAITS = 2, MOST_BLOCKS = 7, FORBIDDEN = 1 << MOST_BLOCKS }; /* as in
 /* Kinds of events, as ../certificate_events.py reads them. */
 enum { FIX = 1, CLOSE = 2, ENUMERATE = 3, BRANCH = 4, BETA = 5, PART = 6, EVENTS_OF = 7, TRANSFER = 8 };
 
+/* A free site in the order of reduced costs. */
+typedef struct {
+    double key;
+    int position;
+} keyed;
+
 /* What a case asks of a replica set: so many sites of each block. A parent comes after its blocks, -1: none. */
 typedef struct {
     int count, least[MOST_BLOCKS], parent[MOST_BLOCKS], family[MOST_BLOCKS];
@@ -64,6 +70,12 @@ typedef struct {
     unsigned char member[];    /* by site: bits of the blocks that hold it, or FORBIDDEN */
 } wait_case;
 
+/* Rows of a wait that counts votes that are of use under a leader of one class, see waits/vote_rows.c. */
+typedef struct {
+    int count, *least;         /* count x blocks: sites that a block asks for */
+    double pulled;             /* no row asks for less, by the pulls and shifts of the classes */
+} vote_rows;
+
 /* The cases of one wait of the leaders: for each radius `sizes` of them. */
 typedef struct {
     double rounds;             /* D of the wait */
@@ -75,7 +87,10 @@ typedef struct {
     int *least;                /* sizes x blocks: sites that a block asks for */
     int classes;               /* of sites by their votes, where it counts these, see waits/vote_rows.c; 0: it does not */
     unsigned char class_of_bits[2 * FORBIDDEN]; /* class of a site by its bits of `scope`, or `classes`: it has none */
-    char *useful;              /* blocks + 1 x sizes: where it counts votes, rows of use under a leader of each class, of none */
+    int weight[MOST_BLOCKS];   /* votes of a site of each block, 0: sites are counted */
+    int needed;                /* votes that end it; 0: more than half of those of all voters */
+    vote_rows rows[MOST_BLOCKS + 1]; /* where it counts votes, by the class of the leader, which may have none */
+    double pull[MOST_BLOCKS + 1], shift[MOST_BLOCKS + 1]; /* price of a site of each class within the radius, and anywhere */
     int votes;                 /* of a wait of balls: sites within its radius, the leader among them */
 } leader_wait;
 
@@ -84,6 +99,36 @@ typedef struct {
     double least, most;        /* the vote that is waited for, where the site is at the leader, and where it is far away */
     double far;                /* the farthest site that would be barred at a shorter radius */
 } ball_rest;
+
+/* What it tells of a wait that counts votes, where all replicas vote. */
+typedef struct {
+    int count, votes[MOST_VOTERS], total;
+    double distance[MOST_VOTERS], far; /* distances ascending */
+} vote_rest;
+
+/* What it tells of the waits of the leader, in one of these forms. */
+typedef union {
+    ball_rest ball[MOST_WAITS];
+    vote_rest votes;
+} set_rest;
+
+/* A radius of a wait that counts votes. */
+typedef struct {
+    double price, floor;       /* floor: no case of the radius costs less */
+    int at, done;
+} vote_radius;
+
+/* Memory for the inner minimum over a wait that counts votes; what is said of sites is by the order of reduced costs. */
+typedef struct {
+    double *distance;          /* sites: from the leader */
+    unsigned char *within, *beyond; /* sites: list of a site within a radius, and beyond it */
+    keyed *list;               /* lists x sites, see waits/vote_lists.h */
+    double *key;               /* sites: reduced cost, by site */
+    vote_radius *radius;       /* sites */
+    double *sum;               /* rows */
+    double *price, last_price; /* sites: price of a vote under each leader; under the one before */
+    int *row;                  /* sites: row that was cheapest in the last inner minimum of a leader */
+} vote_room;
 
 /* Waits of the leaders beyond a quorum of votes, see placement/evaluation/waits/wait_cases.py. */
 typedef struct {
@@ -96,7 +141,7 @@ typedef struct {
     int counting;              /* ... one that asks for votes within its radius, -1: none does */
     int barring;               /* ... one that bars replicas beyond its radius, at all sites or at some; -1: none does */
     int classes;               /* of sites by their votes, where the only wait counts these, see waits/vote_rows.c; 0: it does not */
-    double *sums;              /* least sum of sites of each row of that wait */
+    vote_room room;            /* ... its memory */
     int single;                /* 1: no other one asks for votes or bars replicas */
     int balls;                 /* 1: cases are balls, scanned from near to far: all sites are barred beyond one radius, and ... */
     int voting;                /* ... this other wait asks for votes; -1: none does */
@@ -216,12 +261,6 @@ typedef struct {
     int *places;               /* sites x voters: scratch for the sites of radii, where cases are balls */
     int from[MOST_WAITS];      /* first radius of each wait whose cases count, 0 but while far sites are tried */
 } inner_problem;
-
-/* A free site in the order of reduced costs. */
-typedef struct {
-    double key;
-    int position;
-} keyed;
 
 /* The cheapest case of an inner minimum. */
 typedef struct {

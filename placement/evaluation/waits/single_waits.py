@@ -65,6 +65,10 @@ class SingleWait:
         (sizes, blocks).
     of_voters
         Whether a block is one of voters, shape (blocks,).
+    votes
+        Votes of a site of each block, 0 where sites are counted, shape (blocks,).
+    needed
+        Votes that end the wait where votes are counted, 0: a majority.
     """
 
     rounds: float
@@ -74,6 +78,8 @@ class SingleWait:
     near: BoolArray
     least: IntArray
     of_voters: BoolArray
+    votes: IntArray
+    needed: int
 
     @classmethod
     def of(
@@ -103,6 +109,7 @@ class SingleWait:
         near: list[bool] = []
         least: list[IntArray] = []
         of_voters: list[bool] = []
+        weight: list[int] = []
         for clause, labels in wait:
             votes = clause.role == "voters"
             able = rules.may_vote if votes else np.ones_like(rules.may_vote)
@@ -116,10 +123,12 @@ class SingleWait:
                 scope |= part.astype(np.uint8) << MOST_BLOCKS
                 continue
             found: list[tuple[BoolArray, bool, IntArray]] = []
+            counted_votes: tuple[int, ...] = ()
             if clause in weighed:
                 assert by_votes is not None
                 parts = zip(by_votes.classes, by_votes.near, by_votes.least.T, strict=True)
                 found.extend((sites & part, ball, count) for sites, ball, count in parts)
+                counted_votes = by_votes.votes
             elif clause.need == "majority" and clause.scope == "inside":
                 found.append((part, True, voting // 2 + 1))
                 found.append((part, False, voting))
@@ -134,6 +143,7 @@ class SingleWait:
                 near.append(ball)
                 least.append(count)
                 of_voters.append(votes)
+            weight.extend(counted_votes or (0,) * len(found))
         asked[np.arange(len(leaders)), leaders] = True  # a radius of 0
         ascending = ordered
         if not asked.all():
@@ -144,7 +154,8 @@ class SingleWait:
         rows = np.stack(least, axis=1) if least else np.zeros((len(voting), 0), dtype=np.intp)
         return cls(
             rounds, start, ascending[new], scope, np.array(near, dtype=bool), rows,
-            np.array(of_voters, dtype=bool),
+            np.array(of_voters, dtype=bool), np.array(weight, dtype=np.intp),
+            by_votes.needed if by_votes is not None else 0,
         )  # fmt: skip
 
     def of_sites(self, leaders: IntArray) -> SingleWait:

@@ -60,11 +60,17 @@ class VoteBlocks:
     least
         Sites that must be held in each block, one row for each way to meet the clause, shape
         (rows, blocks); more than all voters where the clause cannot be met.
+    votes
+        Votes of a site of each block.
+    needed
+        W, or 0 for a majority of the votes of all voters.
     """
 
     classes: BoolArray
     near: tuple[bool, ...]
     least: IntArray
+    votes: tuple[int, ...]
+    needed: int
 
 
 def block_count(clause: Clause, rules: Rules) -> int:
@@ -91,13 +97,14 @@ def vote_blocks(clause: Clause, rules: Rules) -> VoteBlocks | None:
     if rows is None:
         return None
     classes = rules.may_vote & (rules.votes == votes[:, np.newaxis])
-    near = (True,) * len(votes)
+    near, weight = (True,) * len(votes), tuple(votes.tolist())
     if need == 0:
         classes = np.concatenate([classes, classes[:-1]])
         near += (False,) * (len(votes) - 1)
+        weight += weight[:-1]
     if not rows:
         rows = ((rules.voters + 1, *[0] * (len(near) - 1)),)
-    return VoteBlocks(classes, near, np.array(rows, dtype=np.intp))
+    return VoteBlocks(classes, near, np.array(rows, dtype=np.intp), weight, need)
 
 
 @lru_cache(maxsize=256)

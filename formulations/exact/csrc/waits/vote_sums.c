@@ -10,24 +10,11 @@
  * good where y is the cost of the last site that the cheapest row takes. */
 #include <math.h>
 
-#include "kernel.h"
+#include "vote_lists.h"
 
-enum { LISTS = 2 * MOST_BLOCKS + 1, MOST_PRICED = 16 };
+enum { MOST_PRICED = 16 };
 
 static const double TIE = 8.0 * UNIT_ROUNDOFF; /* of the costs added up; bound_error allows for more */
-
-/* Free sites of one class on one side of the radius, by ascending reduced cost. */
-typedef struct {
-    int count;
-    double key[MOST_VOTERS + 1];
-} class_list;
-
-typedef struct {
-    int classes, all, lo, hi;
-    int near[MOST_BLOCKS], held[MOST_BLOCKS]; /* sites in of each class, within the radius and in all */
-    class_list list[LISTS];                   /* of class k: 2k within the radius, 2k + 1 beyond it; the last: of no class */
-    double last, size;                        /* of the row summed up last: cost of its last site, sum of absolute costs */
-} class_lists;
 
 /* What the sites of a class cost at a price, by what a row asks for: so many more within the radius, and so many more in all. */
 typedef struct {
@@ -36,34 +23,59 @@ typedef struct {
     double cost[MOST_BLOCKS][MOST_PRICED + 1][MOST_PRICED + 1];
 } class_costs;
 
-/* Fill the lists for a radius; 0 when a site that is in is forbidden. */
-static int fill_lists(const context *x, const tree_node *f, const keyed *sorted, int n, double radius, class_lists *out)
+/* Note for every free site of `sorted` on which list it is within a radius, and on which beyond it. */
+void begin_lists(class_lists *c, const context *x, const tree_node *f, const keyed *sorted, int n, int lo, int hi, int *chosen)
 {
     const leader_wait *wait = &x->p.cases.wait[0];
-    int leader = x->view.leader, classes = x->p.cases.classes;
-    const unsigned char *scope = wait->scope + (size_t)leader * (size_t)x->p.sites, *class_of = wait->class_of_bits;
-    const double *distance = x->p.site_rtt + (size_t)leader * (size_t)x->p.sites;
-    for (int k = 0; k < classes; k++)
-        out->near[k] = out->held[k] = 0;
-    for (int k = 0; k <= 2 * classes; k++)
-        out->list[k].count = 0;
-    for (int i = 0; i < f->in_count; i++) {
-        int site = f->in_site[i], k = class_of[scope[site]], within = site == leader || distance[site] <= radius;
+    const vote_room *room = &x->p.cases.room;
+    size_t row = (size_t)x->view.leader * (size_t)x->p.sites;
+    const unsigned char *scope = wait->scope + row;
+    const double *distance = x->p.site_rtt + row;
+    c->x = x;
+    c->f = f;
+    c->sorted = sorted;
+    c->n = n;
+    c->lo = lo;
+    c->hi = hi;
+    c->classes = x->p.cases.classes;
+    c->all = wait->blocks - c->classes;
+    c->lists = 2 * c->classes + 1;
+    c->last = BIG;
+    c->chosen = chosen;
+    for (int k = 0; k <= c->lists; k++)
+        c->list[k] = room->list + (size_t)k * (size_t)x->p.sites;
+    for (int i = 0; i < n; i++) {
+        int site = f->free_site[sorted[i].position], k = wait->class_of_bits[scope[site]], none = k == c->classes;
+        room->distance[i] = distance[site];
+        room->within[i] = (unsigned char)(2 * k);
+        room->beyond[i] = (unsigned char)(scope[site] & FORBIDDEN ? c->lists : 2 * k + !none);
+    }
+}
+
+/* Fill the lists for a radius; 0 when a site that is in is forbidden. */
+int fill_lists(class_lists *c, double radius)
+{
+    const context *x = c->x;
+    const leader_wait *wait = &x->p.cases.wait[0];
+    const vote_room *room = &x->p.cases.room;
+    const unsigned char *scope = wait->scope + (size_t)x->view.leader * (size_t)x->p.sites;
+    for (int k = 0; k < c->classes; k++)
+        c->near[k] = c->held[k] = 0;
+    for (int k = 0; k <= c->lists; k++)
+        c->count[k] = 0;
+    for (int i = 0; i < c->f->in_count; i++) {
+        int site = c->f->in_site[i], k = wait->class_of_bits[scope[site]];
+        int within = distance_of(x, x->view.leader, site) <= radius;
         if (!within && scope[site] & FORBIDDEN)
             return 0;
-        if (k < classes) {
-            out->near[k] += within;
-            out->held[k]++;
+        if (k < c->classes) {
+            c->near[k] += within;
+            c->held[k]++;
         }
     }
-    for (int i = 0; i < n; i++) {
-        int site = f->free_site[sorted[i].position], k = class_of[scope[site]];
-        int within = site == leader || distance[site] <= radius;
-        if (!within && scope[site] & FORBIDDEN)
-            continue;
-        class_list *list = &out->list[k < classes ? 2 * k + !within : 2 * classes];
-        list->key[list->count] = sorted[i].key;
-        list->count += list->count < out->hi;
+    for (int i = 0; i < c->n; i++) { /* no branch: it would be mispredicted */
+        int k = room->distance[i] <= radius ? room->within[i] : room->beyond[i];
+        c->list[k][c->count[k]++] = c->sorted[i];
     }
     return 1;
 }
@@ -71,15 +83,15 @@ static int fill_lists(const context *x, const tree_node *f, const keyed *sorted,
 /* Work out what a class costs where `within` more of its sites are to lie within the radius. */
 static void price_class(const class_lists *c, class_costs *costs, int k, int within)
 {
-    const class_list *near = &c->list[2 * k], *far = &c->list[2 * k + 1];
+    const keyed *near = c->list[2 * k], *far = c->list[2 * k + 1];
     double saved[MOST_PRICED + 1], paid = 0.0, *cost = costs->cost[k][within];
     int count = 0, i = 0, j = 0;
     costs->known[k] |= 1u << within;
     for (; count < c->hi; count++) { /* first what all sites cost that are asked for, ... */
-        int more_near = i < near->count, more_far = j < far->count && i >= within;
+        int more_near = i < c->count[2 * k], more_far = j < c->count[2 * k + 1] && i >= within;
         if (!more_near && (!more_far || i < within))
             break;
-        double key = more_near && (!more_far || near->key[i] <= far->key[j]) ? near->key[i++] : far->key[j++];
+        double key = more_near && (!more_far || near[i].key <= far[j].key) ? near[i++].key : far[j++].key;
         cost[count] = count < within ? BIG : paid;
         saved[count] = key - costs->price;
         paid += saved[count];
@@ -114,107 +126,117 @@ static double bound_of_row(const class_lists *c, class_costs *costs, const int *
 /* Begin with a price: sites of no class, and how many sites are taken. */
 static void begin_costs(const class_lists *c, class_costs *costs)
 {
-    const class_list *none = &c->list[2 * c->classes];
+    const keyed *none = c->list[2 * c->classes];
     double price = costs->price = c->last < BIG ? c->last : 0.0;
     costs->others = price * (price > 0.0 ? c->lo : c->hi);
-    for (int i = 0; i < none->count && none->key[i] < price; i++)
-        costs->others += none->key[i] - price;
+    for (int i = 0; i < c->count[2 * c->classes] && none[i].key < price; i++)
+        costs->others += none[i].key - price;
     for (int k = 0; k < c->classes; k++)
         costs->known[k] = 0;
 }
 
-static inline void take(class_lists *c, double *sum, double key)
+static inline void take(class_lists *c, double *sum, keyed one)
 {
-    *sum += key;
-    c->size += fabs(key);
+    *sum += one.key;
+    c->size += fabs(one.key);
+    c->top = one.key > c->top ? one.key : c->top;
+    c->chosen[c->taken++] = one.position;
 }
 
 /* The least sum of sites that meet a row; BIG: there are none. */
-static double sum_of_row(class_lists *c, const int *least)
+double sum_of_row(class_lists *c, const int *least)
 {
-    int next[LISTS] = {0}, taken = 0, classes = c->classes;
+    int next[VOTE_LISTS] = {0}, classes = c->classes;
     double sum = 0.0;
     c->size = 0.0;
+    c->top = -BIG;
+    c->taken = 0;
     for (int k = 0; k < classes; k++) {
-        const class_list *near = &c->list[2 * k], *far = &c->list[2 * k + 1];
+        const keyed *near = c->list[2 * k], *far = c->list[2 * k + 1];
         int within = least[k] - c->near[k], any = k < c->all ? least[classes + k] - c->held[k] : 0;
-        if (within > near->count)
+        within = within > 0 ? within : 0;
+        any = any > within ? any : within;
+        if (within > c->count[2 * k] || any > c->count[2 * k] + c->count[2 * k + 1] || c->taken + any > c->hi)
             return BIG;
-        for (; next[2 * k] < within; taken++, any--)
-            take(c, &sum, near->key[next[2 * k]++]);
-        for (; any > 0; any--, taken++) {
+        for (; next[2 * k] < within; any--)
+            take(c, &sum, near[next[2 * k]++]);
+        for (; any > 0; any--) {
             int i = next[2 * k], j = next[2 * k + 1];
-            if (i >= near->count && j >= far->count)
-                return BIG;
-            if (j >= far->count || (i < near->count && near->key[i] <= far->key[j]))
-                take(c, &sum, near->key[next[2 * k]++]);
+            if (j >= c->count[2 * k + 1] || (i < c->count[2 * k] && near[i].key <= far[j].key))
+                take(c, &sum, near[next[2 * k]++]);
             else
-                take(c, &sum, far->key[next[2 * k + 1]++]);
+                take(c, &sum, far[next[2 * k + 1]++]);
         }
     }
-    if (taken > c->hi)
-        return BIG;
     c->last = BIG;
-    for (; taken <= c->hi; taken++) { /* once more than it takes: to see what one more would cost */
+    for (;;) { /* once more than it takes: to see what one more would cost */
         int from = -1;
-        double key = taken < c->lo || taken == c->hi ? BIG : 0.0;
-        for (int k = 0; k <= 2 * classes; k++)
-            if (next[k] < c->list[k].count && c->list[k].key[next[k]] < key) {
-                key = c->list[k].key[next[k]];
+        double key = c->taken < c->lo || c->taken == c->hi ? BIG : 0.0;
+        for (int k = 0; k < c->lists; k++)
+            if (next[k] < c->count[k] && c->list[k][next[k]].key < key) {
+                key = c->list[k][next[k]].key;
                 from = k;
             }
-        if (taken == c->hi) {
+        if (c->taken == c->hi) {
             c->last = c->last < BIG ? c->last : key;
             break;
         }
         if (from < 0) {
-            c->last = taken > c->lo ? 0.0 : c->last;
+            c->last = c->taken > c->lo ? 0.0 : c->last;
             break;
         }
+        take(c, &sum, c->list[from][next[from]]);
         next[from]++;
-        take(c, &sum, key);
         c->last = key;
     }
-    return taken < c->lo ? BIG : sum;
+    c->next = BIG;
+    for (int k = 0; k <= c->lists; k++)
+        if (next[k] < c->count[k] && c->list[k][next[k]].key < c->next)
+            c->next = c->list[k][next[k]].key;
+    return c->taken < c->lo ? BIG : sum;
 }
 
-/* The least sum of sites of each row within a radius, of the only wait, or a bound of it, in `sum`; BIG where there are none.
- * Returns the row of the least sum, which is no bound; -1: none. `first`: a row that is likely the least; without `every` the
- * other rows are not looked at when it has at most `enough`. */
-int sums_of_rows(const context *x, const tree_node *f, const keyed *sorted, int n, double radius, int lo, int hi, int first,
-                 int every, double enough, double *sum)
+/* Bound the sum of every row, with the price of a site that the row summed up last suggests. */
+void bound_rows(class_lists *c, const vote_rows *rows, double *sum)
 {
-    const leader_wait *wait = &x->p.cases.wait[0];
-    const char *useful = useful_rows(x, wait, x->view.leader);
-    int sizes = wait->sizes, blocks = wait->blocks;
-    class_lists lists;
     class_costs costs;
-    lists.lo = lo;
-    lists.hi = hi;
-    lists.last = BIG;
-    lists.classes = x->p.cases.classes;
-    lists.all = blocks - lists.classes;
-    if (!fill_lists(x, f, sorted, n, radius, &lists))
-        return -1;
-    sum[first] = useful[first] ? sum_of_row(&lists, wait->least + first * blocks) : BIG;
-    if (!every && sum[first] < BIG && sum[first] <= enough + TIE * lists.size)
-        return first;
-    int best = sum[first] < BIG ? first : -1;
-    double same = best < 0 ? 0.0 : TIE * lists.size; /* sums of sites that differ by less are one sum */
-    begin_costs(&lists, &costs);
-    for (int row = 0; row < sizes; row++)
-        if (row != first)
-            sum[row] = !useful[row] ? BIG : hi > MOST_PRICED ? -BIG : bound_of_row(&lists, &costs, wait->least + row * blocks);
+    int blocks = c->classes + c->all;
+    if (c->hi <= MOST_PRICED)
+        begin_costs(c, &costs);
+    for (int row = 0; row < rows->count; row++)
+        sum[row] = c->hi > MOST_PRICED ? -BIG : bound_of_row(c, &costs, rows->least + row * blocks);
+}
+
+/* The row of the least sum at the radius of the lists, where it is below `limit`; else -1, or a row at the limit. *bound: no
+ * row has less. `first`: a row that is likely the least; the others are not looked at when it has at most `enough`. `sum`:
+ * scratch for the sums of all rows. */
+int cheapest_row(class_lists *c, const vote_rows *rows, int first, double enough, double limit, double *sum, double *bound)
+{
+    int blocks = c->classes + c->all, best = -1;
+    double found, same;
+    c->last = BIG;
+    found = sum_of_row(c, rows->least + first * blocks);
+    same = found < BIG ? TIE * c->size : 0.0; /* sums of sites that differ by less are one sum */
+    *bound = found;
+    if (found < BIG) {
+        best = first;
+        if (found <= enough + same)
+            return best;
+    }
+    bound_rows(c, rows, sum);
+    sum[first] = found;
     for (;;) { /* the row of the least bound, while that is below the least sum */
         int next = 0;
-        for (int row = 1; row < sizes; row++)
+        for (int row = 1; row < rows->count; row++)
             next = sum[row] < sum[next] ? row : next;
-        if (sum[next] >= (best < 0 ? BIG : sum[best] - same))
+        *bound = sum[next] < found ? sum[next] : found;
+        if (sum[next] >= limit || sum[next] >= found - same)
             return best;
-        sum[next] = sum_of_row(&lists, wait->least + next * blocks);
-        if (sum[next] < (best < 0 ? BIG : sum[best])) {
+        sum[next] = sum_of_row(c, rows->least + next * blocks);
+        if (sum[next] < found) {
             best = next;
-            same = TIE * lists.size;
+            found = sum[next];
+            same = TIE * c->size;
         }
     }
 }
