@@ -115,7 +115,8 @@ typedef union {
 /* A radius of a wait that counts votes. */
 typedef struct {
     double price, floor;       /* floor: no case of the radius costs less */
-    int at, done;
+    double sum, top, next;     /* of the cheapest sites at the price of a vote: their sum, its last site, and the next one */
+    int at, done, taken;
 } vote_radius;
 
 /* Memory for the inner minimum over a wait that counts votes; what is said of sites is by the order of reduced costs. */
@@ -237,6 +238,7 @@ typedef struct {
     int size[3];               /* how many free sites it selects */
     const unsigned char *member; /* of its case: bits by site; NULL: there are none */
     double reach;              /* no replica that may be barred is farther from the leader; BIG: there is no such limit */
+    double within, vote_price; /* where votes are counted, of relaxation 0: its radius and price of a vote; -1: there is none */
 } radius_minimum;
 
 /* What the rules for replicas say beside the sites that are in: it changes with these sites, not with reduced costs.

@@ -134,6 +134,7 @@ double least_wait_of_votes(const context *x, const vote_rest *rest);
 double radius_of_votes(const context *x, const leader_wait *wait, int leader, const int *replicas, int count);
 
 /* waits/vote_search.c */
+const double *keys_within(context *x, const tree_node *f, const radius_minimum *a);
 void cheapest_votes_of(context *x, const tree_node *f, const keyed *sorted, int n, int lo, int hi, int all, double slack,
                        const radius_minimum *common, double least, cheapest_case *best);
 

@@ -17,19 +17,19 @@
 
 #define PRICE_STEP 1.25        /* factor of the price of a vote from one inner minimum of a leader to the next */
 
-/* The cheapest sites at a price of votes: at most so many as may be taken. */
+/* The cheapest sites at a price of votes, one more of them than may be taken. */
 typedef struct {
-    int count, lo, hi, site[MOST_VOTERS];
-    double key[MOST_VOTERS], votes[MOST_VOTERS]; /* cost, and how many prices of a vote it has been lowered by */
+    int count, room, taken, site[MOST_VOTERS + 1];
+    double key[MOST_VOTERS + 1], votes[MOST_VOTERS + 1]; /* cost, and how many prices of a vote it has been lowered by */
     double sum, lowered;
 } cheapest_sites;
 
 /* Put a site among the cheapest; 1 when it is one of them. */
 static int add_site(cheapest_sites *c, int site, double key, double votes)
 {
-    if (c->hi == 0 || (c->count == c->hi && key >= c->key[c->count - 1]))
+    if (c->count == c->room && key >= c->key[c->count - 1])
         return 0;
-    int at = c->count < c->hi ? c->count++ : c->hi - 1;
+    int at = c->count < c->room ? c->count++ : c->room - 1;
     for (; at > 0 && c->key[at - 1] > key; at--) {
         c->key[at] = c->key[at - 1];
         c->votes[at] = c->votes[at - 1];
@@ -56,13 +56,14 @@ static void remove_site(cheapest_sites *c, int site)
     }
 }
 
-/* Add up what is to be taken. */
-static void sum_sites(cheapest_sites *c)
+/* Add up `lo` sites, or more of them, up to `hi`, where these cost less than nothing. */
+static void sum_sites(cheapest_sites *c, int lo, int hi)
 {
     c->sum = c->lowered = 0.0;
-    for (int i = 0; i < c->count && (i < c->lo || c->key[i] < 0.0); i++) {
-        c->sum += c->key[i];
-        c->lowered += c->votes[i];
+    c->taken = 0;
+    while (c->taken < c->count && c->taken < hi && (c->taken < lo || c->key[c->taken] < 0.0)) {
+        c->sum += c->key[c->taken];
+        c->lowered += c->votes[c->taken++];
     }
 }
 
@@ -77,7 +78,7 @@ static int bound_radii(const class_lists *c, const vote_rows *rows, int from, do
     const unsigned char *scope = wait->scope + row;
     const double *distance = x->p.site_rtt + row, *radius = wait->radius + wait->start[x->view.leader];
     int radii = wait->start[x->view.leader + 1] - wait->start[x->view.leader], number = 0, changed = 1, places = x->p.sites, t = 0;
-    cheapest_sites best = {.lo = c->lo, .hi = c->hi};
+    cheapest_sites best = {.room = c->hi + 1};
     double constant = rows->pulled, farthest = 0.0, lowest = BIG, size = 0.0, most = 0.0;
     *short_of = 0.0;
     for (int k = 0; k < c->classes; k++)
@@ -108,7 +109,7 @@ static int bound_radii(const class_lists *c, const vote_rows *rows, int from, do
                 changed = 1;
             } else if (room->key[site] < BIG) {
                 double votes = wait->pull[k] + wait->shift[k], key = room->key[site] - price * votes;
-                if (best.count == best.hi && (best.hi == 0 || key >= best.key[best.count - 1])) {
+                if (best.count == best.room && key >= best.key[best.count - 1]) {
                     changed |= 2;
                     continue;
                 }
@@ -117,15 +118,19 @@ static int bound_radii(const class_lists *c, const vote_rows *rows, int from, do
                 changed = 1;
             }
         }
-        if (r < from || radius[r] < farthest || best.count < best.lo || !changed)
+        if (r < from || radius[r] < farthest || best.count < c->lo || !changed)
             continue;
         if (changed & 1)
-            sum_sites(&best);
+            sum_sites(&best, c->lo, c->hi);
         changed = 0;
         vote_radius *one = &room->radius[number++];
         double sum = best.sum + price * constant - error;
         one->price = wait->rounds * radius[r];
         one->floor = one->price + (sum > least ? sum : least);
+        one->sum = sum;
+        one->taken = best.taken;
+        one->top = best.taken ? best.key[best.taken - 1] : -BIG;
+        one->next = best.count > best.taken ? best.key[best.taken] : BIG;
         one->at = r;
         one->done = 0;
         if (one->floor < lowest) {
@@ -136,39 +141,37 @@ static int bound_radii(const class_lists *c, const vote_rows *rows, int from, do
     return number;
 }
 
-/* Keep the row summed up last in x->inner.radii. `sum`: its sum, or that of sites which hold for all cases. */
-static void keep_row(const class_lists *c, context *x, const vote_radius *radius, const radius_minimum *common, double own, double sum)
+/* Keep a radius in x->inner.radii, whose rows have a sum of at least `sum`. */
+static void keep_radius(context *x, const vote_radius *radius, double vote_price, const radius_minimum *common, double sum)
 {
+    const leader_wait *wait = &x->p.cases.wait[0];
     radius_minimum *a = &x->inner.radii[x->inner.radius_count++];
     *a = *common;
     a->value = radius->price + sum;
-    a->base[0] = own;
-    a->top[0] = c->top;
-    a->next[0] = c->next;
-    a->size[0] = c->taken;
+    a->base[0] = radius->sum;
+    a->top[0] = radius->top;
+    a->next[0] = radius->next;
+    a->size[0] = radius->taken;
     for (int r = 0; r < 3; r++)
         if (a->base[r] > -BIG)
             a->base[r] += radius->price;
-    if (x->p.cases.bars)
-        a->reach = x->p.cases.wait[0].radius[x->p.cases.wait[0].start[x->view.leader] + radius->at];
+    a->within = wait->radius[wait->start[x->view.leader] + radius->at];
+    a->reach = x->p.cases.bars ? a->within : BIG;
+    a->vote_price = vote_price;
 }
 
-/* Keep all cases of a radius below a limit; their rows cost `least` at least. */
-static void keep_rows_below(class_lists *c, context *x, const vote_rows *rows, const vote_radius *radius, double limit,
-                            const radius_minimum *common, double least)
+/* The reduced costs of the free sites, by position, less the price of the votes that a kept radius gives them. */
+const double *keys_within(context *x, const tree_node *f, const radius_minimum *a)
 {
-    double *bound = x->p.cases.room.sum;
-    int blocks = c->classes + c->all;
-    c->last = BIG;
-    sum_of_row(c, rows->least + x->p.cases.room.row[x->view.leader] * blocks);
-    bound_rows(c, rows, bound);
-    for (int row = 0; row < rows->count; row++) {
-        if (radius->price + (bound[row] > least ? bound[row] : least) >= limit)
-            continue;
-        double own = sum_of_row(c, rows->least + row * blocks), sum = own > least ? own : least;
-        if (own < BIG && radius->price + sum < limit)
-            keep_row(c, x, radius, common, own, sum);
+    const leader_wait *wait = &x->p.cases.wait[0];
+    size_t row = (size_t)x->view.leader * (size_t)x->p.sites;
+    double *key = x->p.cases.room.key;
+    for (int i = 0; i < f->free_count; i++) {
+        int site = f->free_site[i], k = wait->class_of_bits[wait->scope[row + (size_t)site]];
+        int within = x->p.site_rtt[row + (size_t)site] <= a->within;
+        key[i] = x->inner.rho[i] - a->vote_price * (wait->shift[k] + (within ? wait->pull[k] : 0.0));
     }
+    return key;
 }
 
 /* Look at one radius: its cheapest row takes the place of the best so far when it is cheaper. Returns a sum that no row of
@@ -211,7 +214,8 @@ void cheapest_votes_of(context *x, const tree_node *f, const keyed *sorted, int 
     double *price = &room->price[leader];
     if (*price == 0.0) /* a leader that is new begins with the price of the one before */
         *price = room->last_price > 0.0 ? room->last_price : (1e-9 + fabs(least)) / (1.0 + rows->pulled);
-    int number = bound_radii(&lists, rows, x->inner.from[0], *price, least, &short_of);
+    double vote_price = *price;
+    int number = bound_radii(&lists, rows, x->inner.from[0], vote_price, least, &short_of);
     *price *= short_of > 0.0 ? PRICE_STEP : short_of < 0.0 ? 1.0 / PRICE_STEP : 1.0;
     room->last_price = *price;
     for (;;) {
@@ -230,7 +234,7 @@ void cheapest_votes_of(context *x, const tree_node *f, const keyed *sorted, int 
             continue;
         double sum = look_at_radius(&lists, x, rows, one, least, best);
         if (all && one->price + (sum > least ? sum : least) < limit)
-            keep_rows_below(&lists, x, rows, one, limit, common, least);
+            keep_radius(x, one, vote_price, common, sum > least ? sum : least);
         for (int r = 0; r < next; r++)
             if (room->radius[r].price + sum > room->radius[r].floor)
                 room->radius[r].floor = room->radius[r].price + sum;
