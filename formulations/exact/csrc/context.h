@@ -73,6 +73,7 @@ typedef struct {
 /* Rows of a wait that counts votes that are of use under a leader of one class, see waits/vote_rows.c. */
 typedef struct {
     int count, *least;         /* count x blocks: sites that a block asks for */
+    int most[MOST_BLOCKS];     /* sites that a row asks for at most, of each block */
     double pulled;             /* no row asks for less, by the pulls and shifts of the classes */
 } vote_rows;
 
@@ -128,7 +129,7 @@ typedef struct {
     vote_radius *radius;       /* sites */
     double *sum;               /* rows */
     double *price, last_price; /* sites: price of a vote under each leader; under the one before */
-    int *row;                  /* sites: row that was cheapest in the last inner minimum of a leader */
+    int *row, *at;             /* sites: row, and place of the radius, that was cheapest in the last inner minimum of a leader */
 } vote_room;
 
 /* Waits of the leaders beyond a quorum of votes, see placement/evaluation/waits/wait_cases.py. */

@@ -24,7 +24,6 @@ typedef struct {
 void begin_lists(class_lists *c, const context *x, const tree_node *f, const keyed *sorted, int n, int lo, int hi, int *chosen);
 int fill_lists(class_lists *c, double radius);
 double sum_of_row(class_lists *c, const int *least);
-void bound_rows(class_lists *c, const vote_rows *rows, double *sum);
-int cheapest_row(class_lists *c, const vote_rows *rows, int first, double enough, double limit, double *sum, double *bound);
+void bound_rows(const class_lists *c, const vote_rows *rows, double *sum);
 
 #endif

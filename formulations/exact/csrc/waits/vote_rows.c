@@ -61,6 +61,7 @@ static int keep_rows(leader_wait *wait, int own, int voters)
     size_t bytes = (size_t)wait->blocks * sizeof(int);
     out->count = 0;
     out->pulled = BIG;
+    memset(out->most, 0, sizeof out->most);
     if (!(out->least = malloc((size_t)wait->sizes * bytes)))
         return 0;
     for (int row = 0; row < wait->sizes; row++) {
@@ -71,6 +72,7 @@ static int keep_rows(leader_wait *wait, int own, int voters)
         for (int b = 0; b < wait->blocks; b++) {
             double price = b < wait->classes ? wait->pull[b] : wait->shift[b - wait->classes];
             pulled += price * larger(least[b], holds_leader(wait, own, b));
+            out->most[b] = larger(out->most[b], least[b]);
         }
         out->pulled = pulled < out->pulled ? pulled : out->pulled;
         memcpy(out->least + out->count++ * wait->blocks, least, bytes);
@@ -154,7 +156,8 @@ int find_vote_rows(problem *p)
     room->radius = malloc(S * sizeof(vote_radius));
     room->sum = malloc((size_t)cases->wait[0].sizes * 8);
     room->price = calloc(S, 8);
-    room->row = calloc(S, sizeof(int));
+    room->row = calloc(2 * S, sizeof(int));
+    room->at = room->row + S;
     return room->distance && room->within && room->list && room->key && room->radius && room->sum && room->price && room->row;
 }
 

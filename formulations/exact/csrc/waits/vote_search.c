@@ -15,128 +15,132 @@
 
 #include "vote_lists.h"
 
+static const double TIE = 8.0 * UNIT_ROUNDOFF; /* of the costs added up; bound_error allows for more */
+
 #define PRICE_STEP 1.25        /* factor of the price of a vote from one inner minimum of a leader to the next */
 
-/* The cheapest sites at a price of votes, one more of them than may be taken. */
+/* A site with its cost at a price of votes, and how many of these it has been lowered by. */
 typedef struct {
-    int count, room, taken, site[MOST_VOTERS + 1];
-    double key[MOST_VOTERS + 1], votes[MOST_VOTERS + 1]; /* cost, and how many prices of a vote it has been lowered by */
-    double sum, lowered;
+    double key, votes;
+    int site;
+} priced_site;
+
+/* The cheapest sites, one more of them than may be taken. */
+typedef struct {
+    int count, room, taken;
+    double sum, lowered;       /* of those that are taken */
+    priced_site site[MOST_VOTERS + 1];
 } cheapest_sites;
 
-/* Put a site among the cheapest; 1 when it is one of them. */
-static int add_site(cheapest_sites *c, int site, double key, double votes)
+/* Put a site among the cheapest. */
+static inline void add_site(cheapest_sites *c, priced_site one)
 {
-    if (c->count == c->room && key >= c->key[c->count - 1])
-        return 0;
+    if (c->count == c->room && one.key >= c->site[c->count - 1].key)
+        return;
     int at = c->count < c->room ? c->count++ : c->room - 1;
-    for (; at > 0 && c->key[at - 1] > key; at--) {
-        c->key[at] = c->key[at - 1];
-        c->votes[at] = c->votes[at - 1];
+    for (; at > 0 && c->site[at - 1].key > one.key; at--)
         c->site[at] = c->site[at - 1];
-    }
-    c->key[at] = key;
-    c->votes[at] = votes;
-    c->site[at] = site;
-    return 1;
+    c->site[at] = one;
 }
 
-/* Take a site away, if it is one of the cheapest. */
-static void remove_site(cheapest_sites *c, int site)
+/* Put a site that has become cheaper among the cheapest: in its place, if it is one of them. */
+static inline void lower_site(cheapest_sites *c, priced_site one)
 {
     int at = 0;
-    while (at < c->count && c->site[at] != site)
+    while (at < c->count && c->site[at].site != one.site)
         at++;
-    if (at == c->count)
-        return;
-    for (c->count--; at < c->count; at++) {
-        c->key[at] = c->key[at + 1];
-        c->votes[at] = c->votes[at + 1];
-        c->site[at] = c->site[at + 1];
-    }
+    if (at == c->count && c->count < c->room)
+        c->count++;
+    at = at < c->count ? at : c->count - 1;
+    for (; at > 0 && c->site[at - 1].key > one.key; at--)
+        c->site[at] = c->site[at - 1];
+    c->site[at] = one;
 }
 
 /* Add up `lo` sites, or more of them, up to `hi`, where these cost less than nothing. */
 static void sum_sites(cheapest_sites *c, int lo, int hi)
 {
     c->sum = c->lowered = 0.0;
-    c->taken = 0;
-    while (c->taken < c->count && c->taken < hi && (c->taken < lo || c->key[c->taken] < 0.0)) {
-        c->sum += c->key[c->taken];
-        c->lowered += c->votes[c->taken++];
+    for (c->taken = 0; c->taken < c->count && c->taken < hi; c->taken++) {
+        if (c->taken >= lo && c->site[c->taken].key >= 0.0)
+            break;
+        c->sum += c->site[c->taken].key;
+        c->lowered += c->site[c->taken].votes;
     }
 }
 
-/* Bound the radii of the present leader from one of its radii on, all with sites that cost `least` at least; returns how many
- * there are. *short_of: by how many votes the cheapest sites at the price miss a row, at the least bound. */
-static int bound_radii(const class_lists *c, const vote_rows *rows, int from, double price, double least, double *short_of)
+/* Bound the radii of the present leader from one of its radii on, all with sites that cost `least` at least, at a price of a
+ * vote; returns how many are listed. Those whose bound is not below `limit` are left out. *short_of: by how many votes the
+ * cheapest sites at the price miss a row, at the least bound. */
+static int bound_radii(const class_lists *c, const vote_rows *rows, int from, double price, double least, double limit,
+                       double *short_of)
 {
     const context *x = c->x;
     const leader_wait *wait = &x->p.cases.wait[0];
     const vote_room *room = &x->p.cases.room;
-    size_t row = (size_t)x->view.leader * (size_t)x->p.sites;
-    const unsigned char *scope = wait->scope + row;
-    const double *distance = x->p.site_rtt + row, *radius = wait->radius + wait->start[x->view.leader];
-    int radii = wait->start[x->view.leader + 1] - wait->start[x->view.leader], number = 0, changed = 1, places = x->p.sites, t = 0;
-    cheapest_sites best = {.room = c->hi + 1};
-    double constant = rows->pulled, farthest = 0.0, lowest = BIG, size = 0.0, most = 0.0;
+    int leader = x->view.leader, radii = wait->start[leader + 1] - wait->start[leader], number = 0, changed = 2, t = 0;
+    size_t row = (size_t)leader * (size_t)x->p.sites;
+    const unsigned char *scope = wait->scope + row, *state = c->f->state;
+    const double *distance = x->p.site_rtt + row, *radius = wait->radius + wait->start[leader];
+    double pull[MOST_BLOCKS + 1], shift[MOST_BLOCKS + 1], constant = rows->pulled, farthest = 0.0, lowest = BIG, size = 0.0, most = 0.0;
+    cheapest_sites best = {.count = 0, .room = c->hi + 1};
     *short_of = 0.0;
-    for (int k = 0; k < c->classes; k++)
-        most = wait->pull[k] + wait->shift[k] > most ? wait->pull[k] + wait->shift[k] : most;
-    for (int s = 0; s < places; s++)
+    for (int k = 0; k <= c->classes; k++) {
+        shift[k] = wait->shift[k];
+        pull[k] = wait->pull[k] + shift[k];
+        most = pull[k] > most ? pull[k] : most;
+    }
+    for (int s = 0; s < x->p.sites; s++)
         room->key[s] = BIG;
     for (int i = 0; i < c->n; i++) {
         int site = c->f->free_site[c->sorted[i].position], k = wait->class_of_bits[scope[site]];
-        room->key[site] = c->sorted[i].key;
-        size += i < c->hi ? fabs(c->sorted[i].key) : 0.0;
+        double key = room->key[site] = c->sorted[i].key;
+        size += i < c->hi ? fabs(key) : 0.0;
         if (!(scope[site] & FORBIDDEN))
-            add_site(&best, site, c->sorted[i].key - price * wait->shift[k], wait->shift[k]);
+            add_site(&best, (priced_site){key - price * shift[k], shift[k], site});
     }
     for (int i = 0; i < c->f->in_count; i++) {
         int site = c->f->in_site[i];
-        constant -= wait->shift[wait->class_of_bits[scope[site]]];
-        if (scope[site] & FORBIDDEN && distance_of(x, x->view.leader, site) > farthest)
-            farthest = distance_of(x, x->view.leader, site);
+        constant -= shift[wait->class_of_bits[scope[site]]];
+        if (scope[site] & FORBIDDEN && distance_of(x, leader, site) > farthest)
+            farthest = distance_of(x, leader, site);
     }
     double error = 16.0 * UNIT_ROUNDOFF * (c->hi + 4.0) * (size + price * (rows->pulled + (c->hi + c->f->in_count) * most));
-    for (int r = 0; r < radii; r++) {
-        for (; t < places; t++) {
-            int site = x->view.near_order[t], k = wait->class_of_bits[scope[site]];
-            if (site != x->view.leader && distance[site] > radius[r])
+    for (int r = 0; r < radii && wait->rounds * radius[r] + least < limit; r++) {
+        for (; t < x->p.sites; t++) {
+            int site = x->view.near_order[t];
+            if (distance[site] > radius[r] && site != leader)
                 break;
-            if (c->f->state[site] == IN) {
-                constant -= wait->pull[k];
-                changed = 1;
+            int k = wait->class_of_bits[scope[site]];
+            if (state[site] == IN) {
+                constant -= pull[k] - shift[k];
+                changed = 2;
             } else if (room->key[site] < BIG) {
-                double votes = wait->pull[k] + wait->shift[k], key = room->key[site] - price * votes;
-                if (best.count == best.room && key >= best.key[best.count - 1]) {
-                    changed |= 2;
+                double key = room->key[site] - price * pull[k];
+                changed |= 1;
+                if (best.count == best.room && key >= best.site[best.count - 1].key)
                     continue;
-                }
-                remove_site(&best, site);
-                add_site(&best, site, key, votes);
-                changed = 1;
+                lower_site(&best, (priced_site){key, pull[k], site});
+                changed = 2;
             }
         }
         if (r < from || radius[r] < farthest || best.count < c->lo || !changed)
             continue;
-        if (changed & 1)
+        if (changed == 2 || changed == 3)
             sum_sites(&best, c->lo, c->hi);
         changed = 0;
-        vote_radius *one = &room->radius[number++];
-        double sum = best.sum + price * constant - error;
-        one->price = wait->rounds * radius[r];
-        one->floor = one->price + (sum > least ? sum : least);
-        one->sum = sum;
-        one->taken = best.taken;
-        one->top = best.taken ? best.key[best.taken - 1] : -BIG;
-        one->next = best.count > best.taken ? best.key[best.taken] : BIG;
-        one->at = r;
-        one->done = 0;
-        if (one->floor < lowest) {
-            lowest = one->floor;
+        double sum = best.sum + price * constant - error, floor = wait->rounds * radius[r] + (sum > least ? sum : least);
+        if (floor < lowest) {
+            lowest = floor;
             *short_of = constant - best.lowered;
         }
+        if (floor >= limit)
+            continue;
+        room->radius[number++] = (vote_radius){
+            .price = wait->rounds * radius[r], .floor = floor, .sum = sum, .at = r, .taken = best.taken,
+            .top = best.taken ? best.site[best.taken - 1].key : -BIG,
+            .next = best.count > best.taken ? best.site[best.taken].key : BIG,
+        };
     }
     return number;
 }
@@ -174,26 +178,47 @@ const double *keys_within(context *x, const tree_node *f, const radius_minimum *
     return key;
 }
 
-/* Look at one radius: its cheapest row takes the place of the best so far when it is cheaper. Returns a sum that no row of
- * the radius is below. */
+/* Look at one radius: its cheapest row takes the place of the best so far where it is cheaper. Returns a sum that no row of the
+ * radius is below; BIG: no sites meet one. */
 static double look_at_radius(class_lists *c, context *x, const vote_rows *rows, const vote_radius *radius, double least,
                              cheapest_case *best)
 {
+    const leader_wait *wait = &x->p.cases.wait[0];
     vote_room *room = &x->p.cases.room;
-    int leader = x->view.leader, blocks = c->classes + c->all;
-    double bound, enough = radius->floor - radius->price;
-    int row = cheapest_row(c, rows, room->row[leader], enough, best->value - radius->price, room->sum, &bound);
-    if (row < 0)
-        return bound;
-    double own = sum_of_row(c, rows->least + row * blocks), sum = own > least ? own : least;
-    if (radius->price + sum < best->value) {
-        best->value = radius->price + sum;
-        best->own = own >= least;
-        best->count = c->taken;
-        memcpy(best->chosen, c->chosen, (size_t)c->taken * sizeof(int));
-        room->row[leader] = row;
+    int leader = x->view.leader, blocks = c->classes + c->all, row = room->row[leader], priced = c->last < BIG;
+    double found = BIG, tie = 0.0;
+    if (!fill_lists(c, wait->radius[wait->start[leader] + radius->at]))
+        return BIG;
+    if (priced)
+        bound_rows(c, rows, room->sum);
+    for (;;) {
+        if (priced) { /* the row of the least bound, while that is below the best */
+            row = 0;
+            for (int other = 1; other < rows->count; other++)
+                row = room->sum[other] < room->sum[row] ? other : row;
+            double bound = room->sum[row] < found ? room->sum[row] : found;
+            if (room->sum[row] >= found - tie || room->sum[row] >= BIG ||
+                radius->price + (bound > least ? bound : least) >= best->value)
+                return bound;
+        }
+        double own = sum_of_row(c, rows->least + row * blocks), sum = own > least ? own : least;
+        if (own < found) {
+            found = own;
+            tie = TIE * c->size; /* sums of sites that differ by less are one sum */
+        }
+        if (own < BIG && radius->price + sum < best->value) {
+            best->value = radius->price + sum;
+            best->own = own >= least;
+            best->count = c->taken;
+            memcpy(best->chosen, c->chosen, (size_t)c->taken * sizeof(int));
+            room->row[leader] = row;
+            room->at[leader] = radius->at;
+        }
+        if (!priced)
+            bound_rows(c, rows, room->sum);
+        priced = 1;
+        room->sum[row] = BIG;
     }
-    return bound;
 }
 
 /* The cheapest case for the sites in order of reduced costs, as cheapest_case_of returns it. */
@@ -202,25 +227,33 @@ void cheapest_votes_of(context *x, const tree_node *f, const keyed *sorted, int 
 {
     const leader_wait *wait = &x->p.cases.wait[0];
     vote_room *room = &x->p.cases.room;
-    int leader = x->view.leader;
+    int leader = x->view.leader, hint = room->at[leader], from = x->inner.from[0];
     const vote_rows *rows = useful_rows(x, wait, leader);
     class_lists lists;
-    double limit = all ? slack : BIG, short_of;
+    double short_of, hinted = BIG;
     best->value = BIG;
     best->count = best->own = 0;
     if (rows->count == 0)
         return;
     begin_lists(&lists, x, f, sorted, n, lo, hi, best->trial);
-    double *price = &room->price[leader];
-    if (*price == 0.0) /* a leader that is new begins with the price of the one before */
-        *price = room->last_price > 0.0 ? room->last_price : (1e-9 + fabs(least)) / (1.0 + rows->pulled);
-    double vote_price = *price;
-    int number = bound_radii(&lists, rows, x->inner.from[0], vote_price, least, &short_of);
-    *price *= short_of > 0.0 ? PRICE_STEP : short_of < 0.0 ? 1.0 / PRICE_STEP : 1.0;
-    room->last_price = *price;
+    double price = room->price[leader];
+    if (price == 0.0) /* a leader that is new begins with the price of the one before */
+        price = room->last_price > 0.0 ? room->last_price : (1e-9 + fabs(least)) / (1.0 + rows->pulled);
+    else if (!all && hint >= from) { /* the last cheapest radius is soon cheap enough to eliminate most others */
+        vote_radius one = {.price = wait->rounds * wait->radius[wait->start[leader] + hint], .at = hint};
+        hinted = look_at_radius(&lists, x, rows, &one, least, best);
+    }
+    int number = bound_radii(&lists, rows, from, price, least, all ? slack : best->value, &short_of);
+    room->last_price = room->price[leader] = price * (short_of > 0.0 ? PRICE_STEP : short_of < 0.0 ? 1.0 / PRICE_STEP : 1.0);
+    for (int r = 0; r < number && hinted < BIG; r++) {
+        vote_radius *one = &room->radius[r];
+        if (one->at <= hint && one->price + hinted > one->floor)
+            one->floor = one->price + hinted;
+        one->done = one->at == hint;
+    }
     for (;;) {
         int next = -1;
-        double floor = all ? limit : best->value;
+        double floor = all ? slack : best->value;
         for (int r = 0; r < number; r++)
             if (!room->radius[r].done && room->radius[r].floor < floor) {
                 floor = room->radius[r].floor;
@@ -229,12 +262,10 @@ void cheapest_votes_of(context *x, const tree_node *f, const keyed *sorted, int 
         if (next < 0)
             return;
         vote_radius *one = &room->radius[next];
-        one->done = 1;
-        if (!fill_lists(&lists, wait->radius[wait->start[leader] + one->at]))
-            continue;
         double sum = look_at_radius(&lists, x, rows, one, least, best);
-        if (all && one->price + (sum > least ? sum : least) < limit)
-            keep_radius(x, one, vote_price, common, sum > least ? sum : least);
+        one->done = 1;
+        if (all && one->price + (sum > least ? sum : least) < slack)
+            keep_radius(x, one, price, common, sum > least ? sum : least);
         for (int r = 0; r < next; r++)
             if (room->radius[r].price + sum > room->radius[r].floor)
                 room->radius[r].floor = room->radius[r].price + sum;

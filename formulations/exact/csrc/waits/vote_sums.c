@@ -12,16 +12,7 @@
 
 #include "vote_lists.h"
 
-enum { MOST_PRICED = 16 };
-
-static const double TIE = 8.0 * UNIT_ROUNDOFF; /* of the costs added up; bound_error allows for more */
-
-/* What the sites of a class cost at a price, by what a row asks for: so many more within the radius, and so many more in all. */
-typedef struct {
-    double price, others;                     /* ... and those of no class */
-    unsigned known[MOST_BLOCKS];              /* bits of the numbers within the radius that are worked out */
-    double cost[MOST_BLOCKS][MOST_PRICED + 1][MOST_PRICED + 1];
-} class_costs;
+enum { MOST_PRICED = 16, WIDTH = MOST_PRICED + 2 }; /* sites to be taken up to which rows are bounded */
 
 /* Note for every free site of `sorted` on which list it is within a radius, and on which beyond it. */
 void begin_lists(class_lists *c, const context *x, const tree_node *f, const keyed *sorted, int n, int lo, int hi, int *chosen)
@@ -80,59 +71,63 @@ int fill_lists(class_lists *c, double radius)
     return 1;
 }
 
-/* Work out what a class costs where `within` more of its sites are to lie within the radius. */
-static void price_class(const class_lists *c, class_costs *costs, int k, int within)
+/* Work out what a class costs at a price of a site, by what a row asks for: `within` more sites within the radius, and so many
+ * in all. The cheapest sites of both lists hold enough within the radius, or else the first ones of each list are taken. */
+static void price_class(const class_lists *c, int k, int most_within, double price, double *cost)
 {
     const keyed *near = c->list[2 * k], *far = c->list[2 * k + 1];
-    double saved[MOST_PRICED + 1], paid = 0.0, *cost = costs->cost[k][within];
-    int count = 0, i = 0, j = 0;
-    costs->known[k] |= 1u << within;
-    for (; count < c->hi; count++) { /* first what all sites cost that are asked for, ... */
-        int more_near = i < c->count[2 * k], more_far = j < c->count[2 * k + 1] && i >= within;
-        if (!more_near && (!more_far || i < within))
-            break;
-        double key = more_near && (!more_far || near[i].key <= far[j].key) ? near[i++].key : far[j++].key;
-        cost[count] = count < within ? BIG : paid;
-        saved[count] = key - costs->price;
-        paid += saved[count];
+    int near_count = c->count[2 * k], far_count = c->count[2 * k + 1], count = 0, i = 0, j = 0, held[MOST_PRICED + 1];
+    double all[MOST_PRICED + 1], of_near[MOST_PRICED + 1], of_far[MOST_PRICED + 1];
+    all[0] = of_near[0] = of_far[0] = 0.0;
+    held[0] = 0;
+    for (; count < c->hi && count < near_count + far_count; count++) {
+        int nearer = i < near_count && (j >= far_count || near[i].key <= far[j].key);
+        double key = nearer ? near[i].key : far[j].key;
+        all[count + 1] = all[count] + (key - price);
+        i += nearer;
+        j += !nearer;
+        held[count + 1] = i;
     }
-    cost[count] = count < within ? BIG : paid;
-    for (int more = count + 1; more <= c->hi; more++)
-        cost[more] = BIG;
-    double others = 0.0;
-    while (--count >= within) { /* ... then others that cost less than nothing */
-        others += saved[count] < 0.0 ? saved[count] : 0.0;
-        cost[count] += others;
+    for (i = 0; i < near_count && i < most_within && i < c->hi; i++)
+        of_near[i + 1] = of_near[i] + (near[i].key - price);
+    for (j = 0; j < far_count && j < c->hi; j++)
+        of_far[j + 1] = of_far[j] + (far[j].key - price);
+    for (int within = 0; within <= most_within; within++, cost += WIDTH) {
+        double least = BIG;
+        int any = c->hi + 1;
+        for (; any > count || (any > 0 && (any < within || within > near_count)); any--)
+            cost[any] = BIG;
+        for (; any >= within; any--) { /* with others that cost less than nothing */
+            double paid = held[any] >= within ? all[any] : of_near[within] + of_far[any - within];
+            cost[any] = least = paid < least ? paid : least;
+        }
+        for (; any >= 0; any--)
+            cost[any] = least;
     }
 }
 
-/* A bound of the sum of a row; BIG: no sites meet it. */
-static double bound_of_row(const class_lists *c, class_costs *costs, const int *least)
+/* Bound the sum of every row, with the price of a site that the row summed up last suggests. */
+void bound_rows(const class_lists *c, const vote_rows *rows, double *sum)
 {
-    double bound = costs->others;
-    for (int k = 0; k < c->classes; k++) {
-        int within = least[k] - c->near[k], any = k < c->all ? least[c->classes + k] - c->held[k] : 0;
-        within = within > 0 ? within : 0;
-        any = any > within ? any : within;
-        if (any > c->hi)
-            return BIG;
-        if (!(costs->known[k] >> within & 1))
-            price_class(c, costs, k, within);
-        bound += costs->cost[k][within][any];
-    }
-    return bound < BIG ? bound : BIG;
-}
-
-/* Begin with a price: sites of no class, and how many sites are taken. */
-static void begin_costs(const class_lists *c, class_costs *costs)
-{
+    double cost[MOST_PRICED + 1][WIDTH], price = c->last < BIG ? c->last : 0.0, others = price * (price > 0.0 ? c->lo : c->hi);
     const keyed *none = c->list[2 * c->classes];
-    double price = costs->price = c->last < BIG ? c->last : 0.0;
-    costs->others = price * (price > 0.0 ? c->lo : c->hi);
+    int blocks = c->classes + c->all;
     for (int i = 0; i < c->count[2 * c->classes] && none[i].key < price; i++)
-        costs->others += none[i].key - price;
-    for (int k = 0; k < c->classes; k++)
-        costs->known[k] = 0;
+        others += none[i].key - price;
+    for (int row = 0; row < rows->count; row++)
+        sum[row] = c->hi > MOST_PRICED ? -BIG : others;
+    for (int k = 0; k < c->classes && c->hi <= MOST_PRICED; k++) {
+        int most_within = rows->most[k] - c->near[k];
+        most_within = most_within < 0 ? 0 : most_within < c->hi ? most_within : c->hi;
+        price_class(c, k, most_within, price, cost[0]);
+        for (int row = 0; row < rows->count; row++) {
+            const int *least = rows->least + row * blocks;
+            int within = least[k] - c->near[k], any = k < c->all ? least[c->classes + k] - c->held[k] : 0;
+            within = within > 0 ? within : 0;
+            any = any > 0 ? any <= c->hi ? any : c->hi + 1 : 0;
+            sum[row] += within > most_within ? BIG : cost[within][any];
+        }
+    }
 }
 
 static inline void take(class_lists *c, double *sum, keyed one)
@@ -194,49 +189,4 @@ double sum_of_row(class_lists *c, const int *least)
         if (next[k] < c->count[k] && c->list[k][next[k]].key < c->next)
             c->next = c->list[k][next[k]].key;
     return c->taken < c->lo ? BIG : sum;
-}
-
-/* Bound the sum of every row, with the price of a site that the row summed up last suggests. */
-void bound_rows(class_lists *c, const vote_rows *rows, double *sum)
-{
-    class_costs costs;
-    int blocks = c->classes + c->all;
-    if (c->hi <= MOST_PRICED)
-        begin_costs(c, &costs);
-    for (int row = 0; row < rows->count; row++)
-        sum[row] = c->hi > MOST_PRICED ? -BIG : bound_of_row(c, &costs, rows->least + row * blocks);
-}
-
-/* The row of the least sum at the radius of the lists, where it is below `limit`; else -1, or a row at the limit. *bound: no
- * row has less. `first`: a row that is likely the least; the others are not looked at when it has at most `enough`. `sum`:
- * scratch for the sums of all rows. */
-int cheapest_row(class_lists *c, const vote_rows *rows, int first, double enough, double limit, double *sum, double *bound)
-{
-    int blocks = c->classes + c->all, best = -1;
-    double found, same;
-    c->last = BIG;
-    found = sum_of_row(c, rows->least + first * blocks);
-    same = found < BIG ? TIE * c->size : 0.0; /* sums of sites that differ by less are one sum */
-    *bound = found;
-    if (found < BIG) {
-        best = first;
-        if (found <= enough + same)
-            return best;
-    }
-    bound_rows(c, rows, sum);
-    sum[first] = found;
-    for (;;) { /* the row of the least bound, while that is below the least sum */
-        int next = 0;
-        for (int row = 1; row < rows->count; row++)
-            next = sum[row] < sum[next] ? row : next;
-        *bound = sum[next] < found ? sum[next] : found;
-        if (sum[next] >= limit || sum[next] >= found - same)
-            return best;
-        sum[next] = sum_of_row(c, rows->least + next * blocks);
-        if (sum[next] < found) {
-            best = next;
-            found = sum[next];
-            same = TIE * c->size;
-        }
-    }
 }
