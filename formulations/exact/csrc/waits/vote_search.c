@@ -17,6 +17,7 @@
 
 static const double TIE = 8.0 * UNIT_ROUNDOFF; /* of the costs added up; bound_error allows for more */
 
+#define KEPT_ROWS 12           /* rows of a radius up to which sites are fixed row by row */
 #define PRICE_STEP 1.25        /* factor of the price of a vote from one inner minimum of a leader to the next */
 
 /* A site with its cost at a price of votes, and how many of these it has been lowered by. */
@@ -145,22 +146,49 @@ static int bound_radii(const class_lists *c, const vote_rows *rows, int from, do
     return number;
 }
 
-/* Keep a radius in x->inner.radii, whose rows have a sum of at least `sum`. */
-static void keep_radius(context *x, const vote_radius *radius, double vote_price, const radius_minimum *common, double sum)
+/* Keep an answer in x->inner.radii for rows of a radius that have a sum of at least `sum`, and make room for relaxation 0. */
+static radius_minimum *keep_answer(context *x, const vote_radius *radius, const radius_minimum *common, double base, double sum)
 {
     const leader_wait *wait = &x->p.cases.wait[0];
     radius_minimum *a = &x->inner.radii[x->inner.radius_count++];
     *a = *common;
-    a->value = radius->price + sum;
-    a->base[0] = radius->sum;
-    a->top[0] = radius->top;
-    a->next[0] = radius->next;
-    a->size[0] = radius->taken;
+    a->base[0] = base;
     for (int r = 0; r < 3; r++)
         if (a->base[r] > -BIG)
             a->base[r] += radius->price;
+    a->value = radius->price + sum;
     a->within = wait->radius[wait->start[x->view.leader] + radius->at];
     a->reach = x->p.cases.bars ? a->within : BIG;
+    return a;
+}
+
+/* Keep the cases of a radius that cost less than a limit: row by row where there are few of them, else all together, at a price
+ * of a vote. The rows cost `sum` at least, and so do sites that hold for all cases `least`. */
+static void keep_cases(class_lists *c, context *x, const vote_rows *rows, const vote_radius *radius, double limit, double vote_price,
+                       const radius_minimum *common, double sum, double least)
+{
+    double *bound = x->p.cases.room.sum;
+    int below = 0, blocks = c->classes + c->all;
+    bound_rows(c, rows, bound);
+    for (int row = 0; row < rows->count; row++)
+        below += radius->price + (bound[row] > least ? bound[row] : least) < limit;
+    for (int row = 0; row < rows->count && below <= KEPT_ROWS; row++) {
+        if (radius->price + (bound[row] > least ? bound[row] : least) >= limit)
+            continue;
+        double own = sum_of_row(c, rows->least + row * blocks), more = own > least ? own : least;
+        if (own >= BIG || radius->price + more >= limit)
+            continue;
+        radius_minimum *a = keep_answer(x, radius, common, own, more);
+        a->top[0] = c->top;
+        a->next[0] = c->next;
+        a->size[0] = c->taken;
+    }
+    if (below <= KEPT_ROWS)
+        return;
+    radius_minimum *a = keep_answer(x, radius, common, radius->sum, sum > least ? sum : least);
+    a->top[0] = radius->top;
+    a->next[0] = radius->next;
+    a->size[0] = radius->taken;
     a->vote_price = vote_price;
 }
 
@@ -265,7 +293,7 @@ void cheapest_votes_of(context *x, const tree_node *f, const keyed *sorted, int 
         double sum = look_at_radius(&lists, x, rows, one, least, best);
         one->done = 1;
         if (all && one->price + (sum > least ? sum : least) < slack)
-            keep_radius(x, one, price, common, sum > least ? sum : least);
+            keep_cases(&lists, x, rows, one, slack, price, common, sum, least);
         for (int r = 0; r < next; r++)
             if (room->radius[r].price + sum > room->radius[r].floor)
                 room->radius[r].floor = room->radius[r].price + sum;
