@@ -73,6 +73,7 @@ typedef struct {
 /* Rows of a wait that counts votes that are of use under a leader of one class, see waits/vote_rows.c. */
 typedef struct {
     int count, *least;         /* count x blocks: sites that a block asks for */
+    int *by_block;             /* blocks x count: the same */
     int most[MOST_BLOCKS];     /* sites that a row asks for at most, of each block */
     double pulled;             /* no row asks for less, by the pulls and shifts of the classes */
 } vote_rows;

@@ -181,21 +181,27 @@ class SingleWait:
 
         `distance` and `ordered` as in :meth:`of`.
         """
-        found = np.zeros((len(self.least), len(distance)))
+        leaders, sites = distance.shape
+        found = np.zeros((leaders, len(self.least)))
         if rules.must_hold.any():
             fixed = (self.scope & FORBIDDEN > 0) & rules.must_hold
-            found += np.where(fixed, distance, 0.0).max(axis=1)
+            found += np.where(fixed, distance, 0.0).max(axis=1)[:, np.newaxis]
+        found[:, (self.least > min(sites, rules.replicas_max)).any(axis=1)] = np.inf
         for block, near in enumerate(self.near.tolist()):
-            member = (self.scope >> block & 1).astype(bool)
+            member = self.scope >> block & 1
+            need = np.minimum(self.least[:, block], sites)
+            if not near:
+                held = member.sum(axis=1)
+                if need.max() > held.min():
+                    found[held[:, np.newaxis] < need] = np.inf
+                continue
+            radius = np.zeros((leaders, need.max() + 1))  # at which so many sites are within it
             held = ordered
-            if not (near and member.all()):
-                held = np.sort(np.where(member, distance if near else 0.0, np.inf), axis=1)
-            for size, need in enumerate(self.least[:, block].tolist()):
-                if need > min(held.shape[1], rules.replicas_max):
-                    found[size] = np.inf
-                elif need > 0:
-                    found[size] = np.maximum(found[size], held[:, need - 1])
-        return np.asarray(found.min(axis=0))
+            if not member.all():
+                held = np.sort(np.where(member, distance, np.inf), axis=1)
+            radius[:, 1:] = held[:, : need.max()]
+            np.maximum(found, radius.take(need, axis=1), out=found)
+        return np.asarray(found.min(axis=1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,6 +24,9 @@ typedef struct {
 void begin_lists(class_lists *c, const context *x, const tree_node *f, const keyed *sorted, int n, int lo, int hi, int *chosen);
 int fill_lists(class_lists *c, double radius);
 double sum_of_row(class_lists *c, const int *least);
+void add_within(const int *within, int near, int most, const double *cost, int rows, double *sum);
+void add_both(const int *within, const int *any, int near, int held, int most_near, int most_any, const double *cost, int rows,
+              double *sum);
 void bound_rows(const class_lists *c, const vote_rows *rows, double *sum);
 
 #endif

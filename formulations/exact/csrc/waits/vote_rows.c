@@ -36,9 +36,15 @@ static int holds_leader(const leader_wait *wait, int own, int block)
     return own < wait->classes && (block == own || block == own + wait->classes);
 }
 
-/* 1 when another row asks for as little as a row everywhere, where the leader is there. Of equal rows the first one is kept. */
+/* 1 when another row asks for as little as a row everywhere, where the leader is there. Of equal rows the first one is kept.
+ * No row asks for more than another one everywhere (vote_cases.py): the leader has to be a site that only the other needs. */
 static int is_dominated(const leader_wait *wait, int own, int row)
 {
+    int needs_leader = 1;
+    for (int b = 0; b < wait->blocks; b++)
+        needs_leader &= !holds_leader(wait, own, b) || wait->least[row * wait->blocks + b] > 0;
+    if (needs_leader)
+        return 0;
     for (int other = 0; other < wait->sizes; other++) {
         int less = other != row, same = 1;
         for (int b = 0; b < wait->blocks && less; b++) {
@@ -77,6 +83,11 @@ static int keep_rows(leader_wait *wait, int own, int voters)
         out->pulled = pulled < out->pulled ? pulled : out->pulled;
         memcpy(out->least + out->count++ * wait->blocks, least, bytes);
     }
+    if (!(out->by_block = malloc((size_t)wait->sizes * bytes)))
+        return 0;
+    for (int b = 0; b < wait->blocks; b++)
+        for (int row = 0; row < out->count; row++)
+            out->by_block[b * out->count + row] = out->least[row * wait->blocks + b];
     return 1;
 }
 

@@ -106,12 +106,28 @@ static void price_class(const class_lists *c, int k, int most_within, double pri
     }
 }
 
+static inline int between(int value, int most) { return value < 0 ? 0 : value < most ? value : most; }
+
+/* sum[row] += what a class costs, of which the row asks for sites within the radius, ... */
+VECTORISED void add_within(const int *within, int near, int most, const double *cost, int rows, double *sum)
+{
+    for (int row = 0; row < rows; row++)
+        sum[row] += cost[between(within[row] - near, most) * WIDTH];
+}
+
+/* ... and at any distance too. */
+VECTORISED void add_both(const int *within, const int *any, int near, int held, int most_near, int most_any, const double *cost,
+                         int rows, double *sum)
+{
+    for (int row = 0; row < rows; row++)
+        sum[row] += cost[between(within[row] - near, most_near) * WIDTH + between(any[row] - held, most_any)];
+}
+
 /* Bound the sum of every row, with the price of a site that the row summed up last suggests. */
 void bound_rows(const class_lists *c, const vote_rows *rows, double *sum)
 {
-    double cost[MOST_PRICED + 1][WIDTH], price = c->last < BIG ? c->last : 0.0, others = price * (price > 0.0 ? c->lo : c->hi);
+    double cost[MOST_PRICED + 2][WIDTH], price = c->last < BIG ? c->last : 0.0, others = price * (price > 0.0 ? c->lo : c->hi);
     const keyed *none = c->list[2 * c->classes];
-    int blocks = c->classes + c->all;
     for (int i = 0; i < c->count[2 * c->classes] && none[i].key < price; i++)
         others += none[i].key - price;
     for (int row = 0; row < rows->count; row++)
@@ -120,13 +136,14 @@ void bound_rows(const class_lists *c, const vote_rows *rows, double *sum)
         int most_within = rows->most[k] - c->near[k];
         most_within = most_within < 0 ? 0 : most_within < c->hi ? most_within : c->hi;
         price_class(c, k, most_within, price, cost[0]);
-        for (int row = 0; row < rows->count; row++) {
-            const int *least = rows->least + row * blocks;
-            int within = least[k] - c->near[k], any = k < c->all ? least[c->classes + k] - c->held[k] : 0;
-            within = within > 0 ? within : 0;
-            any = any > 0 ? any <= c->hi ? any : c->hi + 1 : 0;
-            sum[row] += within > most_within ? BIG : cost[within][any];
-        }
+        for (int any = 0; any < WIDTH; any++)
+            cost[most_within + 1][any] = BIG;
+        const int *least = rows->by_block + k * rows->count;
+        if (k < c->all)
+            add_both(least, least + c->classes * rows->count, c->near[k], c->held[k], most_within + 1, c->hi + 1, cost[0],
+                     rows->count, sum);
+        else
+            add_within(least, c->near[k], most_within + 1, cost[0], rows->count, sum);
     }
 }
 

@@ -17,8 +17,10 @@ void free_cases(wait_cases *cases, int sites)
         free(cases->wait[w].radius);
         free(cases->wait[w].scope);
         free(cases->wait[w].least);
-        for (int own = 0; own <= MOST_BLOCKS; own++)
+        for (int own = 0; own <= MOST_BLOCKS; own++) {
             free(cases->wait[w].rows[own].least);
+            free(cases->wait[w].rows[own].by_block);
+        }
     }
     free(cases->made);
     free(cases->last);
