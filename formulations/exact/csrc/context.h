@@ -125,10 +125,10 @@ typedef struct {
 typedef struct {
     double *distance;          /* sites: from the leader */
     unsigned char *within, *beyond; /* sites: list of a site within a radius, and beyond it */
-    keyed *list;               /* lists x sites, see waits/vote_lists.h */
+    keyed *list;               /* lists x (sites + 1), see waits/vote_lists.h */
     double *key;               /* sites: reduced cost, by site */
     vote_radius *radius;       /* sites */
-    double *sum;               /* rows */
+    double *sum, *bound;       /* rows */
     double *price, last_price; /* sites: price of a vote under each leader; under the one before */
     int *row, *at;             /* sites: row, and place of the radius, that was cheapest in the last inner minimum of a leader */
 } vote_room;

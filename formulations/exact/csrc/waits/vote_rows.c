@@ -162,14 +162,15 @@ int find_vote_rows(problem *p)
     room->distance = malloc(S * 8);
     room->within = malloc(2 * S);
     room->beyond = room->within + S;
-    room->list = malloc((2 * MOST_BLOCKS + 2) * S * sizeof(keyed));
+    room->list = malloc((2 * MOST_BLOCKS + 2) * (S + 1) * sizeof(keyed));
     room->key = malloc(S * 8);
     room->radius = malloc(S * sizeof(vote_radius));
-    room->sum = malloc((size_t)cases->wait[0].sizes * 8);
+    room->sum = malloc(2 * (size_t)cases->wait[0].sizes * 8);
+    room->bound = room->sum ? room->sum + cases->wait[0].sizes : NULL;
     room->price = calloc(S, 8);
     room->row = calloc(2 * S, sizeof(int));
     room->at = room->row + S;
-    return room->distance && room->within && room->list && room->key && room->radius && room->sum && room->price && room->row;
+    return room->distance && room->sum && room->within && room->list && room->key && room->radius && room->price && room->row;
 }
 
 void free_vote_room(vote_room *room)

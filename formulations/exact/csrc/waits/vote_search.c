@@ -167,9 +167,8 @@ static radius_minimum *keep_answer(context *x, const vote_radius *radius, const 
 static void keep_cases(class_lists *c, context *x, const vote_rows *rows, const vote_radius *radius, double limit, double vote_price,
                        const radius_minimum *common, double sum, double least)
 {
-    double *bound = x->p.cases.room.sum;
+    const double *bound = x->p.cases.room.bound;
     int below = 0, blocks = c->classes + c->all;
-    bound_rows(c, rows, bound);
     for (int row = 0; row < rows->count; row++)
         below += radius->price + (bound[row] > least ? bound[row] : least) < limit;
     for (int row = 0; row < rows->count && below <= KEPT_ROWS; row++) {
@@ -217,8 +216,10 @@ static double look_at_radius(class_lists *c, context *x, const vote_rows *rows, 
     double found = BIG, tie = 0.0;
     if (!fill_lists(c, wait->radius[wait->start[leader] + radius->at]))
         return BIG;
-    if (priced)
-        bound_rows(c, rows, room->sum);
+    if (priced) {
+        bound_rows(c, rows, room->bound);
+        memcpy(room->sum, room->bound, (size_t)rows->count * sizeof(double));
+    }
     for (;;) {
         if (priced) { /* the row of the least bound, while that is below the best */
             row = 0;
@@ -242,8 +243,10 @@ static double look_at_radius(class_lists *c, context *x, const vote_rows *rows, 
             room->row[leader] = row;
             room->at[leader] = radius->at;
         }
-        if (!priced)
-            bound_rows(c, rows, room->sum);
+        if (!priced) {
+            bound_rows(c, rows, room->bound);
+            memcpy(room->sum, room->bound, (size_t)rows->count * sizeof(double));
+        }
         priced = 1;
         room->sum[row] = BIG;
     }

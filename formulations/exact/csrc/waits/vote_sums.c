@@ -34,7 +34,7 @@ void begin_lists(class_lists *c, const context *x, const tree_node *f, const key
     c->last = BIG;
     c->chosen = chosen;
     for (int k = 0; k <= c->lists; k++)
-        c->list[k] = room->list + (size_t)k * (size_t)x->p.sites;
+        c->list[k] = room->list + (size_t)k * ((size_t)x->p.sites + 1);
     for (int i = 0; i < n; i++) {
         int site = f->free_site[sorted[i].position], k = wait->class_of_bits[scope[site]], none = k == c->classes;
         room->distance[i] = distance[site];
@@ -68,40 +68,41 @@ int fill_lists(class_lists *c, double radius)
         int k = room->distance[i] <= radius ? room->within[i] : room->beyond[i];
         c->list[k][c->count[k]++] = c->sorted[i];
     }
+    for (int k = 0; k <= c->lists; k++)
+        c->list[k][c->count[k]] = (keyed){BIG, -1};
     return 1;
 }
 
 /* Work out what a class costs at a price of a site, by what a row asks for: `within` more sites within the radius, and so many
- * in all. The cheapest sites of both lists hold enough within the radius, or else the first ones of each list are taken. */
+ * in all. The cheapest sites of both lists hold enough within the radius, or else the first ones of each list are taken. The
+ * lists end with a site that costs too much: at least BIG says that there are not enough. */
 static void price_class(const class_lists *c, int k, int most_within, double price, double *cost)
 {
     const keyed *near = c->list[2 * k], *far = c->list[2 * k + 1];
-    int near_count = c->count[2 * k], far_count = c->count[2 * k + 1], count = 0, i = 0, j = 0, held[MOST_PRICED + 1];
+    int near_count = c->count[2 * k], far_count = c->count[2 * k + 1], hi = c->hi, held[MOST_PRICED + 1];
     double all[MOST_PRICED + 1], of_near[MOST_PRICED + 1], of_far[MOST_PRICED + 1];
     all[0] = of_near[0] = of_far[0] = 0.0;
     held[0] = 0;
-    for (; count < c->hi && count < near_count + far_count; count++) {
-        int nearer = i < near_count && (j >= far_count || near[i].key <= far[j].key);
+    for (int any = 0, i = 0, j = 0; any < hi; any++) { /* no branch: it would be mispredicted */
+        int nearer = near[i].key <= far[j].key;
         double key = nearer ? near[i].key : far[j].key;
-        all[count + 1] = all[count] + (key - price);
-        i += nearer;
-        j += !nearer;
-        held[count + 1] = i;
+        all[any + 1] = all[any] + (key - price);
+        i += nearer & (i < near_count);
+        j += !nearer & (j < far_count);
+        held[any + 1] = i;
     }
-    for (i = 0; i < near_count && i < most_within && i < c->hi; i++)
-        of_near[i + 1] = of_near[i] + (near[i].key - price);
-    for (j = 0; j < far_count && j < c->hi; j++)
-        of_far[j + 1] = of_far[j] + (far[j].key - price);
+    for (int i = 0; i < most_within && i < hi; i++)
+        of_near[i + 1] = of_near[i] + (near[i < near_count ? i : near_count].key - price);
+    for (int j = 0; j < hi; j++)
+        of_far[j + 1] = of_far[j] + (far[j < far_count ? j : far_count].key - price);
     for (int within = 0; within <= most_within; within++, cost += WIDTH) {
-        double least = BIG;
-        int any = c->hi + 1;
-        for (; any > count || (any > 0 && (any < within || within > near_count)); any--)
-            cost[any] = BIG;
-        for (; any >= within; any--) { /* with others that cost less than nothing */
+        double least = cost[hi + 1] = BIG;
+        for (int any = hi; any >= within; any--) { /* with others that cost less than nothing */
             double paid = held[any] >= within ? all[any] : of_near[within] + of_far[any - within];
-            cost[any] = least = paid < least ? paid : least;
+            least = paid < least ? paid : least;
+            cost[any] = least;
         }
-        for (; any >= 0; any--)
+        for (int any = 0; any < within; any++)
             cost[any] = least;
     }
 }
