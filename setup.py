@@ -125,6 +125,7 @@ kernels = [
                 "tuning",
                 "waits/greedy_choice",
                 "waits/vote_lists",
+                "waits/wait_data",
             )
         ],
         include_dirs=[
