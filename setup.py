@@ -59,6 +59,7 @@ SOURCES = [
     "waits/ball_cases",
     "waits/interval_waits",
     "waits/vote_rows",
+    "waits/vote_search",
     "waits/vote_sums",
     "waits/case_search",
     "waits/wait_cases",
@@ -124,6 +125,8 @@ kernels = [
                 "trees/transfer_rows",
                 "tuning",
                 "waits/greedy_choice",
+                "waits/vote_lists",
+                "waits/wait_data",
             )
         ],
         include_dirs=[

@@ -154,7 +154,8 @@ int context_prepare(context *x)
         if ((p->may_hold[s] && !p->may_vote[s]) || p->must_vote[s])
             p->plain_voters = 0;
     find_balls(p);
-    find_vote_rows(p);
+    if (!find_vote_rows(p))
+        return 0;
     forget_incumbent(x);
     x->view.costed_leader = -2;
     x->tree.closed = x->tree.enough = BIG;

@@ -22,6 +22,7 @@
 
 #include "site_families.h"
 #include "tuning.h"
+#include "waits/wait_data.h"
 
 /* Constants on which correctness or the format of a certificate depends. */
 #define PAD 8                 /* clients per padded block: the loops of client_loops.c add up so many at a time */
@@ -44,67 +45,8 @@
 
 enum { FREE = 0, IN = 1, OUT = 2 };
 
-enum { MOST_VOTERS = 64 };    /* replicas among which voters are searched: length of some arrays */
-enum { MOST_BALL_SITES = 512 }; /* sites up to which cases of balls have a scan of their own: length of some arrays */
-enum { MOST_WAITS = 2, MOST_BLOCKS = 7, FORBIDDEN = 1 << MOST_BLOCKS }; /* as in placement/evaluation/waits/wait_cases.py */
-
 /* Kinds of events, as ../certificate_events.py reads them. */
 enum { FIX = 1, CLOSE = 2, ENUMERATE = 3, BRANCH = 4, BETA = 5, PART = 6, EVENTS_OF = 7, TRANSFER = 8 };
-
-/* What a case asks of a replica set: so many sites of each block. A parent comes after its blocks, -1: none. */
-typedef struct {
-    int count, least[MOST_BLOCKS], parent[MOST_BLOCKS], family[MOST_BLOCKS];
-} case_blocks;
-
-/* A case of all waits of a leader together. */
-typedef struct {
-    double price;
-    int families;
-    case_blocks blocks;
-    unsigned char member[];    /* by site: bits of the blocks that hold it, or FORBIDDEN */
-} wait_case;
-
-/* The cases of one wait of the leaders: for each radius `sizes` of them. */
-typedef struct {
-    double rounds;             /* D of the wait */
-    int blocks, sizes;
-    unsigned of_voters, near;  /* bits of the blocks of voters, and of those that hold only sites within the radius */
-    int *start;                /* sites + 1: first radius of each leader */
-    double *radius;            /* ascending for each leader */
-    unsigned char *scope;      /* leaders x sites: bits of the blocks that may hold a site, FORBIDDEN: only within the radius */
-    int *least;                /* sizes x blocks: sites that a block asks for */
-    int classes;               /* of sites by their votes, where it counts these, see waits/vote_rows.c; 0: it does not */
-    unsigned char class_of_bits[2 * FORBIDDEN]; /* class of a site by its bits of `scope`, or `classes`: it has none */
-    char *useful;              /* blocks + 1 x sizes: where it counts votes, rows of use under a leader of each class, of none */
-    int votes;                 /* of a wait of balls: sites within its radius, the leader among them */
-} leader_wait;
-
-/* What a replica set without one of its sites tells of a wait of balls. */
-typedef struct {
-    double least, most;        /* the vote that is waited for, where the site is at the leader, and where it is far away */
-    double far;                /* the farthest site that would be barred at a shorter radius */
-} ball_rest;
-
-/* Waits of the leaders beyond a quorum of votes, see placement/evaluation/waits/wait_cases.py. */
-typedef struct {
-    int count;                 /* 0: leaders wait for a quorum alone */
-    leader_wait wait[MOST_WAITS];
-    int shorter;               /* wait that is never the longer of two, -1: none is known */
-    int bars;                  /* 1: a case forbids replicas somewhere: a wait for all of them */
-    int nested;                /* 1: no blocks cross, so that the greedy of a case is exact */
-    int radial;                /* 1: waits are those of balls around the leader, see waits/ball_cases.c: ... */
-    int counting;              /* ... one that asks for votes within its radius, -1: none does */
-    int barring;               /* ... one that bars replicas beyond its radius, at all sites or at some; -1: none does */
-    int classes;               /* of sites by their votes, where the only wait counts these, see waits/vote_rows.c; 0: it does not */
-    double *sums;              /* least sum of sites of each row of that wait */
-    int single;                /* 1: no other one asks for votes or bars replicas */
-    int balls;                 /* 1: cases are balls, scanned from near to far: all sites are barred beyond one radius, and ... */
-    int voting;                /* ... this other wait asks for votes; -1: none does */
-    int **made;                /* by leader, NULL: none yet: by the cases of each wait, 1 + the place in `known`; 0: not made yet */
-    wait_case **known;         /* the cases that were made, NULL: no replica set meets it */
-    int count_known, capacity;
-    size_t *last;              /* sites x MOST_WAITS: cases of each wait that were cheapest in the last inner minimum of a leader */
-} wait_cases;
 
 /* The question. Written when the context is made (python/module.c, context.c); only the range of |R| changes
  * afterwards (root_bounds.c, multi_size/multi_size_bound.c). */
@@ -193,6 +135,7 @@ typedef struct {
     const unsigned char *member; /* of its case: bits by site; NULL: there are none */
     const unsigned char *decided; /* of a search for near sites: by site, IN and OUT where it decides; NULL: there is none */
     double reach;              /* no replica that may be barred is farther from the leader; BIG: there is no such limit */
+    double within, vote_price; /* where votes are counted, of relaxation 0: its radius and price of a vote; -1: there is none */
 } radius_minimum;
 
 /* What the rules for replicas say beside the sites that are in: it changes with these sites, not with reduced costs.
@@ -230,12 +173,6 @@ typedef struct {
     int *places;               /* sites x voters: scratch for the sites of radii, where cases are balls */
     int from[MOST_WAITS];      /* first radius of each wait whose cases count, 0 but while far sites are tried */
 } inner_problem;
-
-/* A free site in the order of reduced costs. */
-typedef struct {
-    double key;
-    int position;
-} keyed;
 
 /* The cheapest case of an inner minimum. */
 typedef struct {

@@ -118,6 +118,10 @@ int sizes_of(const wait_cases *cases, int wait);
 size_t cells_of_leader(const wait_cases *cases, int leader);
 const wait_case *case_of(context *x, int leader, const size_t *at);
 int wait_of_cases(const context *x, int leader, const int *replicas, int count, double *wait);
+int tells_rest(const context *x, int count);
+void rest_of_set(const context *x, int leader, const int *replicas, int count, int without, set_rest *rest);
+double least_wait_of_rest(const context *x, int leader, const set_rest *rest);
+double wait_with_replica(const context *x, int leader, const set_rest *rest, int site);
 int cheapest_of_case(const tree_node *f, const keyed *sorted, int n, const wait_case *one, int family, int lo, int hi,
                      double *value, double *top, double *next, int *chosen);
 
@@ -140,13 +144,19 @@ void find_waits(context *x, const tree_node *f);
 int raise_by_intervals(context *x, const tree_node *f, int lo, int hi, int all, double slack, int *count, double *least);
 
 /* waits/vote_rows.c */
-void find_vote_rows(problem *p);
-const char *useful_rows(const context *x, const leader_wait *wait, int leader);
-int radius_of_votes(const context *x, const leader_wait *wait, int leader, const int *replicas, int count);
+int find_vote_rows(problem *p);
+void free_vote_room(vote_room *room);
+const vote_rows *useful_rows(const context *x, const leader_wait *wait, int leader);
+int counts_all_votes(const context *x, int count);
+void rest_of_votes(const context *x, int leader, const int *replicas, int count, int without, vote_rest *rest);
+double wait_with_voter(const context *x, int leader, const vote_rest *rest, int site);
+double least_wait_of_votes(const context *x, const vote_rest *rest);
+double radius_of_votes(const context *x, const leader_wait *wait, int leader, const int *replicas, int count);
 
-/* waits/vote_sums.c */
-int sums_of_rows(const context *x, const tree_node *f, const keyed *sorted, int n, double radius, int lo, int hi, int first,
-                 int every, double enough, double *sum);
+/* waits/vote_search.c */
+const double *keys_within(context *x, const tree_node *f, const radius_minimum *a);
+void cheapest_votes_of(context *x, const tree_node *f, const keyed *sorted, int n, int lo, int hi, int all, double slack,
+                       const radius_minimum *common, double least, cheapest_case *best);
 
 /* waits/case_search.c */
 int fix_far_sites(context *x, tree_node *f);

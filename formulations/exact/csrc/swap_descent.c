@@ -83,8 +83,8 @@ double swap_descent(context *x, int *replicas, int count, int limit)
     double *w1 = x->scratch.cost, *w2 = w1 + padded;
     double *loss = x->scratch.key, *extra = loss + sites;
     double *floor = extra + sites; /* least radius of a set without one of the replicas */
-    ball_rest rest[MOST_VOTERS][MOST_WAITS];
-    int wait_first = leader >= 0 && p->cases.radial && count <= MOST_VOTERS; /* quicker to find than whether rules are obeyed */
+    set_rest rest[MOST_VOTERS];
+    int wait_first = leader >= 0 && tells_rest(x, count); /* quicker to find than whether rules are obeyed */
     if (score >= BIG)
         return BIG;
     const double *price =
@@ -118,8 +118,8 @@ double swap_descent(context *x, int *replicas, int count, int limit)
             floor[i] = 0.0;
             if (!wait_first)
                 continue;
-            rest_of_balls(x, leader, replicas, count, i, rest[i]);
-            floor[i] = wait_with_site(x, leader, rest[i], leader); /* no site is nearer */
+            rest_of_set(x, leader, replicas, count, i, &rest[i]);
+            floor[i] = least_wait_of_rest(x, leader, &rest[i]);
         }
         count_set(x, replicas, count);
         double best = -1e-12 * score, best_score = score;
@@ -160,7 +160,7 @@ double swap_descent(context *x, int *replicas, int count, int limit)
                     replicas[i] = s;
                     ok = wait_first || swap_obeys(x, out, s, count);
                     if (wait_first)
-                        q = wait_with_site(x, leader, rest[i], s);
+                        q = wait_with_replica(x, leader, &rest[i], s);
                     else if (ok && same)
                         ok = count >= p->voters;
                     else if (ok && leader >= 0)

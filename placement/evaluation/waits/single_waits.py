@@ -65,6 +65,10 @@ class SingleWait:
         (sizes, blocks).
     of_voters
         Whether a block is one of voters, shape (blocks,).
+    votes
+        Votes of a site of each block, 0 where sites are counted, shape (blocks,).
+    needed
+        Votes that end the wait where votes are counted, 0: a majority.
     """
 
     rounds: float
@@ -74,6 +78,8 @@ class SingleWait:
     near: BoolArray
     least: IntArray
     of_voters: BoolArray
+    votes: IntArray
+    needed: int
 
     @classmethod
     def of(
@@ -103,6 +109,7 @@ class SingleWait:
         near: list[bool] = []
         least: list[IntArray] = []
         of_voters: list[bool] = []
+        weight: list[int] = []
         for clause, labels in wait:
             votes = clause.role == "voters"
             able = rules.may_vote if votes else np.ones_like(rules.may_vote)
@@ -116,10 +123,12 @@ class SingleWait:
                 scope |= part.astype(np.uint8) << MOST_BLOCKS
                 continue
             found: list[tuple[BoolArray, bool, IntArray]] = []
+            counted_votes: tuple[int, ...] = ()
             if clause in weighed:
                 assert by_votes is not None
                 parts = zip(by_votes.classes, by_votes.near, by_votes.least.T, strict=True)
                 found.extend((sites & part, ball, count) for sites, ball, count in parts)
+                counted_votes = by_votes.votes
             elif clause.need == "majority" and clause.scope == "inside":
                 found.append((part, True, voting // 2 + 1))
                 found.append((part, False, voting))
@@ -134,6 +143,7 @@ class SingleWait:
                 near.append(ball)
                 least.append(count)
                 of_voters.append(votes)
+            weight.extend(counted_votes or (0,) * len(found))
         asked[np.arange(len(leaders)), leaders] = True  # a radius of 0
         ascending = ordered
         if not asked.all():
@@ -144,7 +154,8 @@ class SingleWait:
         rows = np.stack(least, axis=1) if least else np.zeros((len(voting), 0), dtype=np.intp)
         return cls(
             rounds, start, ascending[new], scope, np.array(near, dtype=bool), rows,
-            np.array(of_voters, dtype=bool),
+            np.array(of_voters, dtype=bool), np.array(weight, dtype=np.intp),
+            by_votes.needed if by_votes is not None else 0,
         )  # fmt: skip
 
     def of_sites(self, leaders: IntArray) -> SingleWait:
@@ -170,21 +181,27 @@ class SingleWait:
 
         `distance` and `ordered` as in :meth:`of`.
         """
-        found = np.zeros((len(self.least), len(distance)))
+        leaders, sites = distance.shape
+        found = np.zeros((leaders, len(self.least)))
         if rules.must_hold.any():
             fixed = (self.scope & FORBIDDEN > 0) & rules.must_hold
-            found += np.where(fixed, distance, 0.0).max(axis=1)
+            found += np.where(fixed, distance, 0.0).max(axis=1)[:, np.newaxis]
+        found[:, (self.least > min(sites, rules.replicas_max)).any(axis=1)] = np.inf
         for block, near in enumerate(self.near.tolist()):
-            member = (self.scope >> block & 1).astype(bool)
+            member = self.scope >> block & 1
+            need = np.minimum(self.least[:, block], sites)
+            if not near:
+                held = member.sum(axis=1)
+                if need.max() > held.min():
+                    found[held[:, np.newaxis] < need] = np.inf
+                continue
+            radius = np.zeros((leaders, need.max() + 1))  # at which so many sites are within it
             held = ordered
-            if not (near and member.all()):
-                held = np.sort(np.where(member, distance if near else 0.0, np.inf), axis=1)
-            for size, need in enumerate(self.least[:, block].tolist()):
-                if need > min(held.shape[1], rules.replicas_max):
-                    found[size] = np.inf
-                elif need > 0:
-                    found[size] = np.maximum(found[size], held[:, need - 1])
-        return np.asarray(found.min(axis=0))
+            if not member.all():
+                held = np.sort(np.where(member, distance, np.inf), axis=1)
+            radius[:, 1:] = held[:, : need.max()]
+            np.maximum(found, radius.take(need, axis=1), out=found)
+        return np.asarray(found.min(axis=1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,6 +29,7 @@ as well needs no case of its own: only minimal rows are kept.
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -60,11 +61,17 @@ class VoteBlocks:
     least
         Sites that must be held in each block, one row for each way to meet the clause, shape
         (rows, blocks); more than all voters where the clause cannot be met.
+    votes
+        Votes of a site of each block.
+    needed
+        W, or 0 for a majority of the votes of all voters.
     """
 
     classes: BoolArray
     near: tuple[bool, ...]
     least: IntArray
+    votes: tuple[int, ...]
+    needed: int
 
 
 def block_count(clause: Clause, rules: Rules) -> int:
@@ -85,25 +92,27 @@ def vote_blocks(clause: Clause, rules: Rules) -> VoteBlocks | None:
         With votes.
     """
     assert rules.votes is not None
-    votes, number = np.unique(rules.votes[rules.may_vote], return_counts=True)
+    number = Counter(rules.votes[rules.may_vote].tolist())
+    weight = tuple(sorted(number))
     need = clause.need if isinstance(clause.need, int) else 0
-    rows = _rows(tuple(votes.tolist()), tuple(number.tolist()), rules.voters, need)
+    rows = _rows(weight, tuple(number[votes] for votes in weight), rules.voters, need)
     if rows is None:
         return None
-    classes = rules.may_vote & (rules.votes == votes[:, np.newaxis])
-    near = (True,) * len(votes)
+    classes = rules.may_vote & (rules.votes == np.array(weight)[:, np.newaxis])
+    near = (True,) * len(weight)
     if need == 0:
         classes = np.concatenate([classes, classes[:-1]])
-        near += (False,) * (len(votes) - 1)
-    if not rows:
-        rows = ((rules.voters + 1, *[0] * (len(near) - 1)),)
-    return VoteBlocks(classes, near, np.array(rows, dtype=np.intp))
+        near += (False,) * (len(weight) - 1)
+        weight += weight[:-1]
+    if not len(rows):
+        rows = np.array([[rules.voters + 1, *[0] * (len(near) - 1)]], dtype=np.intp)
+    return VoteBlocks(classes, near, rows, weight, need)
 
 
 @lru_cache(maxsize=256)
 def _rows(
     votes: tuple[int, ...], number: tuple[int, ...], voters: int, need: int
-) -> tuple[tuple[int, ...], ...] | None:
+) -> IntArray | None:
     """Return the minimal rows; None: too many. Need 0: a majority, whose rows end with the N_k.
 
     `number` are the sites of each class.
@@ -144,13 +153,14 @@ def _reaching(
             return
 
 
-def _minimal(rows: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
+def _minimal(rows: Sequence[tuple[int, ...]]) -> IntArray:
     """Return the rows, by ascending sum, of which no other asks for as little everywhere."""
     if not rows:
-        return ()
+        return np.zeros((0, 0), dtype=np.intp)
     kept = np.zeros((0, len(rows[0])), dtype=np.intp)
     for row in rows:
         one = np.array(row, dtype=np.intp)
         if not (kept <= one).all(axis=1).any():
             kept = np.concatenate([kept, one[np.newaxis]])
-    return tuple(map(tuple, kept.tolist()))
+    kept.flags.writeable = False  # it is kept, and shared
+    return kept

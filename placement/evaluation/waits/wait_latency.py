@@ -123,7 +123,9 @@ def wait_latency(
                 answers = np.where(asked, answers, np.inf)
         if counts_votes(clause, term.votes):
             assert term.votes is not None
-            votes = np.broadcast_to(term.votes[members][:, np.newaxis, :], answers.shape)
+            votes = term.votes[members][:, np.newaxis, :]
+            if votes.shape != answers.shape:
+                votes = np.broadcast_to(votes, answers.shape)
             counted = votes if asked is None else np.where(asked, votes, 0)
             latest = np.maximum(latest, _until_votes(clause, answers, counted))
             continue
@@ -162,13 +164,14 @@ def _until_votes(clause: Clause, answers: FloatArray, votes: IntArray) -> FloatA
 
     A voter that is lost never answers, and its votes count in all of which a majority is needed.
     """
+    size = answers.shape[-1]
     need = needed_votes(clause, votes.sum(axis=-1))[..., np.newaxis]
-    turn = np.argsort(answers, axis=-1, kind="stable")
-    arrived = np.cumsum(np.take_along_axis(votes, turn, axis=-1), axis=-1)
+    first = np.arange(0, answers.size, size).reshape(need.shape)
+    turn = np.argsort(answers, axis=-1, kind="stable") + first
+    arrived = np.cumsum(votes.reshape(-1)[turn], axis=-1)
     enough = arrived >= need
-    place = np.take_along_axis(turn, enough.argmax(axis=-1)[..., np.newaxis], axis=-1)
-    found = np.take_along_axis(answers, place, axis=-1)[..., 0]
-    return np.asarray(np.where(enough.any(axis=-1), found, np.inf))
+    place = turn.reshape(-1)[enough.argmax(axis=-1) + first[..., 0]]
+    return np.asarray(np.where(enough.any(axis=-1), answers.reshape(-1)[place], np.inf))
 
 
 def waits_score(

@@ -56,13 +56,14 @@ static int read_scenarios(PyObject *given, problem *p)
 }
 
 /* Read the cases of one wait as (D, blocks, cases for each radius, bits of the blocks of voters, of those within the radius,
- * number of radii, first radius of each leader, radii, blocks of each site, what blocks ask for). */
+ * number of radii, first radius of each leader, radii, blocks of each site, what blocks ask for, votes of a site of each block or
+ * 0, votes that end the wait or 0: a majority). */
 static int read_wait(PyObject *given, leader_wait *out, int sites, int *bars)
 {
-    PyObject *start, *radius, *scope, *least;
-    int radii;
-    if (!PyTuple_Check(given) || !PyArg_ParseTuple(given, "diiIIiOOOO", &out->rounds, &out->blocks, &out->sizes, &out->of_voters,
-                                                   &out->near, &radii, &start, &radius, &scope, &least))
+    PyObject *start, *radius, *scope, *least, *weight;
+    int radii, *votes;
+    if (!PyTuple_Check(given) || !PyArg_ParseTuple(given, "diiIIiOOOOOi", &out->rounds, &out->blocks, &out->sizes, &out->of_voters,
+                                                   &out->near, &radii, &start, &radius, &scope, &least, &weight, &out->needed))
         return 0;
     if (radii < 0 || out->sizes < 1 || out->blocks < 0 || out->blocks > MOST_BLOCKS) {
         PyErr_SetString(PyExc_ValueError, "not the cases of a wait");
@@ -71,9 +72,11 @@ static int read_wait(PyObject *given, leader_wait *out, int sites, int *bars)
     size_t S = (size_t)sites;
     if (!(out->start = copy_buffer(start, (S + 1) * sizeof(int))) || !(out->radius = copy_buffer(radius, (size_t)radii * 8)) ||
         !(out->scope = copy_buffer(scope, S * S)) ||
-        !(out->useful = calloc((size_t)out->sizes * (size_t)(out->blocks + 1), 1)) ||
-        !(out->least = copy_buffer(least, (size_t)out->sizes * (size_t)out->blocks * sizeof(int))))
+        !(out->least = copy_buffer(least, (size_t)out->sizes * (size_t)out->blocks * sizeof(int))) ||
+        !(votes = copy_buffer(weight, (size_t)out->blocks * sizeof(int))))
         return 0;
+    memcpy(out->weight, votes, (size_t)out->blocks * sizeof(int));
+    free(votes);
     int good = out->start[0] == 0 && out->start[S] == radii;
     for (size_t s = 0; s < S; s++)
         good &= out->start[s] <= out->start[s + 1];
@@ -113,8 +116,7 @@ static int read_cases(PyObject *given, wait_cases *out, int sites)
     }
     out->made = calloc((size_t)sites, sizeof(int *));
     out->last = calloc((size_t)sites * MOST_WAITS, sizeof(size_t));
-    out->sums = calloc((size_t)out->wait[0].sizes, sizeof(double));
-    if (!out->made || !out->last || !out->sums) {
+    if (!out->made || !out->last) {
         PyErr_NoMemory();
         return 0;
     }

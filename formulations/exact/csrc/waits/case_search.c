@@ -14,7 +14,6 @@ typedef struct {
     tree_node *f;
     const keyed *sorted;
     int n, lo, hi, all;
-    int by_rows;               /* 1: the rows of a wait that counts votes are looked at together */
     int size[MOST_WAITS];      /* which of the cases of a radius */
     const double *radius[MOST_WAITS];
     double rounds[MOST_WAITS];
@@ -98,26 +97,6 @@ static double look_at_case(case_search *s, const int *radius)
     return sum;
 }
 
-/* The same over all rows of a wait that counts votes: only the case of the cheapest row is looked at, and with `all` those
- * of all rows below the limit. */
-static double look_at_rows(case_search *s, const int *radius)
-{
-    const wait_cases *cases = &s->x->p.cases;
-    double length = s->radius[0][radius[0]], price = s->rounds[0] * length, *sum = cases->sums;
-    int best = sums_of_rows(s->x, s->f, s->sorted, s->n, length, s->lo, s->hi, s->size[0], s->all,
-                            s->floor, sum);
-    if (best < 0)
-        return BIG;
-    double least = sum[best];
-    for (int row = s->all ? 0 : best; row < (s->all ? cases->wait[0].sizes : best + 1); row++)
-        if (price + (sum[row] > s->floor ? sum[row] : s->floor) < s->limit) {
-            s->size[0] = row;
-            look_at_case(s, radius);
-        }
-    s->size[0] = best;
-    return least > s->floor ? least : s->floor;
-}
-
 /* Shrink a range to pairs whose shorter wait is not the longer one, and whose price leaves less than the limit beside
  * `least`, the least sum of sites; 0 when none are left. */
 static int fit_range(const case_search *s, int *from, int *to, double least)
@@ -151,7 +130,7 @@ static void search_range(case_search *s, const int *first, const int *last, int 
             return;
         if (seen && memcmp(to, corner, sizeof to) == 0)
             break;
-        double known = s->by_rows ? look_at_rows(s, to) : look_at_case(s, to);
+        double known = look_at_case(s, to);
         least = s->x->p.cases.nested && known > least ? known : least;
         memcpy(corner, to, sizeof corner);
         seen = 1;
@@ -177,10 +156,13 @@ void cheapest_case_of(context *x, tree_node *f, const keyed *sorted, int n, int 
 {
     const wait_cases *cases = &x->p.cases;
     int leader = x->view.leader, end[MOST_WAITS], hint[MOST_WAITS], there = 1;
-    case_search s = {.x = x, .f = f, .sorted = sorted, .n = n, .lo = lo, .hi = hi, .all = all,
-                     .by_rows = cases->classes > 0 && hi <= MOST_VOTERS, .floor = floor_value,
+    case_search s = {.x = x, .f = f, .sorted = sorted, .n = n, .lo = lo, .hi = hi, .all = all, .floor = floor_value,
                      .limit = all ? slack : BIG, .common = common, .best = best};
     size_t *last = cases->last + (size_t)leader * MOST_WAITS;
+    if (cases->classes > 0) {
+        cheapest_votes_of(x, f, sorted, n, lo, hi, all, slack, common, floor_value, best);
+        return;
+    }
     best->value = BIG;
     best->count = best->own = 0;
     for (int w = 0; w < MOST_WAITS; w++) {
@@ -199,11 +181,6 @@ void cheapest_case_of(context *x, tree_node *f, const keyed *sorted, int n, int 
     }
     if (!all && there) /* the last cheapest case is soon cheap enough to eliminate most others */
         look_at_case(&s, hint);
-    if (s.by_rows) {
-        search_range(&s, x->inner.from, end, 0, floor_value);
-        memcpy(last, s.at, sizeof s.at);
-        return;
-    }
     for (s.size[0] = 0; s.size[0] < sizes_of(cases, 0); s.size[0]++)
         for (s.size[1] = 0; s.size[1] < sizes_of(cases, 1); s.size[1]++)
             search_range(&s, x->inner.from, end, 0, floor_value);

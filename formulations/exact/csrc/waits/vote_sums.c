@@ -10,211 +10,201 @@
  * good where y is the cost of the last site that the cheapest row takes. */
 #include <math.h>
 
-#include "kernel.h"
+#include "vote_lists.h"
 
-enum { LISTS = 2 * MOST_BLOCKS + 1, MOST_PRICED = 16 };
+enum { MOST_PRICED = 16, WIDTH = MOST_PRICED + 2 }; /* sites to be taken up to which rows are bounded */
 
-static const double TIE = 8.0 * UNIT_ROUNDOFF; /* of the costs added up; bound_error allows for more */
-
-/* Free sites of one class on one side of the radius, by ascending reduced cost. */
-typedef struct {
-    int count;
-    double key[MOST_VOTERS + 1];
-} class_list;
-
-typedef struct {
-    int classes, all, lo, hi;
-    int near[MOST_BLOCKS], held[MOST_BLOCKS]; /* sites in of each class, within the radius and in all */
-    class_list list[LISTS];                   /* of class k: 2k within the radius, 2k + 1 beyond it; the last: of no class */
-    double last, size;                        /* of the row summed up last: cost of its last site, sum of absolute costs */
-} class_lists;
-
-/* What the sites of a class cost at a price, by what a row asks for: so many more within the radius, and so many more in all. */
-typedef struct {
-    double price, others;                     /* ... and those of no class */
-    unsigned known[MOST_BLOCKS];              /* bits of the numbers within the radius that are worked out */
-    double cost[MOST_BLOCKS][MOST_PRICED + 1][MOST_PRICED + 1];
-} class_costs;
-
-/* Fill the lists for a radius; 0 when a site that is in is forbidden. */
-static int fill_lists(const context *x, const tree_node *f, const keyed *sorted, int n, double radius, class_lists *out)
+/* Note for every free site of `sorted` on which list it is within a radius, and on which beyond it. */
+void begin_lists(class_lists *c, const context *x, const tree_node *f, const keyed *sorted, int n, int lo, int hi, int *chosen)
 {
     const leader_wait *wait = &x->p.cases.wait[0];
-    int leader = x->view.leader, classes = x->p.cases.classes;
-    const unsigned char *scope = wait->scope + (size_t)leader * (size_t)x->p.sites, *class_of = wait->class_of_bits;
-    const double *distance = x->p.site_rtt + (size_t)leader * (size_t)x->p.sites;
-    for (int k = 0; k < classes; k++)
-        out->near[k] = out->held[k] = 0;
-    for (int k = 0; k <= 2 * classes; k++)
-        out->list[k].count = 0;
-    for (int i = 0; i < f->in_count; i++) {
-        int site = f->in_site[i], k = class_of[scope[site]], within = site == leader || distance[site] <= radius;
+    const vote_room *room = &x->p.cases.room;
+    size_t row = (size_t)x->view.leader * (size_t)x->p.sites;
+    const unsigned char *scope = wait->scope + row;
+    const double *distance = x->p.site_rtt + row;
+    c->x = x;
+    c->f = f;
+    c->sorted = sorted;
+    c->n = n;
+    c->lo = lo;
+    c->hi = hi;
+    c->classes = x->p.cases.classes;
+    c->all = wait->blocks - c->classes;
+    c->lists = 2 * c->classes + 1;
+    c->last = BIG;
+    c->chosen = chosen;
+    for (int k = 0; k <= c->lists; k++)
+        c->list[k] = room->list + (size_t)k * ((size_t)x->p.sites + 1);
+    for (int i = 0; i < n; i++) {
+        int site = f->free_site[sorted[i].position], k = wait->class_of_bits[scope[site]], none = k == c->classes;
+        room->distance[i] = distance[site];
+        room->within[i] = (unsigned char)(2 * k);
+        room->beyond[i] = (unsigned char)(scope[site] & FORBIDDEN ? c->lists : 2 * k + !none);
+    }
+}
+
+/* Fill the lists for a radius; 0 when a site that is in is forbidden. */
+int fill_lists(class_lists *c, double radius)
+{
+    const context *x = c->x;
+    const leader_wait *wait = &x->p.cases.wait[0];
+    const vote_room *room = &x->p.cases.room;
+    const unsigned char *scope = wait->scope + (size_t)x->view.leader * (size_t)x->p.sites;
+    for (int k = 0; k < c->classes; k++)
+        c->near[k] = c->held[k] = 0;
+    for (int k = 0; k <= c->lists; k++)
+        c->count[k] = 0;
+    for (int i = 0; i < c->f->in_count; i++) {
+        int site = c->f->in_site[i], k = wait->class_of_bits[scope[site]];
+        int within = distance_of(x, x->view.leader, site) <= radius;
         if (!within && scope[site] & FORBIDDEN)
             return 0;
-        if (k < classes) {
-            out->near[k] += within;
-            out->held[k]++;
+        if (k < c->classes) {
+            c->near[k] += within;
+            c->held[k]++;
         }
     }
-    for (int i = 0; i < n; i++) {
-        int site = f->free_site[sorted[i].position], k = class_of[scope[site]];
-        int within = site == leader || distance[site] <= radius;
-        if (!within && scope[site] & FORBIDDEN)
-            continue;
-        class_list *list = &out->list[k < classes ? 2 * k + !within : 2 * classes];
-        list->key[list->count] = sorted[i].key;
-        list->count += list->count < out->hi;
+    for (int i = 0; i < c->n; i++) { /* no branch: it would be mispredicted */
+        int k = room->distance[i] <= radius ? room->within[i] : room->beyond[i];
+        c->list[k][c->count[k]++] = c->sorted[i];
     }
+    for (int k = 0; k <= c->lists; k++)
+        c->list[k][c->count[k]] = (keyed){BIG, -1};
     return 1;
 }
 
-/* Work out what a class costs where `within` more of its sites are to lie within the radius. */
-static void price_class(const class_lists *c, class_costs *costs, int k, int within)
+/* Work out what a class costs at a price of a site, by what a row asks for: `within` more sites within the radius, and so many
+ * in all. The cheapest sites of both lists hold enough within the radius, or else the first ones of each list are taken. The
+ * lists end with a site that costs too much: at least BIG says that there are not enough. */
+static void price_class(const class_lists *c, int k, int most_within, double price, double *cost)
 {
-    const class_list *near = &c->list[2 * k], *far = &c->list[2 * k + 1];
-    double saved[MOST_PRICED + 1], paid = 0.0, *cost = costs->cost[k][within];
-    int count = 0, i = 0, j = 0;
-    costs->known[k] |= 1u << within;
-    for (; count < c->hi; count++) { /* first what all sites cost that are asked for, ... */
-        int more_near = i < near->count, more_far = j < far->count && i >= within;
-        if (!more_near && (!more_far || i < within))
-            break;
-        double key = more_near && (!more_far || near->key[i] <= far->key[j]) ? near->key[i++] : far->key[j++];
-        cost[count] = count < within ? BIG : paid;
-        saved[count] = key - costs->price;
-        paid += saved[count];
+    const keyed *near = c->list[2 * k], *far = c->list[2 * k + 1];
+    int near_count = c->count[2 * k], far_count = c->count[2 * k + 1], hi = c->hi, held[MOST_PRICED + 1];
+    double all[MOST_PRICED + 1], of_near[MOST_PRICED + 1], of_far[MOST_PRICED + 1];
+    all[0] = of_near[0] = of_far[0] = 0.0;
+    held[0] = 0;
+    for (int any = 0, i = 0, j = 0; any < hi; any++) { /* no branch: it would be mispredicted */
+        int nearer = near[i].key <= far[j].key;
+        double key = nearer ? near[i].key : far[j].key;
+        all[any + 1] = all[any] + (key - price);
+        i += nearer & (i < near_count);
+        j += !nearer & (j < far_count);
+        held[any + 1] = i;
     }
-    cost[count] = count < within ? BIG : paid;
-    for (int more = count + 1; more <= c->hi; more++)
-        cost[more] = BIG;
-    double others = 0.0;
-    while (--count >= within) { /* ... then others that cost less than nothing */
-        others += saved[count] < 0.0 ? saved[count] : 0.0;
-        cost[count] += others;
+    for (int i = 0; i < most_within && i < hi; i++)
+        of_near[i + 1] = of_near[i] + (near[i < near_count ? i : near_count].key - price);
+    for (int j = 0; j < hi; j++)
+        of_far[j + 1] = of_far[j] + (far[j < far_count ? j : far_count].key - price);
+    for (int within = 0; within <= most_within; within++, cost += WIDTH) {
+        double least = cost[hi + 1] = BIG;
+        for (int any = hi; any >= within; any--) { /* with others that cost less than nothing */
+            double paid = held[any] >= within ? all[any] : of_near[within] + of_far[any - within];
+            least = paid < least ? paid : least;
+            cost[any] = least;
+        }
+        for (int any = 0; any < within; any++)
+            cost[any] = least;
     }
 }
 
-/* A bound of the sum of a row; BIG: no sites meet it. */
-static double bound_of_row(const class_lists *c, class_costs *costs, const int *least)
+static inline int between(int value, int most) { return value < 0 ? 0 : value < most ? value : most; }
+
+/* sum[row] += what a class costs, of which the row asks for sites within the radius, ... */
+VECTORISED void add_within(const int *within, int near, int most, const double *cost, int rows, double *sum)
 {
-    double bound = costs->others;
-    for (int k = 0; k < c->classes; k++) {
-        int within = least[k] - c->near[k], any = k < c->all ? least[c->classes + k] - c->held[k] : 0;
-        within = within > 0 ? within : 0;
-        any = any > within ? any : within;
-        if (any > c->hi)
-            return BIG;
-        if (!(costs->known[k] >> within & 1))
-            price_class(c, costs, k, within);
-        bound += costs->cost[k][within][any];
+    for (int row = 0; row < rows; row++)
+        sum[row] += cost[between(within[row] - near, most) * WIDTH];
+}
+
+/* ... and at any distance too. */
+VECTORISED void add_both(const int *within, const int *any, int near, int held, int most_near, int most_any, const double *cost,
+                         int rows, double *sum)
+{
+    for (int row = 0; row < rows; row++)
+        sum[row] += cost[between(within[row] - near, most_near) * WIDTH + between(any[row] - held, most_any)];
+}
+
+/* Bound the sum of every row, with the price of a site that the row summed up last suggests. */
+void bound_rows(const class_lists *c, const vote_rows *rows, double *sum)
+{
+    double cost[MOST_PRICED + 2][WIDTH], price = c->last < BIG ? c->last : 0.0, others = price * (price > 0.0 ? c->lo : c->hi);
+    const keyed *none = c->list[2 * c->classes];
+    for (int i = 0; i < c->count[2 * c->classes] && none[i].key < price; i++)
+        others += none[i].key - price;
+    for (int row = 0; row < rows->count; row++)
+        sum[row] = c->hi > MOST_PRICED ? -BIG : others;
+    for (int k = 0; k < c->classes && c->hi <= MOST_PRICED; k++) {
+        int most_within = rows->most[k] - c->near[k];
+        most_within = most_within < 0 ? 0 : most_within < c->hi ? most_within : c->hi;
+        price_class(c, k, most_within, price, cost[0]);
+        for (int any = 0; any < WIDTH; any++)
+            cost[most_within + 1][any] = BIG;
+        const int *least = rows->by_block + k * rows->count;
+        if (k < c->all)
+            add_both(least, least + c->classes * rows->count, c->near[k], c->held[k], most_within + 1, c->hi + 1, cost[0],
+                     rows->count, sum);
+        else
+            add_within(least, c->near[k], most_within + 1, cost[0], rows->count, sum);
     }
-    return bound < BIG ? bound : BIG;
 }
 
-/* Begin with a price: sites of no class, and how many sites are taken. */
-static void begin_costs(const class_lists *c, class_costs *costs)
+static inline void take(class_lists *c, double *sum, keyed one)
 {
-    const class_list *none = &c->list[2 * c->classes];
-    double price = costs->price = c->last < BIG ? c->last : 0.0;
-    costs->others = price * (price > 0.0 ? c->lo : c->hi);
-    for (int i = 0; i < none->count && none->key[i] < price; i++)
-        costs->others += none->key[i] - price;
-    for (int k = 0; k < c->classes; k++)
-        costs->known[k] = 0;
-}
-
-static inline void take(class_lists *c, double *sum, double key)
-{
-    *sum += key;
-    c->size += fabs(key);
+    *sum += one.key;
+    c->size += fabs(one.key);
+    c->top = one.key > c->top ? one.key : c->top;
+    c->chosen[c->taken++] = one.position;
 }
 
 /* The least sum of sites that meet a row; BIG: there are none. */
-static double sum_of_row(class_lists *c, const int *least)
+double sum_of_row(class_lists *c, const int *least)
 {
-    int next[LISTS] = {0}, taken = 0, classes = c->classes;
+    int next[VOTE_LISTS] = {0}, classes = c->classes;
     double sum = 0.0;
     c->size = 0.0;
+    c->top = -BIG;
+    c->taken = 0;
     for (int k = 0; k < classes; k++) {
-        const class_list *near = &c->list[2 * k], *far = &c->list[2 * k + 1];
+        const keyed *near = c->list[2 * k], *far = c->list[2 * k + 1];
         int within = least[k] - c->near[k], any = k < c->all ? least[classes + k] - c->held[k] : 0;
-        if (within > near->count)
+        within = within > 0 ? within : 0;
+        any = any > within ? any : within;
+        if (within > c->count[2 * k] || any > c->count[2 * k] + c->count[2 * k + 1] || c->taken + any > c->hi)
             return BIG;
-        for (; next[2 * k] < within; taken++, any--)
-            take(c, &sum, near->key[next[2 * k]++]);
-        for (; any > 0; any--, taken++) {
+        for (; next[2 * k] < within; any--)
+            take(c, &sum, near[next[2 * k]++]);
+        for (; any > 0; any--) {
             int i = next[2 * k], j = next[2 * k + 1];
-            if (i >= near->count && j >= far->count)
-                return BIG;
-            if (j >= far->count || (i < near->count && near->key[i] <= far->key[j]))
-                take(c, &sum, near->key[next[2 * k]++]);
+            if (j >= c->count[2 * k + 1] || (i < c->count[2 * k] && near[i].key <= far[j].key))
+                take(c, &sum, near[next[2 * k]++]);
             else
-                take(c, &sum, far->key[next[2 * k + 1]++]);
+                take(c, &sum, far[next[2 * k + 1]++]);
         }
     }
-    if (taken > c->hi)
-        return BIG;
     c->last = BIG;
-    for (; taken <= c->hi; taken++) { /* once more than it takes: to see what one more would cost */
+    for (;;) { /* once more than it takes: to see what one more would cost */
         int from = -1;
-        double key = taken < c->lo || taken == c->hi ? BIG : 0.0;
-        for (int k = 0; k <= 2 * classes; k++)
-            if (next[k] < c->list[k].count && c->list[k].key[next[k]] < key) {
-                key = c->list[k].key[next[k]];
+        double key = c->taken < c->lo || c->taken == c->hi ? BIG : 0.0;
+        for (int k = 0; k < c->lists; k++)
+            if (next[k] < c->count[k] && c->list[k][next[k]].key < key) {
+                key = c->list[k][next[k]].key;
                 from = k;
             }
-        if (taken == c->hi) {
+        if (c->taken == c->hi) {
             c->last = c->last < BIG ? c->last : key;
             break;
         }
         if (from < 0) {
-            c->last = taken > c->lo ? 0.0 : c->last;
+            c->last = c->taken > c->lo ? 0.0 : c->last;
             break;
         }
+        take(c, &sum, c->list[from][next[from]]);
         next[from]++;
-        take(c, &sum, key);
         c->last = key;
     }
-    return taken < c->lo ? BIG : sum;
-}
-
-/* The least sum of sites of each row within a radius, of the only wait, or a bound of it, in `sum`; BIG where there are none.
- * Returns the row of the least sum, which is no bound; -1: none. `first`: a row that is likely the least; without `every` the
- * other rows are not looked at when it has at most `enough`. */
-int sums_of_rows(const context *x, const tree_node *f, const keyed *sorted, int n, double radius, int lo, int hi, int first,
-                 int every, double enough, double *sum)
-{
-    const leader_wait *wait = &x->p.cases.wait[0];
-    const char *useful = useful_rows(x, wait, x->view.leader);
-    int sizes = wait->sizes, blocks = wait->blocks;
-    class_lists lists;
-    class_costs costs;
-    lists.lo = lo;
-    lists.hi = hi;
-    lists.last = BIG;
-    lists.classes = x->p.cases.classes;
-    lists.all = blocks - lists.classes;
-    if (!fill_lists(x, f, sorted, n, radius, &lists))
-        return -1;
-    sum[first] = useful[first] ? sum_of_row(&lists, wait->least + first * blocks) : BIG;
-    if (!every && sum[first] < BIG && sum[first] <= enough + TIE * lists.size)
-        return first;
-    int best = sum[first] < BIG ? first : -1;
-    double same = best < 0 ? 0.0 : TIE * lists.size; /* sums of sites that differ by less are one sum */
-    begin_costs(&lists, &costs);
-    for (int row = 0; row < sizes; row++)
-        if (row != first)
-            sum[row] = !useful[row] ? BIG : hi > MOST_PRICED ? -BIG : bound_of_row(&lists, &costs, wait->least + row * blocks);
-    for (;;) { /* the row of the least bound, while that is below the least sum */
-        int next = 0;
-        for (int row = 1; row < sizes; row++)
-            next = sum[row] < sum[next] ? row : next;
-        if (sum[next] >= (best < 0 ? BIG : sum[best] - same))
-            return best;
-        sum[next] = sum_of_row(&lists, wait->least + next * blocks);
-        if (sum[next] < (best < 0 ? BIG : sum[best])) {
-            best = next;
-            same = TIE * lists.size;
-        }
-    }
+    c->next = BIG;
+    for (int k = 0; k <= c->lists; k++)
+        if (next[k] < c->count[k] && c->list[k][next[k]].key < c->next)
+            c->next = c->list[k][next[k]].key;
+    return c->taken < c->lo ? BIG : sum;
 }
