@@ -301,7 +301,7 @@ def every_configuration(problem: Problem) -> list[Configuration]:
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-@pytest.mark.parametrize("part", seeds(2, 36))
+@pytest.mark.parametrize("part", seeds(1, 36))
 def test_the_best_under_losses_is_that_of_all_configurations(name: str, part: int) -> None:
     """Each part asks for one goal; six parts in a row ask each question for all of them."""
     goal = GOALS[(part + list(QUESTIONS).index(name)) % len(GOALS)]
