@@ -15,7 +15,7 @@
 
 #define DOWN(p) (1.0 - 4.4408920985006262e-16 * ((p)->scenarios + 2)) /* waits are rounded down, unless all are whole */
 
-/* What the sites of each interval that are nearest to the leader say about the wait. */
+/* Wait for the nearest sites of each interval, and the next of these sites to decide. */
 typedef struct {
     double least;              /* W of all sites that are left */
     int undecided;             /* site among the nearest that is neither in nor out, of the least reduced cost; -1: none */
@@ -97,7 +97,7 @@ static int look_at_nearest(const context *x, const unsigned char *state, int lis
     return 1;
 }
 
-/* What W rises by, at least, where the m nearest of the listed sites that are not out cannot all vote. `undecided`: a site next
+/* Least rise of W where the m nearest of the listed sites that are not out cannot all vote. `undecided`: a site next
  * to these that is neither in nor out, where it matters; -1: none. */
 static double missed_wait(context *x, const unsigned char *state, int listed, int *undecided)
 {
@@ -262,7 +262,7 @@ static void search_near_sites(context *x, near_search *s)
     s->state[site] = FREE;
 }
 
-/* What the leader waits with the sites that are selected, at least. */
+/* Lower bound of the wait of the leader for the sites that are selected. */
 static double wait_of_selected(context *x, const tree_node *f, int count, int listed, unsigned char *state)
 {
     near_waits found;

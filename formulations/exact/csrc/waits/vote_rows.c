@@ -4,7 +4,7 @@
  * classes but the last for so many at any distance (placement/evaluation/waits/vote_cases.py). */
 #include <string.h>
 
-#include "kernel.h"
+#include "vote_lists.h"
 
 enum { MOST_COMPARED = 512 };
 
@@ -162,7 +162,7 @@ int find_vote_rows(problem *p)
     room->distance = malloc(S * 8);
     room->within = malloc(2 * S);
     room->beyond = room->within + S;
-    room->list = malloc((2 * MOST_BLOCKS + 2) * (S + 1) * sizeof(keyed));
+    room->list = malloc(VOTE_LISTS * (S + 1) * sizeof(keyed));
     room->key = malloc(S * 8);
     room->radius = malloc(S * sizeof(vote_radius));
     room->sum = malloc(2 * (size_t)cases->wait[0].sizes * 8);

@@ -127,7 +127,7 @@ static int bound_radii(const class_lists *c, const vote_rows *rows, int from, do
         }
         if (r < from || radius[r] < farthest || best.count < c->lo || !changed)
             continue;
-        if (changed == 2 || changed == 3)
+        if (changed & 2)
             sum_sites(&best, c->lo, c->hi);
         changed = 0;
         double sum = best.sum + price * constant - error, floor = wait->rounds * radius[r] + (sum > least ? sum : least);
@@ -205,6 +205,13 @@ const double *keys_within(context *x, const tree_node *f, const radius_minimum *
     return key;
 }
 
+/* Bound the sum of every row of the radius that fills the lists: kept as bounds, and as sums until a row is summed up. */
+static void begin_rows(const class_lists *c, const vote_rows *rows, const vote_room *room)
+{
+    bound_rows(c, rows, room->bound);
+    memcpy(room->sum, room->bound, (size_t)rows->count * sizeof(double));
+}
+
 /* Look at one radius: its cheapest row takes the place of the best so far where it is cheaper. Returns a sum that no row of the
  * radius is below; BIG: no sites meet one. */
 static double look_at_radius(class_lists *c, context *x, const vote_rows *rows, const vote_radius *radius, double least,
@@ -216,10 +223,8 @@ static double look_at_radius(class_lists *c, context *x, const vote_rows *rows, 
     double found = BIG, tie = 0.0;
     if (!fill_lists(c, wait->radius[wait->start[leader] + radius->at]))
         return BIG;
-    if (priced) {
-        bound_rows(c, rows, room->bound);
-        memcpy(room->sum, room->bound, (size_t)rows->count * sizeof(double));
-    }
+    if (priced)
+        begin_rows(c, rows, room);
     for (;;) {
         if (priced) { /* the row of the least bound, while that is below the best */
             row = 0;
@@ -243,10 +248,8 @@ static double look_at_radius(class_lists *c, context *x, const vote_rows *rows, 
             room->row[leader] = row;
             room->at[leader] = radius->at;
         }
-        if (!priced) {
-            bound_rows(c, rows, room->bound);
-            memcpy(room->sum, room->bound, (size_t)rows->count * sizeof(double));
-        }
+        if (!priced)
+            begin_rows(c, rows, room);
         priced = 1;
         room->sum[row] = BIG;
     }

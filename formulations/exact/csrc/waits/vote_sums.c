@@ -134,8 +134,7 @@ void bound_rows(const class_lists *c, const vote_rows *rows, double *sum)
     for (int row = 0; row < rows->count; row++)
         sum[row] = c->hi > MOST_PRICED ? -BIG : others;
     for (int k = 0; k < c->classes && c->hi <= MOST_PRICED; k++) {
-        int most_within = rows->most[k] - c->near[k];
-        most_within = most_within < 0 ? 0 : most_within < c->hi ? most_within : c->hi;
+        int most_within = between(rows->most[k] - c->near[k], c->hi);
         price_class(c, k, most_within, price, cost[0]);
         for (int any = 0; any < WIDTH; any++)
             cost[most_within + 1][any] = BIG;
