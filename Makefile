@@ -58,11 +58,11 @@ test-databases: $(VENV)/.dev
 test-live: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -rs -m live tests/benchmarks/live
 
-## test-slow: the long form of the tests, with the same instances in every run
+## test-slow: the long form of the tests, with the same instances in every run and two fifths of the seeds
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "slow and not databases and not live"
 
-## test-thorough: the tests of `make test` with more and fresh instances, and the slow ones: 20 minutes
+## test-thorough: the tests of `make test` with more and fresh instances, and the slow ones with all seeds
 test-thorough: $(VENV)/.dev
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not databases and not live"
 
