@@ -1,0 +1,146 @@
+"""How many lines there are: limits for each package and each room, which may only be lowered.
+
+Lines of ``*.py``, ``*.c``, ``*.h``, ``*.js``, ``*.css`` and ``*.pyi`` under version control, as
+``wc -l`` counts them. A package keeps its limit. A room (a folder of a package) may pass its own by
+a twentieth, so that code can move from room to room. Who cuts lowers both in the same commit:
+``python -m tests.test_size`` prints what could be lowered.
+"""
+
+import subprocess
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
+
+PACKAGES = {
+    "placement": 90400,
+    "formulations": 52903,
+    "heuristics": 8908,
+    "benchmarks": 22070,
+    "tests": 64000,
+}
+
+ROOMS = {
+    "benchmarks/contingency": 1041,
+    "benchmarks/exact": 2156,
+    "benchmarks/explore": 318,
+    "benchmarks/fleet": 443,
+    "benchmarks/foundation": 336,
+    "benchmarks/harness": 3192,
+    "benchmarks/instances": 790,
+    "benchmarks/live": 4876,
+    "benchmarks/local_search": 289,
+    "benchmarks/milp": 241,
+    "benchmarks/online": 3932,
+    "benchmarks/overtime": 1810,
+    "benchmarks/paper_tier3": 670,
+    "benchmarks/peers": 399,
+    "benchmarks/quorumstore": 309,
+    "benchmarks/rtt_model": 146,
+    "benchmarks/tail": 625,
+    "benchmarks/tuning": 321,
+    "formulations/contingency": 3244,
+    "formulations/cpsat": 1242,
+    "formulations/enumeration": 912,
+    "formulations/exact": 23044,
+    "formulations/fleet": 3030,
+    "formulations/milp": 2914,
+    "formulations/online": 3384,
+    "formulations/overtime": 561,
+    "formulations/quorumstore": 7932,
+    "formulations/solvers": 1243,
+    "formulations/tail": 1660,
+    "formulations/waits": 3283,
+    "heuristics/contingency": 113,
+    "heuristics/fleet": 401,
+    "heuristics/local_search": 1588,
+    "heuristics/online": 3403,
+    "heuristics/overtime": 405,
+    "heuristics/quorumstore": 504,
+    "heuristics/tail": 496,
+    "placement/analysis": 2670,
+    "placement/cli": 5463,
+    "placement/contingency": 1204,
+    "placement/databases": 6703,
+    "placement/datasets": 1293,
+    "placement/evaluation": 6539,
+    "placement/explore": 2998,
+    "placement/feasibility": 1228,
+    "placement/fleet": 1819,
+    "placement/io": 10318,
+    "placement/methods": 736,
+    "placement/model": 6031,
+    "placement/online": 10591,
+    "placement/overtime": 8663,
+    "placement/proof": 7555,
+    "placement/quorumstore": 2434,
+    "placement/report": 4833,
+    "placement/support": 768,
+    "placement/tail": 2661,
+    "placement/testing": 1111,
+    "placement/text": 796,
+    "placement/workloads": 1785,
+    "tests/analysis": 1807,
+    "tests/benchmarks": 2448,
+    "tests/cli": 1699,
+    "tests/contingency": 1557,
+    "tests/databases": 2782,
+    "tests/datasets": 1047,
+    "tests/evaluation": 1052,
+    "tests/exact": 3615,
+    "tests/fleet": 2174,
+    "tests/heuristics": 1967,
+    "tests/io": 2839,
+    "tests/milp": 1724,
+    "tests/money": 1666,
+    "tests/online": 6173,
+    "tests/overtime": 4914,
+    "tests/proof": 3067,
+    "tests/protocols": 7872,
+    "tests/quorumstore": 3322,
+    "tests/report": 1034,
+    "tests/tail": 2427,
+    "tests/workloads": 1139,
+}
+
+
+@cache
+def lines() -> Counter[str]:
+    """Return the lines of each package and of each room."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
+    if listed.returncode:
+        pytest.skip("not under version control")
+    found: Counter[str] = Counter()
+    for name in listed.stdout.decode().split("\0"):
+        parts = name.split("/")
+        if parts[0] in PACKAGES and name.endswith(SUFFIXES) and (ROOT / name).is_file():
+            count = (ROOT / name).read_bytes().count(b"\n")
+            found[parts[0]] += count
+            if len(parts) > 2:
+                found["/".join(parts[:2])] += count
+    return found
+
+
+def test_no_package_grows():
+    too_long = {name: lines()[name] - most for name, most in PACKAGES.items()}
+    assert not {name: f"{over} lines too many" for name, over in too_long.items() if over > 0}
+
+
+def test_no_room_grows():
+    """A new room has no limit of its own, nor have small rooms of tests; their package has."""
+    too_long = {name: lines()[name] - most for name, most in ROOMS.items()}
+    assert not {
+        name: f"{over} lines above {ROOMS[name]}"
+        for name, over in too_long.items()
+        if over > ROOMS[name] // 20
+    }
+
+
+if __name__ == "__main__":
+    for each, most in (PACKAGES | ROOMS).items():
+        if lines()[each] < most:
+            print(f'    "{each}": {lines()[each]},')
