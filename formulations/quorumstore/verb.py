@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["add_parser", "run"]
 
-_MOST_LOSSES = 8
-
 
 def add_parser(parts: Subparsers) -> None:
     """Add the part."""
@@ -109,7 +107,9 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(_document(plan))
     else:
-        print_page(_text(plan))
+        from placement.text.quorum_plans import quorum_plan_text
+
+        print_page(quorum_plan_text(plan))
         if written:
             print(f"\n{written}")
     return exit_code(plan.status)
@@ -270,63 +270,3 @@ def _document(plan: QuorumPlan) -> dict[str, object]:
             for effect in plan.losses
         ]
     return document
-
-
-def _value(plan: QuorumPlan) -> str:
-    """Return the value of the goal with its name."""
-    goal = plan.problem.goal
-    names = {
-        "threshold": "max(T_r, T_w)",
-        "reads": "T_r",
-        "writes": "T_w",
-        "weighted": f"{goal.read_weight:g} T_r + {goal.write_weight:g} T_w",
-        "cost": "traffic and storage",
-    }
-    unit = " ms" if _unit(plan) else ""
-    text = f"{plan.value:,.2f}{unit}, {names[goal.target.value]}"
-    if not plan.problem.rules.contingency or not unit:
-        return text
-    normal, worst = goal.normal_weight, goal.worst_weight
-    if (normal, worst) == (0, 1):
-        return text + ", worst loss"
-    return text + (f", {normal:g} normal + {worst:g} worst loss" if worst else ", normal")
-
-
-def _known(plan: QuorumPlan) -> str:
-    """Return the status in words, and whether something proven has no certificate."""
-    from placement.support.status import Status
-
-    proven = plan.status in (Status.OPTIMAL, Status.INFEASIBLE)
-    bare = proven and not plan.certified
-    return f"{plan.status}, no certificate" if bare else str(plan.status)
-
-
-def _text(plan: QuorumPlan) -> str:
-    from placement.text import escape, number_text, table, wrap
-
-    model = "N-1C" if plan.problem.rules.contingency else "BA"
-    if plan.configuration is None:
-        reasons = [wrap(f"  {escape(reason)}", indent="    ") for reason in plan.reasons]
-        head = f"{_known(plan)}: no configuration ({model}, {plan.method})"
-        return "\n".join([head, *reasons])
-    worst_first = sorted(plan.losses[1:], key=lambda effect: -effect.threshold)[:_MOST_LOSSES]
-    rows = [
-        [
-            "+".join(effect.lost) or "(nothing)",
-            number_text(effect.read_threshold),
-            number_text(effect.write_threshold),
-        ]
-        for effect in (plan.normal, *worst_first)
-    ]
-    return "\n".join(
-        [
-            f"{_known(plan)} ({model}, {plan.method}): {_value(plan)}",
-            f"Replicas  {escape(', '.join(plan.replicas))}",
-            f"N-R-W     {_quorums(plan)}",
-            f"Mean      {plan.mean_latency:.2f} ms in normal operation",
-            *([] if plan.problem.prices is None else [f"Cost      {plan.cost:,.2f}"]),
-            "",
-            "Thresholds, worst losses first",
-            table(["lost", "read ms", "write ms"], rows, right=(1, 2), indent="  "),
-        ]
-    )

@@ -16,6 +16,7 @@ from placement.cli.option_groups.diversity_options import (
 from placement.cli.option_groups.price_options import add_prices, apply_prices, has_prices
 from placement.cli.option_groups.vote_options import add_votes, votes_from
 from placement.errors import InputError
+from placement.support.work import WORK
 
 if TYPE_CHECKING:
     from placement.io.leader_plan_document import Reference
@@ -33,6 +34,7 @@ __all__ = [
     "add_output",
     "add_progress",
     "add_sites",
+    "add_work",
     "count_or_names",
     "instance_from",
     "limits_from",
@@ -267,6 +269,18 @@ def add_limits(group: argparse._ArgumentGroup, *, each: tuple[str, float] | None
         "--threads", type=types.threads, default=1, metavar="N", help="threads (default 1)"
     )
     add_progress(group)
+
+
+def add_work(parser: argparse.ArgumentParser) -> None:
+    """Add the limit of the work that a file may ask for."""
+    parser.add_argument(
+        "--work",
+        type=types.whole(1, 10**15),
+        default=WORK,
+        metavar="STEPS",
+        help="most steps for what the file asks for (default 1,000,000,000, two to four minutes); "
+        "a plan or certificate that needs more ends with exit code 1",
+    )
 
 
 def add_progress(parser: argparse._ActionsContainer) -> None:

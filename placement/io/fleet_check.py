@@ -12,9 +12,10 @@ import numpy as np
 from placement.errors import CertificateError, InputError
 from placement.io.fleet_plan_file import FleetFile, read_fleet_file
 from placement.io.formats.document import Document
-from placement.proof.certificate_check import WORK
 from placement.proof.fleet_proof import CERTIFIERS, FleetProof, prove_fleet
 from placement.support.checks import FloatArray
+from placement.support.status import Status
+from placement.support.work import WORK
 
 __all__ = ["FleetCheck", "check_fleet_file"]
 
@@ -29,9 +30,10 @@ class FleetCheck:
     Attributes
     ----------
     bound
-        No plan of the fleet has a smaller value, ms·operations; +∞: there is no plan.
+        No plan of the fleet has a smaller value, ms·operations; +∞: there is no plan. −∞: the file
+        proves nothing.
     value
-        Of the plan in the file; NaN: the file says that there is none.
+        Of the plan in the file; NaN: the file says that there is none, or that none was found.
     databases
         Copies counted.
     rows
@@ -94,24 +96,33 @@ def check_fleet_file(path: str | os.PathLike[str], *, work: int = WORK) -> Fleet
         )
     _agree(file.about, "databases", proof.databases)
     bound = None if proof.bound is None else _rounded_down(proof.bound)
-    if file.infeasible:
+    nothing = (proof.databases, len(names), proof.events, proof.bounds)
+    if file.status is Status.UNKNOWN:
+        if not file.about.has("bound"):
+            return FleetCheck(-math.inf, math.nan, *nothing)
+        return FleetCheck(_proven(file.about, proof, bound), math.nan, *nothing)
+    if file.status is Status.INFEASIBLE:
         if bound is not None and not bound > proof.worst:
             raise CertificateError(
                 f"the prices prove {bound:.9g} ms·operations, which a plan may have: none is above "
                 f"{proof.worst:.9g}"
             )
-        return FleetCheck(math.inf, math.nan, proof.databases, len(names), proof.events,
-                          proof.bounds, proof.unplaced)  # fmt: skip
+        return FleetCheck(math.inf, math.nan, *nothing, proof.unplaced)
+    _check_plan(file.about, proof)
+    value = float(proof.value)
+    return FleetCheck(min(_proven(file.about, proof, bound), value), value, *nothing)
+
+
+def _proven(about: Document, proof: FleetProof, bound: float | None) -> float:
+    """Return the bound that the prices prove, which the file does not exceed."""
     if bound is None:
         raise CertificateError(f"{proof.unplaced[0]}: it has no configuration, even alone")
-    _check_plan(file.about, proof)
-    claimed = file.about.number("bound")
+    claimed = about.number("bound")
     if Fraction(claimed) > Fraction(bound) + proof.rounding:
         raise CertificateError(
             f"the prices prove {bound:.12g} ms·operations, and the file says {claimed:.12g}"
         )
-    return FleetCheck(min(bound, float(proof.value)), float(proof.value), proof.databases,
-                      len(names), proof.events, proof.bounds)  # fmt: skip
+    return bound
 
 
 def _prices(file: FleetFile) -> tuple[list[str], FloatArray]:

@@ -29,6 +29,7 @@ from placement.io.problem_document import problem_document, problem_from
 from placement.model.configuration import Configuration
 from placement.model.instance import Instance
 from placement.problem import Problem
+from placement.support.status import Status
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -201,9 +202,12 @@ class FleetFile:
         self.limits = self._read_limits(question.table("limits"))
 
     @property
-    def infeasible(self) -> bool:
-        """Return whether the file says that there is no plan."""
-        return self.about.text("status", "feasible") == "infeasible"
+    def status(self) -> Status:
+        """FEASIBLE with a plan; INFEASIBLE: there is none; UNKNOWN: none was found."""
+        status = self.about.text("status", "feasible")
+        if status not in (Status.FEASIBLE, Status.INFEASIBLE, Status.UNKNOWN):
+            raise self.about.refuse("status", "unknown", "'feasible', 'infeasible' or 'unknown'")
+        return Status(status)
 
     def _read_limits(self, given: Document) -> SharedLimits:
         sites: dict[str, np.ndarray[Any, Any] | None] = {}
@@ -236,7 +240,7 @@ class FleetFile:
     def parts(self) -> Iterator[FleetPlan | FleetProblem]:
         """Yield the databases, some at a time, with the limits of all.
 
-        Those of a file that says that there is no plan come without configurations. Groups that
+        Those of a file without a plan come without configurations. Groups that
         must not share a site have the databases of the part alone.
 
         Raises
@@ -254,7 +258,8 @@ class FleetFile:
             apart = [[name for name in group if name in here] for group in self.limits.apart]
             limits = dataclasses.replace(self.limits, apart=apart)
             fleet = FleetProblem(members, limits)
-            yield fleet if self.infeasible else FleetPlan(fleet, [placed for _, placed in batch])
+            planned = self.status is Status.FEASIBLE
+            yield FleetPlan(fleet, [placed for _, placed in batch]) if planned else fleet
         unknown = [name for group in self.limits.apart for name in group if name not in seen]
         if unknown or not seen:
             raise InputError(
@@ -307,7 +312,7 @@ class FleetFile:
             )
         except InputError as error:
             raise error if error.source else error.at(first.source) from None
-        if self.infeasible:
+        if self.status is not Status.FEASIBLE:
             return member, ()
         chosen = (self._configuration(row, "") for row in rows)
         return member, tuple(map(Placed, chosen, copies))

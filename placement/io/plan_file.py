@@ -44,6 +44,7 @@ from placement.model.instance import Instance
 from placement.plan import Plan
 from placement.quorumstore.plan import QuorumPlan
 from placement.support.status import Status, Termination, status_of
+from placement.support.work import WORK
 
 __all__ = ["load_any_plan", "load_plan", "save_plan"]
 
@@ -191,15 +192,19 @@ def load_plan(
     return plan
 
 
-def load_any_plan(path: str | os.PathLike[str]) -> Plan | QuorumPlan:
-    """Read a plan with a leader or of a quorum store; errors as of :func:`load_plan`."""
+def load_any_plan(path: str | os.PathLike[str], *, work: int = WORK) -> Plan | QuorumPlan:
+    """Read a plan with a leader or of a quorum store; errors as of :func:`load_plan`.
+
+    `work` is the limit of the evaluation of a plan of a quorum store in all losses;
+    ``LimitError`` when it takes more steps, before any loss is listed.
+    """
     document = read_document(path)
     document.check_format(FORMAT, VERSION)
     if not document.has("kind"):
         return load_plan(path)
     if document.text("kind") != KIND:
         raise document.refuse("kind", "unknown kind of plan", f"{KIND!r}, or none for a leader")
-    return quorum_plan_from(document)
+    return quorum_plan_from(document, work=work)
 
 
 def _find_instance(document: Document, path: Path) -> Instance:

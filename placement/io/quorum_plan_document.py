@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from placement.errors import InputError, SolverError
+from placement.errors import InputError, LimitError, SolverError
 from placement.io.formats.document import Document
 from placement.io.recomputed_fields import check_recomputed
 from placement.quorumstore import (
@@ -29,6 +29,7 @@ from placement.quorumstore import (
 )
 from placement.quorumstore.refutation_tree import RefutationTree
 from placement.support.status import Status, Termination
+from placement.support.work import WORK, Work
 
 if TYPE_CHECKING:
     from enum import Enum
@@ -158,20 +159,34 @@ def _json(value: float) -> float | str:
 # --- reading ---------------------------------------------------------------------------------
 
 
-def quorum_plan_from(document: Document) -> QuorumPlan:
+def quorum_plan_from(document: Document, *, work: int = WORK) -> QuorumPlan:
     """Return the plan that :func:`quorum_plan_document` wrote.
+
+    Parameters
+    ----------
+    document
+        The file.
+    work
+        Most steps that the evaluation of the plan in all losses may take.
 
     Raises
     ------
     InputError
         For a value that is missing, wrong, or not what is recomputed; the message names file,
         field, value and what was expected.
+    LimitError
+        When the losses of the file take more than `work` steps, before any is listed.
     """
     try:
         problem = _problem(document.table("problem"))
         configuration = _configuration(document, problem)
     except InputError as error:
         raise (error if error.source else error.at(document.source)) from None
+    if configuration is not None:
+        try:
+            problem.take_evaluations(Work(work), sets=1, size=configuration.size, losses=True)
+        except LimitError as error:
+            raise LimitError(f"{document.source}: {error}") from None
     status = _choice(document, "status", Status)
     if configuration is not None:
         names = [problem.sites[site] for site in configuration.replicas]

@@ -76,7 +76,6 @@ from placement.problem import Problem
 from placement.proof.claim import Claim, MeanQuestion
 from placement.proof.enumeration_check import FORMAT as ENUMERATION
 from placement.proof.enumeration_check import check_enumeration, steps_of_enumeration
-from placement.proof.event_tree import Work
 from placement.proof.late.late_check import FORMAT as PERCENTILE
 from placement.proof.late.late_check import check_percentile
 from placement.proof.leader_proof import LeaderProof
@@ -90,22 +89,19 @@ from placement.proof.sets.set_check import FORMAT as SETS
 from placement.proof.sets.set_check import WITHOUT_PAIRS, check_sets
 from placement.support.checks import instance_of
 from placement.support.status import Status, status_of
+from placement.support.work import WORK, Work
 
 __all__ = [
     "FORMAT",
     "LEASES",
     "MALFORMED",
     "PLACES",
-    "WORK",
     "CheckResult",
     "check_certificate",
     "check_mean",
 ]
 
 FORMAT = "replica-placement/bound/1"
-
-WORK = 1_000_000_000
-"""Steps that a check takes at most, unless it is told otherwise: two to four minutes."""
 
 LEASES = "replica-placement/leases/1"
 """A certificate about the question that stands for one with lease holders, in `copies`."""

@@ -22,7 +22,7 @@ from placement.feasibility.role_choices import role_choices
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.proof.event_tree import Work
+from placement.support.work import Work
 
 __all__ = ["FORMAT", "check_enumeration", "steps_of_enumeration"]
 

@@ -30,11 +30,12 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from placement.errors import CertificateError, LimitError
+from placement.errors import CertificateError
 from placement.proof.choice.site_choice import SiteChoice
 from placement.proof.choice.sorted_sites import SortedSites
+from placement.support.work import Work
 
-__all__ = ["CELLS_PER_STEP", "EventTree", "State", "Work"]
+__all__ = ["CELLS_PER_STEP", "EventTree", "State"]
 
 CELLS_PER_STEP = 32
 """Cells of clients × sites in int64 that count as one step, which is one in exact integers."""
@@ -47,27 +48,6 @@ _STEPS_OF_AN_EVENT = 30
 
 _Form = TypeVar("_Form")
 _Multipliers = TypeVar("_Multipliers")
-
-
-class Work:
-    """Steps that the check of a certificate may still take.
-
-    A certificate comes from a file, and a few words of it can ask for any number of replica sets.
-    Steps are counted before they are taken, so that the limit does not depend on the machine.
-    """
-
-    def __init__(self, limit: int) -> None:
-        self.limit = self.left = limit
-
-    def take(self, steps: int) -> None:
-        """Count steps; LimitError when they are more than are left."""
-        self.left -= steps
-        if self.left < 0:
-            raise LimitError(
-                f"checking this certificate takes more than {self.limit:,} steps, the limit; set a "
-                "larger limit by the option --work of 'placement check', or the argument "
-                "'work' of check_certificate"
-            )
 
 
 @dataclass(frozen=True)

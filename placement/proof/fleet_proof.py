@@ -31,11 +31,11 @@ from placement.fleet.fleet_problem import FleetMember, FleetProblem
 from placement.fleet.priced_question import PricedQuestion
 from placement.fleet.shared_rows import SharedRows
 from placement.proof.certificate_check import MALFORMED, check_mean
-from placement.proof.event_tree import Work
 from placement.proof.no_plan_check import FORMAT as NO_PLAN
 from placement.proof.no_plan_check import check_no_plan
 from placement.support.checks import FloatArray
 from placement.support.entry_points import Group
+from placement.support.work import Work
 
 __all__ = ["CERTIFIERS", "FleetProof", "prove_fleet"]
 

@@ -67,13 +67,9 @@ from placement.proof.claim import Claim
 from placement.proof.costs.exact_costs import ExactCosts
 from placement.proof.costs.multipliers import Betas, CostTransfers
 from placement.proof.costs.rounded_costs import RoundedCosts
-from placement.proof.event_tree import (
-    CELLS_PER_STEP,
-    EventTree,
-    State,
-    Work,
-)
+from placement.proof.event_tree import CELLS_PER_STEP, EventTree, State
 from placement.support.checks import FloatArray
+from placement.support.work import Work
 
 __all__ = ["LeaderProof"]
 

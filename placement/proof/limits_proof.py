@@ -45,9 +45,10 @@ from placement.proof.claim import Claim, Scale
 from placement.proof.costs.exact_costs import ExactCosts
 from placement.proof.costs.led_costs import LedCosts
 from placement.proof.costs.rounded_costs import TableCosts
-from placement.proof.event_tree import CELLS_PER_STEP, State, Work
+from placement.proof.event_tree import CELLS_PER_STEP, State
 from placement.proof.threshold_proof import ThresholdProof, check_clients, prove_leaders
 from placement.support.checks import FloatArray
+from placement.support.work import Work
 
 __all__ = ["FORMAT", "LimitsClaim", "LimitsProof", "check_limits"]
 

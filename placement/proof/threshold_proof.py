@@ -36,8 +36,9 @@ from placement.errors import CertificateError
 from placement.proof.choice.site_choice import SiteChoice
 from placement.proof.costs.multipliers import Betas
 from placement.proof.costs.rounded_costs import TableCosts
-from placement.proof.event_tree import EventTree, State, Work
+from placement.proof.event_tree import EventTree, State
 from placement.support.checks import FloatArray
+from placement.support.work import Work
 
 __all__ = [
     "NO_BETAS",

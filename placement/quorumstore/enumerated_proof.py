@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from placement.errors import LimitError
 from placement.quorumstore.latency import metrics
 from placement.quorumstore.problem import QuorumProblem
 from placement.support.checks import IntArray
 from placement.support.status import OPTIMALITY_TOLERANCE
+from placement.support.work import WORK, Work
 
 __all__ = ["SetAccount", "prove_bound"]
 
@@ -54,7 +55,7 @@ class SetAccount:
     bounds: int = 0
 
 
-def prove_bound(problem: QuorumProblem, bound: float, *, most: int = 5_000_000) -> SetAccount:
+def prove_bound(problem: QuorumProblem, bound: float, *, work: int = WORK) -> SetAccount:
     """Account for every configuration of a problem.
 
     Parameters
@@ -64,8 +65,9 @@ def prove_bound(problem: QuorumProblem, bound: float, *, most: int = 5_000_000) 
     bound
         What no configuration may be below: sets are ruled out in normal operation only when their
         value is above it. Infinite: every set is evaluated.
-    most
-        Most pairs of a set and quorum sizes.
+    work
+        Most steps. An evaluation of a set in one scenario takes one step, and one more for every
+        eight pairs of a site and a replica.
 
     Returns
     -------
@@ -75,18 +77,18 @@ def prove_bound(problem: QuorumProblem, bound: float, *, most: int = 5_000_000) 
     Raises
     ------
     LimitError
-        When there are more pairs than `most`.
+        When the evaluations take more than `work` steps, before the first one.
 
     Notes
     -----
     O(Σ C(n, N)·n·N) for normal operation, times the number of losses for the sets that are left.
     """
-    pairs = problem.pairs
-    total = sum(math.comb(len(problem.sites), size) for size, _, _ in pairs)
-    if total > most:
-        raise LimitError(
-            f"{total:,} replica sets with quorums: at most {most:,} are enumerated",
-        )
+    pairs, steps = problem.pairs, Work(work)
+    total = 0
+    for size, times in Counter(size for size, _, _ in pairs).items():
+        sets = times * math.comb(len(problem.sites), size)
+        problem.take_evaluations(steps, sets=sets, size=size, losses=False)
+        total += sets
     # "Value at most this" implies these limits; a set beyond them is above the bound.
     slack = bound * (1 + OPTIMALITY_TOLERANCE) if math.isfinite(bound) else bound
     limits = problem.goal.limits(slack, problem.rules.contingency)

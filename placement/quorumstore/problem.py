@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from placement.errors import InputError
+from placement.errors import InputError, LimitError
 from placement.quorumstore.goal import Goal
 from placement.quorumstore.rules import LossScope, Redirect, StoreRules
 from placement.quorumstore.traffic_prices import TrafficPrices
@@ -28,6 +29,7 @@ from placement.support.checks import (
     text,
     unique_names,
 )
+from placement.support.work import Work, large_count
 
 if TYPE_CHECKING:
     from placement.model.instance import Instance
@@ -38,6 +40,12 @@ CountArray = npt.NDArray[np.int64]
 
 _MOST_REQUESTS = 2**48
 """Sums of counts, weighted by up to N = 27 losses, stay exact in float64 below this."""
+
+_MOST_LOSSES = 1_000_000
+"""Losses that are listed."""
+
+_CELLS_PER_STEP = 8
+"""RTTs of clients to replicas that the evaluator sorts in one step of :class:`Work`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +205,17 @@ class QuorumProblem:
         """Return the possible losses as increasing site indices: F-subsets of sites, or regions.
 
         A loss that takes every site leaves no site and is left out.
+
+        Raises
+        ------
+        LimitError
+            When there are more than 1,000,000.
         """
+        if self.loss_count > _MOST_LOSSES:
+            raise LimitError(
+                f"{large_count(self.loss_count)} losses of {self.rules.failures} of "
+                f"{len(self.sites)} sites: at most {_MOST_LOSSES:,} are listed"
+            )
         count = len(self.sites)
         if self.rules.loss is LossScope.REGION:
             labels = self.region_index
@@ -210,6 +228,49 @@ class QuorumProblem:
         else:
             groups = list(combinations(range(count), self.rules.failures))
         return tuple(group for group in groups if len(group) < count)
+
+    @cached_property
+    def loss_count(self) -> int:
+        """Number of :attr:`losses`, counted without a list of them."""
+        count, failures = len(self.sites), self.rules.failures
+        if self.rules.loss is LossScope.REGION:
+            return sum(len(self.sites) > size for size in np.bincount(self.region_index).tolist())
+        return math.comb(count, failures) if 0 < failures < count else 0
+
+    def take_evaluations(self, work: Work, *, sets: int, size: int, losses: bool) -> None:
+        """Count the evaluations of replica sets of one size before they are made.
+
+        Parameters
+        ----------
+        work
+            The limit.
+        sets, size
+            Number of sets, and N.
+        losses
+            Whether thresholds are listed for every loss. The worst loss alone takes fewer where
+            the loss of a replica is the worst: N + 2 evaluations for single sites, 1 + C(N, F)
+            where clients stay.
+
+        Raises
+        ------
+        LimitError
+            When they take more steps than are left; the message has the figures.
+        """
+        scenarios, rules = 1 + self.loss_count, self.rules
+        if not losses:
+            if not rules.contingency:
+                scenarios = 1
+            elif rules.loss is LossScope.SITE and rules.failures == 1:
+                scenarios = min(scenarios, size + 2)
+            elif rules.loss is LossScope.SITE and not self.redirects and rules.failures < size:
+                scenarios = 1 + math.comb(size, rules.failures)
+        steps = sets * scenarios * (1 + len(self.sites) * size // _CELLS_PER_STEP)
+        many = "1 replica set" if sets == 1 else f"{large_count(sets)} replica sets"
+        work.take(
+            steps,
+            f"{self.name}: {many} of {size} sites × {large_count(scenarios)} scenarios = "
+            f"{large_count(sets * scenarios)} evaluations ({large_count(steps)} steps) take",
+        )
 
     def closest_survivor(self, site: int, lost: Sequence[int]) -> int:
         """Surviving site closest to `site`: smallest rtt[site, c], ties to the lower index."""

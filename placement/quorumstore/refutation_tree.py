@@ -28,6 +28,7 @@ from placement.quorumstore.problem import QuorumProblem
 from placement.quorumstore.rules import Redirect
 from placement.support.checks import BoolArray, FloatArray, IntArray
 from placement.support.status import OPTIMALITY_TOLERANCE
+from placement.support.work import WORK, Work
 
 __all__ = [
     "BY_RULES",
@@ -126,7 +127,6 @@ class ScenarioBounds:
             problem.total_reads - problem.needed_reads,
             problem.total_writes - problem.needed_writes,
         )
-        self._far: dict[tuple[int, int], BoolArray] = {}
 
     def breaks_rules(self, sets: IntArray, size: int, quorum: int) -> BoolArray:
         """Return for each prefix whether its regions are against the rules, shape (prefixes,)."""
@@ -167,13 +167,11 @@ class ScenarioBounds:
 
     def beyond(self, scenario: int, side: int) -> BoolArray:
         """Return whether a surviving site is beyond the limit, shape (clients, sites)."""
-        if (scenario, side) not in self._far:
-            limit = (self._worst if scenario else self._normal)[side]
-            lost = self.lost[scenario]
-            far = _rtt_after(self.problem, lost) > limit
-            far[:, list(lost)] = False
-            self._far[scenario, side] = far
-        return self._far[scenario, side]
+        limit = (self._worst if scenario else self._normal)[side]
+        lost = self.lost[scenario]
+        far: BoolArray = _rtt_after(self.problem, lost) > limit
+        far[:, list(lost)] = False
+        return far
 
 
 def _rtt_after(problem: QuorumProblem, lost: Sequence[int]) -> FloatArray:
@@ -187,7 +185,9 @@ def _rtt_after(problem: QuorumProblem, lost: Sequence[int]) -> FloatArray:
     return table
 
 
-def replay(problem: QuorumProblem, bound: float, tree: RefutationTree) -> SetAccount:
+def replay(
+    problem: QuorumProblem, bound: float, tree: RefutationTree, *, work: int = WORK
+) -> SetAccount:
     """Prove from a certificate that no configuration has a value below `bound`.
 
     Parameters
@@ -198,6 +198,9 @@ def replay(problem: QuorumProblem, bound: float, tree: RefutationTree) -> SetAcc
         Claimed lower bound; infinite: no configuration obeys the rules and limits.
     tree
         The certificate.
+    work
+        Most steps, as :func:`placement.quorumstore.enumerated_proof.prove_bound` counts them; a
+        number of the certificate is one evaluation.
 
     Returns
     -------
@@ -209,6 +212,8 @@ def replay(problem: QuorumProblem, bound: float, tree: RefutationTree) -> SetAcc
     ------
     CertificateError
         Naming the first prefix whose reason does not hold, or what is wrong with the form.
+    LimitError
+        When the certificate takes more than `work` steps, before the first one.
 
     Notes
     -----
@@ -221,6 +226,14 @@ def replay(problem: QuorumProblem, bound: float, tree: RefutationTree) -> SetAcc
         raise CertificateError(
             f"{len(tree.numbers)} lists of numbers for {len(problem.pairs)} sizes N, R, W"
         )
+    left = Work(work)
+    for (size, _, _), levels in zip(problem.pairs, tree.numbers, strict=True):
+        for level in levels:
+            left.take(len(level) * (1 + sites * size // 8) + len(set(level)) * sites * sites)
+        many = sum(number == GROWS for level in levels[size - 1 : size] for number in level)
+        problem.take_evaluations(left, sets=many, size=size, losses=False)
+    # each scenario that a number may name is listed
+    problem.take_evaluations(left, sets=1, size=1, losses=problem.rules.contingency)
     below = bound * (1 - OPTIMALITY_TOLERANCE) if math.isfinite(bound) else bound
     walk = _Walk(ScenarioBounds(problem, below), np.array(tree.order, dtype=np.intp))
     for (size, read, write), levels in zip(problem.pairs, tree.numbers, strict=True):

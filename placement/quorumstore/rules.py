@@ -154,23 +154,18 @@ class StoreRules:
             sizes = range(self.replicas, min(self.replicas, sites) + 1)
         found = []
         for total in sizes:
-            top = total - self.failures
-            for read in range(1, top + 1):
-                if self.read_quorum not in (None, read):
-                    continue
-                for write in range(1, top + 1):
-                    if self.write_quorum not in (None, write) or read + write < total + 1:
-                        continue
-                    if read + write == total + 1 or not self._shrinkable(total, read, write):
-                        found.append((total, read, write))
+            quorums = [(read, total + 1 - read) for read in range(1, total + 1)]
+            if self.read_quorum is not None and self.write_quorum is not None:
+                quorums = [(self.read_quorum, self.write_quorum)]
+            found += [
+                (total, read, write)
+                for read, write in quorums
+                if self.read_quorum in (None, read)
+                and self.write_quorum in (None, write)
+                and read + write > total
+                and max(read, write) <= total - self.failures
+            ]
         return tuple(found)
-
-    def _shrinkable(self, total: int, read: int, write: int) -> bool:
-        """Return whether a free quorum of a pair with R + W > N + 1 could be made smaller."""
-        excess = read + write - (total + 1)
-        read_room = read - 1 if self.read_quorum is None else 0
-        write_room = write - 1 if self.write_quorum is None else 0
-        return excess > 0 and read_room + write_room > 0
 
     def needed(self, fraction: float, total: int) -> int:
         """Requests that must be in time: ⌈p·A⌉ in exact arithmetic.

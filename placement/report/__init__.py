@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from placement.support.lazy import lazy_names
+from placement.support.work import WORK
 
 if TYPE_CHECKING:
     from placement.model.configuration import Configuration
@@ -25,11 +26,11 @@ __all__ = ["load_source", "report_html", "save_figures", "write_report"]
 __getattr__, __dir__ = lazy_names(__name__)
 
 
-def load_source(path: str | os.PathLike[str]) -> Source:
+def load_source(path: str | os.PathLike[str], *, work: int = WORK) -> Source:
     """Read a file that a report can show; see :func:`placement.report.page.load_source`."""
     from placement.report.page import load_source
 
-    return load_source(path)
+    return load_source(path, work=work)
 
 
 def report_html(

@@ -19,6 +19,7 @@ from placement.report.charts.markup import Child, Markup, json_script, tag
 from placement.report.charts.palette import LATENCY, LATENCY_DARK, METHODS, ROLES, ROLES_DARK
 from placement.report.fleet_page import FleetDocument, fleet_sections
 from placement.report.result_file import Results, looks_like_results, read_results
+from placement.support.work import WORK
 
 _QUICK_WORK = 10_000_000
 """Steps of a certificate that a report checks without being asked: a few seconds."""
@@ -115,10 +116,11 @@ def _checked_if_quick(plan: Plan) -> Plan:
     return plan.replace(checked=True)
 
 
-def load_source(path: str | os.PathLike[str]) -> Source:
+def load_source(path: str | os.PathLike[str], *, work: int = WORK) -> Source:
     """Read a file: a plan, of a fleet too, benchmark results, or a comparison or sweep as JSON.
 
-    A plan comes as checked where its certificate holds within a few seconds of work.
+    A plan comes as checked where its certificate holds within a few seconds of work. `work` limits
+    the steps of reading it, as :func:`placement.io.load_any_plan` counts them.
 
     Raises
     ------
@@ -138,7 +140,7 @@ def load_source(path: str | os.PathLike[str]) -> Source:
         return read_results(source)
     value = read_json(source)
     if isinstance(value, dict) and value.get("format") == FORMAT:
-        plan = load_any_plan(source)
+        plan = load_any_plan(source, work=work)
         return _checked_if_quick(plan) if isinstance(plan, Plan) else plan
     if isinstance(value, dict) and value.get("format") == FLEET_FORMAT:
         return FleetDocument(read_fleet_document(source))

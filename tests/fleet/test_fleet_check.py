@@ -20,8 +20,9 @@ from placement.fleet.fleet_tables import fleet_document, no_plan_document
 from placement.fleet.priced_question import PricedQuestion
 from placement.io.fleet_check import check_fleet_file
 from placement.io.fleet_plan_file import read_fleet_file, with_question
-from placement.proof.certificate_check import WORK
 from placement.proof.fleet_proof import prove_fleet
+from placement.support.work import WORK
+from tests.cli.command import runner
 from tests.effort import examples
 from tests.fleet.test_fleet_search import drawn_fleet, optimum, pair
 
@@ -69,6 +70,37 @@ def test_the_question_in_a_file_is_the_one_that_was_asked(seed: int, tmp_path: P
         assert one.present == other.present
         assert (one.problem.instance.counts == other.problem.instance.counts).all()
         assert one.problem.rules.replicas_max == other.problem.rules.replicas_max
+
+
+@pytest.mark.parametrize("bound", [True, False])
+def test_a_file_without_a_plan_and_without_a_proof_is_read(
+    bound: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Fault mended: the file was called malformed (voters: missing key)."""
+    fleet = pair(storage_gb=np.full(4, 10.0))
+    found = solve_fleet(fleet, FleetSearch(gap=0.0))
+    assert isinstance(found, FleetPlan)
+    least = found.bound if bound else -math.inf
+    none = NoFleetPlan(fleet, False, ("nothing was found",), found.prices, bound=least)
+    document = written(none, tmp_path / "plan.json")
+    command = runner(capsys)
+    outcome = command("check", tmp_path / "plan.json")
+    assert command("report", tmp_path / "plan.json", "-o", tmp_path / "page.html").code == 0
+    if not bound:
+        assert outcome.code == 2
+        assert "proved nothing" in outcome.out
+        return
+    assert outcome.code == 0
+    assert "the search found none" in outcome.out
+    told = command("check", tmp_path / "plan.json", "--json").document
+    assert (told["status"], told["value"]) == ("unknown", None)
+    assert told["bound"] == pytest.approx(least)
+    document["bound"] = least * 1.01
+    (tmp_path / "plan.json").write_text(json.dumps(document))
+    assert command("check", tmp_path / "plan.json").code == 2
+    document["status"] = "perhaps"
+    (tmp_path / "plan.json").write_text(json.dumps(document))
+    assert command("check", tmp_path / "plan.json").code == 1
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,9 @@ from placement.methods.options import Options
 from placement.methods.registry import load_method, run
 from placement.model.configuration import Configuration
 from placement.plan import objective_value
-from placement.proof.certificate_check import WORK, check_certificate
+from placement.proof.certificate_check import check_certificate
 from placement.support.status import Status
+from placement.support.work import WORK
 from placement.testing import every_configuration, optimum, random_instance, worlds
 from tests.effort import examples, seeds
 from tests.strategies import CROSSING, problems

@@ -14,7 +14,7 @@ from placement.errors import CertificateError
 from placement.methods.options import Options
 from placement.proof.certificate_check import check_certificate, check_mean
 from placement.proof.costs.detours import Detours
-from placement.proof.event_tree import Work
+from placement.support.work import Work
 from placement.testing import random_instance
 from tests.effort import seeds
 

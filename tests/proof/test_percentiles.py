@@ -12,9 +12,10 @@ from placement.errors import CertificateError, UnitsWarning
 from placement.methods.options import Options
 from placement.methods.registry import load_method, run
 from placement.proof.certificate_check import check_certificate
-from placement.proof.event_tree import State, Work
+from placement.proof.event_tree import State
 from placement.proof.late.late_claim import LateClaim, LateTables
 from placement.support.status import Status
+from placement.support.work import Work
 from placement.tail import Distributions, Percentile
 from placement.tail.late_operations import LateOperations
 from placement.testing import random_instance

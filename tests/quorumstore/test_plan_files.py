@@ -18,6 +18,7 @@ from placement.quorumstore import (
     QuorumProblem,
     StoreRules,
     Target,
+    evaluate,
     loss_thresholds,
     message_prices,
 )
@@ -93,9 +94,7 @@ def test_a_claim_that_is_no_optimum_is_refused(tmp_path, capsys):
     worse = next(
         plan
         for replicas in ((0, 1, 2), (3, 4, 5), (4, 5, 6))
-        for plan in [
-            placement.quorumstore.evaluate(problem, [problem.sites[i] for i in replicas], 2, 2)
-        ]
+        for plan in [evaluate(problem, [problem.sites[i] for i in replicas], 2, 2)]
         if plan.value > best.value * 1.01
     )
     path = save_plan(worse, tmp_path / "worse.json")
@@ -108,7 +107,99 @@ def test_a_claim_that_is_no_optimum_is_refused(tmp_path, capsys):
     assert outcome.code == 2
     assert "below the bound" in outcome.out
     with pytest.raises(LimitError, match="replica sets"):
-        prove_bound(problem, best.bound, most=10)
+        prove_bound(problem, best.bound, work=10)
+
+
+def large_store(sites=50, failures=1, replicas=5, **changes):
+    """A store in which all RTTs are equal: nothing is ruled out in normal operation."""
+    rtt = np.full((sites, sites), 10.0) - 9.5 * np.eye(sites)
+    rules = StoreRules(True, replicas=replicas, failures=failures, **changes)
+    return QuorumProblem(rtt, np.ones(sites), np.ones(sites), rules=rules)
+
+
+@pytest.mark.parametrize(("failures", "replicas"), [(9, 19), (12, 25)])
+def test_the_losses_of_a_file_are_counted_before_they_are_listed(
+    failures, replicas, tmp_path, capsys
+):
+    """C(60, 9) losses from one number: memory without end, and --work was not heard."""
+    problem = large_store(60, failures, replicas)
+    quorum = replicas - failures
+    path = tmp_path / "plan.json"
+    known = evaluate(large_store(60, 1, replicas), problem.sites[:replicas], quorum, quorum)
+    document = json.loads(save_plan(known, path).read_text())
+    document["problem"]["rules"]["failures"] = failures
+    path.write_text(json.dumps(document))
+    command = runner(capsys)
+    for verb in (
+        ("check", path),
+        ("show", path),
+        ("check", path, "--work", 1),
+        ("report", path, "-o", tmp_path / "page.html"),
+    ):
+        outcome = command(*verb)
+        assert outcome.code == 1
+        assert "plan.json" in outcome.err
+        assert "evaluations" in outcome.err
+        assert "--work" in outcome.err
+    with pytest.raises(LimitError, match="losses of"):
+        problem.losses  # noqa: B018  # a property that lists
+
+
+def test_the_limit_of_a_check_counts_sets_times_losses(tmp_path, capsys):
+    """C(50, 5) sets after C(50, 2) losses: minutes, though the limit was one step."""
+    problem = large_store(50, 2)
+    plan = evaluate(problem, problem.sites[:5], 3, 3)
+    path = tmp_path / "plan.json"
+    document = json.loads(save_plan(plan, path).read_text())
+    document.update(status="optimal", bound=plan.value, gap=0.0)
+    path.write_text(json.dumps(document))
+    command = runner(capsys)
+    outcome = command("check", path)
+    assert outcome.code == 1
+    sets, scenarios = math.comb(50, 5), 1 + math.comb(50, 2)
+    assert f"{sets:,} replica sets of 5 sites × {scenarios:,} scenarios" in outcome.err
+    assert f"{sets * scenarios:,} evaluations" in outcome.err
+    for verb in (("check", path), ("show", path), ("report", path, "-o", tmp_path / "page.html")):
+        assert command(*verb, "--work", 1).code == 1
+    assert command("show", path).code == 0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_certificate_is_counted_before_it_is_followed(seed):
+    problem = key(seed, rules=StoreRules(True, max_replicas=4))
+    plan = place(problem)
+    assert plan.certificate is not None
+    with pytest.raises(LimitError, match="work"):
+        replay(problem, plan.bound, plan.certificate, work=10 * plan.certificate.steps)
+
+
+@pytest.mark.parametrize("loss", LossScope)
+@pytest.mark.parametrize("failures", [0, 1, 2, 6, 7, 8])
+def test_losses_are_counted_without_a_list(loss, failures):
+    if loss is LossScope.REGION and failures != 1:
+        return
+    problem = key(rules=StoreRules(True, failures=failures, loss=loss))
+    assert problem.loss_count == len(problem.losses)
+
+
+def test_sizes_and_quorums_are_the_tight_ones():
+    """Listed apart: every pair that no smaller quorum of a free side dominates."""
+    sides = (None, 1, 2, 3, 4, 6)
+    for size, read, write, failures in itertools.product((None, 3, 5), sides, sides, (0, 1, 2)):
+        rules = StoreRules(replicas=size, read_quorum=read, write_quorum=write, failures=failures)
+        allowed = [
+            (n, r, w)
+            for n in ([size] if size else range(1, 6))
+            for r in range(1, n - failures + 1)
+            for w in range(1, n - failures + 1)
+            if r + w > n and read in (None, r) and write in (None, w)
+        ]
+        smallest = [
+            (n, r, w)
+            for n, r, w in allowed
+            if (n, r - 1, w) not in allowed and (n, r, w - 1) not in allowed
+        ]
+        assert list(rules.pairs(9)) == smallest
 
 
 @pytest.mark.parametrize(

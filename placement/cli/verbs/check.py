@@ -6,10 +6,9 @@ import argparse
 import math
 from typing import TYPE_CHECKING
 
-from placement.cli import argument_types as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
-from placement.cli.options import add_json, add_progress
+from placement.cli.options import add_json, add_progress, add_work
 from placement.cli.page import print_page
 from placement.cli.plan_output import print_json
 from placement.errors import InputError
@@ -39,13 +38,7 @@ def add_parser(verbs: Subparsers) -> None:
     parser.add_argument(
         "plan", help="a plan file that solve, contingency or fleet wrote (-o, --json)"
     )
-    parser.add_argument(
-        "--work",
-        type=types.whole(1, 10**15),
-        metavar="STEPS",
-        help="most steps to take (default 1,000,000,000, two to four minutes); a certificate that "
-        "needs more ends with exit code 1",
-    )
+    add_work(parser)
     parser.add_argument(
         "--again",
         action="store_true",
@@ -63,16 +56,12 @@ def run(args: argparse.Namespace) -> int:
     from placement.fleet.fleet_tables import is_fleet_file
     from placement.io.plan_file import load_any_plan
     from placement.plan import Plan
-    from placement.proof.certificate_check import WORK, check_certificate
+    from placement.proof.certificate_check import check_certificate
 
-    if args.work is not None and args.work < 0:
-        raise InputError(
-            "out of range", field="--work", value=args.work, expected="a whole number >= 0"
-        )
     if is_fleet_file(args.plan):
         _only_certificates(args, "a fleet")
         return _fleet(args)
-    plan = load_any_plan(args.plan)
+    plan = load_any_plan(args.plan, work=args.work)
     if not isinstance(plan, Plan):
         _only_certificates(args, "a quorum store")
         return _quorum_plan(plan, args)
@@ -82,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     if evaluated is not None:
         return _not_proved(*evaluated, args)
     try:
-        checked = check_certificate(plan, work=WORK if args.work is None else args.work)
+        checked = check_certificate(plan, work=args.work)
     except CertificateError as flaw:
         more = "" if plan.certified else "; --again repeats the search"
         return _refused(f"{flaw}{more}", args)
@@ -151,21 +140,23 @@ def _fleet(args: argparse.Namespace) -> int:
     """Prove the bound of a fleet again, and every limit of its plan."""
     from placement.errors import CertificateError
     from placement.io.fleet_check import check_fleet_file
-    from placement.proof.certificate_check import WORK
 
     try:
-        checked = check_fleet_file(args.plan, work=WORK if args.work is None else args.work)
+        checked = check_fleet_file(args.plan, work=args.work)
     except CertificateError as flaw:
         return _refused(str(flaw), args)
-    found = math.isfinite(checked.bound)
+    found, planned = math.isfinite(checked.bound), not math.isnan(checked.value)
+    if not planned and checked.bound == -math.inf:
+        held = f"the file holds the question of {checked.databases:,} databases and no plan"
+        return _not_proved(held, "the search found nothing and proved nothing", args)
     if args.json:
         print_json(
             {
                 "proved": True,
-                "status": "feasible" if found else "infeasible",
+                "status": "feasible" if planned else "unknown" if found else "infeasible",
                 "bound": checked.bound if found else None,
-                "value": checked.value if found else None,
-                "gap": checked.gap if found else None,
+                "value": checked.value if planned else None,
+                "gap": checked.gap if planned else None,
                 "databases": checked.databases,
                 "limits": checked.rows,
                 "events": checked.events,
@@ -178,9 +169,11 @@ def _fleet(args: argparse.Namespace) -> int:
     if checked.unplaced:
         what = f"{checked.unplaced[0]} fits no sites, even alone"
     if found:
-        what = (
-            f"no plan of the fleet is below {checked.bound:,.6g} ms·operations; this plan has "
-            f"{checked.value:,.6g}, a gap of {100 * checked.gap:.3g} %"
+        what = f"no plan of the fleet is below {checked.bound:,.6g} ms·operations; "
+        what += (
+            "the search found none"
+            if not planned
+            else (f"this plan has {checked.value:,.6g}, a gap of {100 * checked.gap:.3g} %")
         )
     print_page(
         f"proved: {what}\n        ({checked.databases:,} databases and {checked.rows:,} shared "
@@ -253,7 +246,7 @@ def _none(plan: Plan, checked: CheckResult, args: argparse.Namespace) -> int:
 
 def _quorum_plan(plan: QuorumPlan, args: argparse.Namespace) -> int:
     """Account for every replica set of a quorum store, by its certificate or the evaluator."""
-    from placement.errors import CertificateError, LimitError
+    from placement.errors import CertificateError
     from placement.quorumstore.enumerated_proof import prove_bound
     from placement.quorumstore.refutation_tree import replay
     from placement.support.status import OPTIMALITY_TOLERANCE, Status
@@ -266,13 +259,11 @@ def _quorum_plan(plan: QuorumPlan, args: argparse.Namespace) -> int:
     bound = plan.bound if plan.status is Status.OPTIMAL else math.inf
     try:
         if plan.certificate is None:
-            proof = prove_bound(plan.problem, bound)
+            proof = prove_bound(plan.problem, bound, work=args.work)
         else:
-            proof = replay(plan.problem, bound, plan.certificate)
+            proof = replay(plan.problem, bound, plan.certificate, work=args.work)
     except CertificateError as error:
         return _refused(str(error), args)
-    except LimitError as error:
-        return _not_proved(held, f"no certificate, and {error}", args)
     below = bound * (1 - OPTIMALITY_TOLERANCE) if math.isfinite(bound) else bound
     if proof.least < below:
         flaw = f"a configuration has the value {proof.least:.6f}, below the bound {bound:.6f}"

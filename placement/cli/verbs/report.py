@@ -6,7 +6,7 @@ import argparse
 
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
-from placement.cli.options import add_json
+from placement.cli.options import add_json, add_work
 from placement.errors import InputError
 
 __all__ = ["add_parser", "run"]
@@ -43,6 +43,7 @@ def add_parser(verbs: Subparsers) -> None:
         default="png",
         help="format of the figures (default png)",
     )
+    add_work(parser)
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -57,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     from placement.report.result_file import Results
 
     check_file(args.output, force=args.force)
-    source, written, today = load_source(args.source), [], None
+    source, written, today = load_source(args.source, work=args.work), [], None
     if args.present is not None:
         if not isinstance(source, Plan) or source.bill is None:
             raise InputError(

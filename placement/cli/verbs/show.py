@@ -10,7 +10,7 @@ from placement.cli import argument_types as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.option_groups.price_options import add_prices
-from placement.cli.options import add_instance, add_output, instance_from
+from placement.cli.options import add_instance, add_output, add_work, instance_from
 from placement.cli.page import print_page
 from placement.cli.plan_output import exit_code, print_json
 
@@ -25,8 +25,8 @@ def add_parser(verbs: Subparsers) -> None:
     parser = verbs.add_parser(
         "show",
         help="show an instance, or a plan from its file",
-        description="Show an instance (a data set or a path), or a plan that solve or evaluate "
-        "wrote; a plan is checked again, with the exit code of the verb that made it.",
+        description="Show an instance (a data set or a path), or a plan that solve, evaluate "
+        "or contingency wrote; a plan is checked again, with the exit code of its own verb.",
     )
     add_instance(parser)
     add_prices(parser)
@@ -37,6 +37,7 @@ def add_parser(verbs: Subparsers) -> None:
         metavar="N",
         help="most clients to list (default 20)",
     )
+    add_work(parser)
     add_output(parser, plan=False)
     parser.set_defaults(run=run)
 
@@ -44,15 +45,7 @@ def add_parser(verbs: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the instance or the plan."""
     if _is_plan(args.instance):
-        from placement.io.leader_plan_document import plan_document
-        from placement.io.plan_file import load_plan
-
-        plan = load_plan(args.instance)
-        if args.json:
-            print_json(plan_document(plan))
-        else:
-            print_page(str(plan))
-        return exit_code(plan.status)
+        return _show_plan(args)
     instance = instance_from(args)
     if args.json:
         print_json(_document(instance))
@@ -61,6 +54,25 @@ def run(args: argparse.Namespace) -> int:
 
         print_page(instance_text(instance, most=max(0, args.clients)))
     return exits.FOUND
+
+
+def _show_plan(args: argparse.Namespace) -> int:
+    from placement.io.leader_plan_document import plan_document
+    from placement.io.plan_file import load_any_plan
+    from placement.io.quorum_plan_document import quorum_plan_document
+    from placement.plan import Plan
+    from placement.text.quorum_plans import quorum_plan_text
+
+    plan = load_any_plan(args.instance, work=args.work)
+    if isinstance(plan, Plan):
+        text, document = str(plan), plan_document(plan) if args.json else {}
+    else:
+        text, document = quorum_plan_text(plan), quorum_plan_document(plan)
+    if args.json:
+        print_json(document)
+    else:
+        print_page(text)
+    return exit_code(plan.status)
 
 
 def _is_plan(source: str) -> bool:

@@ -28,11 +28,11 @@ import numpy as np
 from placement.contingency.objective import Contingency
 from placement.errors import CertificateError
 from placement.problem import Problem
-from placement.proof.event_tree import Work
 from placement.proof.late.late_claim import LateClaim
 from placement.proof.late.late_losses import LossTables
 from placement.proof.late.late_proof import LateProof
 from placement.proof.threshold_proof import check_clients, prove_leaders
+from placement.support.work import Work
 from placement.tail.objective import Percentile
 
 __all__ = ["FORMAT", "check_percentile"]

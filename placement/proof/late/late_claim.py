@@ -33,9 +33,10 @@ from placement.contingency.objective import Contingency
 from placement.problem import Problem
 from placement.proof.claim import Claim, Scale
 from placement.proof.costs.rounded_costs import TableCosts
-from placement.proof.event_tree import State, Work
+from placement.proof.event_tree import State
 from placement.proof.late.late_votes import LESS, SHARE_BITS, UNIT, LateVotes, raised, repeated
 from placement.support.checks import FloatArray, IntArray
+from placement.support.work import Work
 from placement.tail.latency_mixture import Flow, flows
 from placement.tail.objective import Percentile
 from placement.tail.rtt_distributions import Distributions

@@ -19,8 +19,9 @@ from functools import cached_property
 import numpy as np
 
 from placement.proof.costs.rounded_costs import TableCosts
-from placement.proof.event_tree import CELLS_PER_STEP, State, Work
+from placement.proof.event_tree import CELLS_PER_STEP, State
 from placement.proof.late.late_claim import LateClaim, LateTables
+from placement.support.work import Work
 
 __all__ = ["LossTables"]
 

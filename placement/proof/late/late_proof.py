@@ -24,10 +24,11 @@ from placement.proof.choice.sorted_sites import SortedSites
 from placement.proof.costs.exact_costs import ExactCosts
 from placement.proof.costs.led_costs import LedCosts
 from placement.proof.costs.rounded_costs import TableCosts
-from placement.proof.event_tree import CELLS_PER_STEP, State, Work
+from placement.proof.event_tree import CELLS_PER_STEP, State
 from placement.proof.late.late_claim import LateClaim, LateTables
 from placement.proof.late.late_losses import LossTables
 from placement.proof.threshold_proof import NO_BETAS, BoundPart, ThresholdProof
+from placement.support.work import Work
 
 __all__ = ["LateProof"]
 

@@ -44,8 +44,9 @@ import numpy as np
 
 from placement.evaluation.score import closest_first
 from placement.model.constraints import Rules
-from placement.proof.event_tree import CELLS_PER_STEP, State, Work
+from placement.proof.event_tree import CELLS_PER_STEP, State
 from placement.support.checks import FloatArray, IntArray
+from placement.support.work import Work
 from placement.tail.latency_mixture import Flow
 from placement.tail.rtt_distributions import Distributions
 

@@ -28,10 +28,10 @@ import numpy as np
 from placement.contingency.objective import Contingency
 from placement.errors import CertificateError
 from placement.problem import Problem
-from placement.proof.event_tree import Work
 from placement.proof.losses.loss_claim import LossClaim
 from placement.proof.losses.loss_proof import LossProof, reached
 from placement.proof.threshold_proof import check_clients, read_multipliers
+from placement.support.work import Work
 
 __all__ = ["FORMAT", "check_losses"]
 

@@ -35,10 +35,11 @@ from placement.proof.choice.site_choice import SiteChoice
 from placement.proof.choice.sorted_sites import SortedSites
 from placement.proof.costs.exact_costs import ExactCosts
 from placement.proof.costs.rounded_costs import RoundedCosts
-from placement.proof.event_tree import CELLS_PER_STEP, State, Work
+from placement.proof.event_tree import CELLS_PER_STEP, State
 from placement.proof.losses.loss_claim import LossClaim, LossGrid
 from placement.proof.threshold_proof import NO_BETAS, BoundPart, ThresholdProof
 from placement.support.checks import FloatArray
+from placement.support.work import Work
 
 __all__ = ["LossProof", "reached"]
 

@@ -27,10 +27,10 @@ from placement.evaluation.score import TIE, score_many
 from placement.feasibility.feasible_plans import violations
 from placement.model.configuration import Configuration
 from placement.problem import Problem
-from placement.proof.event_tree import Work
 from placement.proof.sets.prefix_bounds import PrefixBounds
 from placement.proof.sets.set_walk import SetWalk, least_normal, walk_refusal
 from placement.support.checks import FloatArray, IntArray
+from placement.support.work import Work
 
 __all__ = [
     "DIGITS",
