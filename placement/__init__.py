@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from placement import testing as testing
     from placement import workloads as workloads
     from placement.analysis.compare_methods import compare as compare
-    from placement.analysis.compare_protocols import compare_protocols as compare_protocols
+    from placement.analysis.compare_methods import compare_protocols as compare_protocols
     from placement.analysis.next_replica import next_replicas as next_replicas
     from placement.analysis.pareto_frontier import pareto as pareto
     from placement.analysis.sweep import sweep as sweep
@@ -79,8 +79,7 @@ if TYPE_CHECKING:
     stability = moves
 
 _HOME = {
-    "placement.analysis.compare_methods": ("compare",),
-    "placement.analysis.compare_protocols": ("compare_protocols",),
+    "placement.analysis.compare_methods": ("compare", "compare_protocols"),
     "placement.analysis.next_replica": ("next_replicas",),
     "placement.analysis.pareto_frontier": ("pareto",),
     "placement.analysis.sweep": ("sweep",),

@@ -14,7 +14,8 @@ import pytest
 
 import placement
 from placement import datasets, quorumstore, workloads
-from placement.analysis import next_best_plans, sensitivity
+from placement.analysis import sensitivity
+from placement.analysis import sensitivity as next_best_plans
 from placement.errors import shown
 from placement.feasibility.feasible_plans import find_feasible
 from placement.methods.registry import available, load_method

@@ -21,7 +21,7 @@ from benchmarks.harness.machine import describe
 from benchmarks.harness.result_files import add_results, save_csv, save_json
 from benchmarks.harness.study import Study
 from placement.contingency.objective import Contingency
-from placement.workloads.mixes import MIXES
+from placement.workloads.fleets import MIXES
 
 __all__ = ["STUDY", "measure"]
 

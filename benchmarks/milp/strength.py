@@ -43,7 +43,7 @@ from benchmarks.harness.study import Study
 from formulations.milp.lp_strength import strength
 from formulations.milp.recipes import Recipe
 from placement import Instance, Plan, Problem, Status
-from placement.workloads.mixes import mix_shares
+from placement.workloads.fleets import mix_shares
 
 HEADINGS = (
     "set",

@@ -16,33 +16,42 @@ its interval, no configuration gains more than its greatest possible weight time
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import math
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from placement.errors import InputError
+from placement.contingency.objective import Contingency
+from placement.errors import InputError, UnitsWarning, UnsupportedError
 from placement.evaluation.breakdown import objective_value
 from placement.evaluation.cost_model import cost_model
+from placement.evaluation.objective import MEAN_LATENCY
 from placement.evaluation.score import TIE, nearest
-from placement.evaluation.waits.wait_checks import refuse_witnesses
+from placement.evaluation.waits.wait_checks import refuse_waits, refuse_witnesses
 from placement.methods.prove import prove
 from placement.model.demand import Demand
 from placement.model.instance import Instance
 from placement.model.protocol_families import LEAD_KNEE, STEEPEST_LEAD
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.support.checks import FloatArray, instance_of, number, text
+from placement.support.checks import FloatArray, instance_of, number, text, whole
 from placement.support.status import Status
 
 __all__ = [
     "StableRange",
     "Waiting",
+    "best_plans",
     "demand_range",
     "greatest_weight",
+    "loss_demand_range",
+    "loss_rtt_range",
     "moved_rtt",
+    "next_best_plans",
     "next_rtts",
     "require_optimal",
     "row_of",
@@ -356,7 +365,7 @@ def safe_rtt_range(
     plan
         An optimal plan.
     runner_up
-        The next best plan (:func:`placement.analysis.next_best_plans.next_best_plans`); None when
+        The next best plan (:func:`placement.analysis.sensitivity.next_best_plans`); None when
         there is no other.
     source, site, waiting
         As in :func:`rtt_range`.
@@ -442,3 +451,271 @@ def greatest_weight(demand: Demand, matrix: str, row: int) -> float:
     led = sum(float(weight.sum()) for weight in asked["leader"])
     near = sum(float(weight.sum()) for weight in asked["near"])
     return max(float(demand.relay[0].sum()), float(demand.quorum[0]) + led) + near
+
+
+# The next best plans after the optimum, in order, each proven
+
+
+def best_plans(problem: Problem, method: str = "exact") -> Iterator[Plan]:
+    """Yield all plans of a problem from the best on, told apart by leader and replicas.
+
+    Each plan's own problem is the part of the whole that it is the optimum of.
+
+    Parameters
+    ----------
+    problem
+        The question.
+    method
+        An exact method.
+
+    Raises
+    ------
+    SolverError
+        When the method does not prove one of the parts.
+    UnsupportedError
+        For a question with witnesses: a site without a replica may still be one. For losses with
+        candidates for leader, or a leader that moves: who leads after a loss depends on them.
+    """
+    refuse_witnesses(problem, "the list of the next best plans")
+    count = itertools.count()
+    heap: list[tuple[float, int, Plan | Problem]] = []
+
+    def add(part: Problem) -> None:
+        plan = prove(part, method)
+        if plan.found:
+            heapq.heappush(heap, (plan.objective, next(count), plan))
+
+    if isinstance(problem.objective, Contingency) and not problem.demand.leaderless:
+        _refuse_candidates(problem, problem.objective)
+        for bound, led in _by_leader(problem, problem.objective, method):
+            heapq.heappush(heap, (bound, next(count), led))
+    else:
+        add(problem)
+    while heap:
+        _, _, best = heapq.heappop(heap)
+        if isinstance(best, Problem):
+            add(best)
+            continue
+        yield best
+        for part in _rest(best):
+            add(part)
+
+
+def _refuse_candidates(problem: Problem, goal: Contingency) -> None:
+    """Refuse losses after which other sites lead in a part than in the whole question."""
+    for field, value, given in (
+        ("leaders", problem.leaders, problem.leaders is not None),
+        ("objective", "leader_may_move", goal.leader_may_move),
+    ):
+        if given:
+            raise UnsupportedError(
+                f"{field}: the list of the next best plans under losses does not know who leads "
+                f"after a loss: got {value!r}, expected every voter as candidate after the loss of "
+                "the leader, and a leader that stays otherwise"
+            )
+
+
+def _by_leader(problem: Problem, goal: Contingency, method: str) -> Iterator[tuple[float, Problem]]:
+    """Return the question under every leader, and a bound on its value."""
+    share = goal.normal_share(problem)
+    usual = problem.replace(objective=MEAN_LATENCY)
+    for site in problem.rules.may_lead.nonzero()[0].tolist():
+        led = {"leader": problem.instance.sites[site]}
+        try:
+            part = problem.replace(**led)
+            bound = 0.0
+            if goal.percentile is None:
+                plan = prove(usual.replace(**led), method)
+                bound = share * plan.objective if plan.found else math.inf
+        except InputError:
+            continue  # the site cannot lead a plan that obeys the other rules
+        if bound < math.inf:
+            yield bound, part
+
+
+def _rest(plan: Plan) -> Iterator[Problem]:
+    """Split a part into smaller parts that together hold all plans of it but the best one."""
+    problem = plan.problem
+    sites, rules = problem.instance.sites, problem.rules
+    leaders = [sites[s] for s in rules.may_lead.nonzero()[0] if sites[s] != plan.leader]
+    forbidden = list(problem.forbidden)
+    pinned = list(problem.pinned)
+
+    def part(**changes: object) -> Iterator[Problem]:
+        try:
+            yield problem.replace(**changes)
+        except InputError:
+            return  # pins and counts contradict each other: nothing is there
+
+    led: dict[str, object] = {"leader": plan.leader, "leaders": None}
+    if plan.leader is None:  # no operation needs one
+        led = {}
+    elif leaders and problem.leader is None:
+        yield from part(leaders=leaders)
+    others = [name for name in plan.replicas if name != plan.leader]
+    held: list[str] = []
+    for name in others:
+        if not rules.must_hold[sites.index(name)]:
+            yield from part(**led, pinned=sorted({*pinned, *held}), forbidden=[*forbidden, name])
+        held.append(name)
+    if len(plan.replicas) < rules.replicas_max:
+        yield from part(
+            **led,
+            pinned=sorted({*pinned, *plan.replicas}),
+            replicas=(len(plan.replicas) + 1, rules.replicas_max),
+        )
+
+
+def next_best_plans(plan: Plan, count: int = 5, method: str = "exact") -> tuple[Plan, ...]:
+    """Return the `count` best plans after the best one, of the problem of a plan.
+
+    Parameters
+    ----------
+    plan
+        Any plan of the problem.
+    count
+        How many; fewer when there are no more.
+    method
+        An exact method.
+    """
+    instance_of(plan, Plan, "plan", "a plan (placement.solve returns one)")
+    whole(count, "count")
+    found = itertools.islice(best_plans(plan.problem, method), 1, 1 + count)
+    return tuple(p.replace(problem=plan.problem) for p in found)
+
+
+# Ranges of demand and RTTs within which the optimal plan after losses certainly does not change
+
+_BISECTIONS = 40
+
+
+def loss_demand_range(
+    plan: Plan, runner_up: Plan | None, client: str, *, most: float = 1000.0
+) -> StableRange:
+    """Return factors of one client's demand between which a plan certainly stays optimal.
+
+    Parameters
+    ----------
+    plan
+        An optimal plan whose objective is the worst case or the mean over outages.
+    runner_up
+        The next best plan (:func:`placement.analysis.sensitivity.next_best_plans`); None when
+        there is no other.
+    client
+        Name of the client.
+    most
+        Largest factor of the search, >= 1.
+
+    Raises
+    ------
+    InputError
+        For another plan, where clients move or a budget binds, and for a client without demand.
+
+    Notes
+    -----
+    Some 80 evaluations of the plan.
+    """
+    _check(plan, runner_up)
+    number(most, "most", minimum=1.0)
+    instance = plan.problem.instance
+    c = instance.client_index(client)
+    if not plan.problem.demand.counts[:, c].any():
+        raise InputError(
+            "the client has no demand in the intervals that count",
+            field="client",
+            value=client,
+            expected="a client with demand",
+        )
+
+    def build(factor: float) -> Problem:
+        counts = instance.counts.copy()
+        counts[:, c] *= factor
+        return plan.problem.replace(instance=instance.replace(counts=counts))
+
+    def holds(factor: float) -> bool:
+        if runner_up is None:
+            return True
+        return _value_after(plan, build(factor)) <= min(1.0, factor) * runner_up.objective
+
+    low, high = _last(holds, 1.0, 1.0 / most), _last(holds, 1.0, most)
+    what = f"demand of {client} (factor)"
+    return StableRange(what, 1.0, low, high, False, low == 1.0 / most, high == most)
+
+
+def loss_rtt_range(
+    plan: Plan,
+    runner_up: Plan | None,
+    source: str,
+    site: str,
+    *,
+    waiting: Waiting | None = None,
+) -> StableRange:
+    """Return a range of one RTT in which a plan certainly stays optimal.
+
+    Parameters
+    ----------
+    plan, runner_up
+        As for :func:`loss_demand_range`.
+    source, site, waiting
+        As for :func:`placement.analysis.sensitivity.rtt_range`.
+    """
+    _check(plan, runner_up)
+    refuse_waits(plan.problem, "a safe range of an RTT")
+    matrix, row, column, values = row_of(plan.problem.instance, source, site, waiting)
+    now = float(values[column])
+    below, above = next_rtts(values, column)
+    # At the other RTT itself the order may change: short of it.
+    low = float(np.nextafter(below, now)) if math.isfinite(below) else 0.0
+    high = float(np.nextafter(above, now)) if math.isfinite(above) else 2 * float(values.max())
+    greatest = greatest_weight(plan.problem.demand, matrix, row)
+
+    def holds(x: float) -> bool:
+        if runner_up is None:
+            return True
+        with warnings.catch_warnings():  # of RTTs that are only tried
+            warnings.simplefilter("ignore", UnitsWarning)
+            own = _value_after(plan, moved_rtt(plan, matrix, row, column, x))
+        return own + greatest * max(0.0, now - x) <= runner_up.objective
+
+    what = f"RTT from {source} to {site} (ms)"
+    reached = _last(holds, now, high)
+    limited = reached == 2 * float(values.max())
+    return StableRange(what, now, _last(holds, now, low), reached, False, high_is_limit=limited)
+
+
+def _check(plan: Plan, runner_up: Plan | None) -> None:
+    instance_of(plan, Plan, "plan", "a plan (placement.solve returns one)")
+    if runner_up is not None:
+        instance_of(runner_up, Plan, "runner_up", "a plan")
+    goal, problem = plan.problem.objective, plan.problem
+    known = isinstance(goal, Contingency) and goal.goal != "bounded" and not goal.clients_move
+    if not known or problem.demand.scenarios > 1 or problem.budget is not None:
+        raise InputError(
+            "safe ranges after losses are known of the worst case and of the mean over outages, "
+            "with clients that stay, one RTT matrix and no budget",
+            field="plan",
+            value=goal.describe(),
+            expected="the goal 'worst' or 'weighted'",
+        )
+    if plan.status is not Status.OPTIMAL:
+        raise InputError(
+            "sensitivity is about optimal plans",
+            field="plan",
+            value=str(plan.status),
+            expected="a plan with status optimal",
+        )
+
+
+def _last(holds: Callable[[float], bool], good: float, limit: float) -> float:
+    """Last x from `good` towards `limit` that holds, where all before one that holds do."""
+    if not math.isfinite(limit) or holds(limit):
+        return limit
+    for _ in range(_BISECTIONS):
+        middle = (good + limit) / 2
+        good, limit = (middle, limit) if holds(middle) else (good, middle)
+    return good
+
+
+def _value_after(plan: Plan, problem: Problem) -> float:
+    assert plan.configuration is not None
+    return objective_value(problem, plan.configuration)

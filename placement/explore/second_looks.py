@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from placement.analysis.next_best_plans import next_best_plans
 from placement.analysis.pareto_frontier import changes_in_words, pareto
+from placement.analysis.sensitivity import next_best_plans
 from placement.analysis.sweep import sweep
 from placement.errors import InputError, PlacementError
 from placement.explore.question import Question

@@ -79,7 +79,7 @@ def even_counts(clients: tuple[str, ...], mix: str, each: float = 1000.0) -> Dem
     InputError
         For an unknown mix.
     """
-    from placement.workloads.mixes import mix_shares
+    from placement.workloads.fleets import mix_shares
 
     row = mix_shares(mix) * number(each, "each", above=True)
     names = tuple(operation.name for operation in STANDARD_OPERATIONS)

@@ -6,23 +6,48 @@
     for block in generate(tenants, clients, timeline, seed=7):
         ...      # block.counts, of shape (databases, intervals, clients, operations)
 
-See :mod:`placement.workloads.generate_counts` for the law.
+See :mod:`placement.workloads.fleets` for the law.
 """
 
 from placement.support.lazy import lazy_names
-from placement.workloads.calendar import FRIDAY_SATURDAY, LocalTime, Timeline, local_time
-from placement.workloads.diurnal import Consumer, Curve, Flat, Office
-from placement.workloads.events import (
+from placement.workloads.activity import (
+    FRIDAY_SATURDAY,
+    Consumer,
+    Curve,
     Event,
     FlashCrowd,
+    Flat,
     Holiday,
     Launch,
+    LocalTime,
     Migration,
     NightlyBatch,
+    Office,
     Outage,
     Scene,
+    Timeline,
+    local_time,
 )
-from placement.workloads.fleets import FOOTPRINTS, TENANTS, Database, fleet, standard_database
+from placement.workloads.fleets import (
+    AR1,
+    CONCENTRATION,
+    FOOTPRINTS,
+    MIXES,
+    TENANTS,
+    Block,
+    Database,
+    Law,
+    apart_groups,
+    autoregress,
+    database_sizes,
+    expected_demand,
+    fleet,
+    generate,
+    mix_shares,
+    sample_mix,
+    standard_database,
+    write_parquet,
+)
 from placement.workloads.footprints import (
     USER_EXPONENT,
     Clients,
@@ -32,11 +57,6 @@ from placement.workloads.footprints import (
     regional,
     two_poles,
 )
-from placement.workloads.generate_counts import Block, Law, generate
-from placement.workloads.mixes import CONCENTRATION, MIXES, mix_shares, sample_mix
-from placement.workloads.noise import AR1, autoregress
-from placement.workloads.parquet import write_parquet
-from placement.workloads.shared_capacity import apart_groups, database_sizes, expected_demand
 
 __all__ = [
     "AR1",

@@ -2,35 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
+import numpy.typing as npt
 
-from placement.errors import InputError
-from placement.model.operations import STANDARD_OPERATIONS
+from placement.errors import InputError, MissingDependencyError
+from placement.io.formats.files import writing
+from placement.model.operations import SINGLE_GROUP, STANDARD_OPERATIONS
 from placement.support.checks import (
     FloatArray,
     elements,
     instance_of,
+    instances_of,
     mapping,
     nonnegative,
     number,
     text,
     whole,
 )
-from placement.workloads.calendar import Timeline
-from placement.workloads.diurnal import Consumer, Curve, Flat, Office
-from placement.workloads.events import (
+from placement.workloads.activity import (
+    Consumer,
+    Curve,
     Event,
     FlashCrowd,
+    Flat,
     Holiday,
     Launch,
     Migration,
     NightlyBatch,
+    Office,
     Outage,
+    Scene,
+    Timeline,
+    local_time,
 )
 from placement.workloads.footprints import (
     Clients,
@@ -40,10 +52,423 @@ from placement.workloads.footprints import (
     regional,
     two_poles,
 )
-from placement.workloads.mixes import MIXES, mix_shares, sample_mix
-from placement.workloads.noise import AR1
 
-__all__ = ["FOOTPRINTS", "TENANTS", "Database", "fleet", "standard_database"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = [
+    "AR1",
+    "CONCENTRATION",
+    "FOOTPRINTS",
+    "MIXES",
+    "TENANTS",
+    "Block",
+    "Database",
+    "Law",
+    "apart_groups",
+    "autoregress",
+    "database_sizes",
+    "expected_demand",
+    "fleet",
+    "generate",
+    "mix_shares",
+    "sample_mix",
+    "standard_database",
+    "write_parquet",
+]
+
+
+# Counts from databases, streamed block by block
+
+
+# Noise: first-order autoregressive processes, on the log of demand
+
+
+@dataclass(frozen=True, slots=True)
+class AR1:
+    """A stationary process x(t) = φ·x(t−1) + e(t) with standard deviation `sd`.
+
+    Parameters
+    ----------
+    lag1
+        φ, the autocorrelation at lag 1, in (−1, 1).
+    sd
+        Standard deviation of x, not of its innovations e.
+    """
+
+    lag1: float
+    sd: float
+
+    def __post_init__(self) -> None:
+        number(self.sd, "sd")
+        if not -1.0 < number(self.lag1, "lag1", minimum=-math.inf) < 1.0:
+            raise InputError(
+                "not stationary", field="lag1", value=self.lag1, expected="between -1 and 1"
+            )
+
+
+def autoregress(normals: FloatArray, lag1: FloatArray, sd: FloatArray) -> FloatArray:
+    """Turn independent standard normals into stationary AR(1) series, many at once.
+
+    x(0) = sd·z(0),    x(t) = φ·x(t−1) + sd·√(1 − φ²)·z(t)
+
+    Parameters
+    ----------
+    normals
+        Standard normals z, shape (T, …).
+    lag1, sd
+        φ and standard deviation; broadcast against the trailing axes of `normals`.
+
+    Returns
+    -------
+    FloatArray
+        Series of the shape of `normals`, which is not changed. O(size), T steps in Python.
+    """
+    series = normals * (sd * np.sqrt(1.0 - lag1 * lag1))
+    if len(series):
+        series[0] = normals[0] * sd  # starts in its stationary law: no warm-up to throw away
+    for t in range(1, len(series)):
+        series[t] += lag1 * series[t - 1]
+    return series
+
+
+Law = Literal["poisson", "negative-binomial", "expected"]
+"""Draw of counts from rates; ``expected`` draws nothing and gives the means themselves."""
+
+_WRITE = STANDARD_OPERATIONS.index(SINGLE_GROUP)
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Consecutive databases of a fleet with all their counts.
+
+    Attributes
+    ----------
+    databases
+        The databases, B of them.
+    counts
+        Operations, shape (B, intervals, clients, operations): int64 where they are drawn, float64
+        for the law ``expected``.
+    """
+
+    databases: tuple[Database, ...]
+    counts: npt.NDArray[np.int64] | FloatArray
+
+
+def generate(
+    databases: Sequence[Database],
+    clients: Clients,
+    timeline: Timeline,
+    *,
+    seed: int,
+    law: Law = "poisson",
+    dispersion: float = 20.0,
+    events: Sequence[Event] = (),
+    block: int = 16,
+) -> Iterator[Block]:
+    """Draw the demand of databases, a block at a time.
+
+    Parameters
+    ----------
+    databases
+        A fleet, or any part of one.
+    clients
+        The client clusters the databases' weights speak of.
+    timeline
+        The intervals.
+    seed
+        Every database draws from a separate stream, made of `seed` and its index: neither
+        the size of the blocks nor which other databases are drawn changes what comes out.
+    law
+        ``poisson``; ``negative-binomial``, where a gamma factor of mean 1 and variance
+        1/`dispersion` on each cell gives counts of variance λ + λ²/dispersion (the operations of
+        a cell share the factor: a busy half hour is busy for all of them); ``expected``.
+    dispersion
+        Shape of that gamma law.
+    events
+        What happens to all databases alike (a holiday, an outage), after their own events.
+    block
+        Databases per block: bounds the memory, 8 · block · intervals · clients · 5 bytes.
+
+    Yields
+    ------
+    Block
+
+    Raises
+    ------
+    InputError
+        At once, before the first block: an unknown law, a database whose weights are not those of
+        `clients`, two databases on one stream.
+
+    Notes
+    -----
+    Vectorised over intervals, clients, operations: 200 million counts (1,000 databases, 14 days
+    of half hours, 60 clusters, 5 operations) take seconds to tens of seconds on one core.
+    """
+    instance_of(clients, Clients, "clients", "workloads.Clients")
+    instance_of(timeline, Timeline, "timeline", "a Timeline")
+    databases = instances_of(databases, Database, "databases", "a workloads.Database")
+    seed = whole(seed, "seed")
+    events = tuple(events) if isinstance(events, (list, tuple)) else elements(events, "events")  # type: ignore[assignment]  # checked next
+    for event in events:
+        if not isinstance(event, Event):
+            raise InputError(
+                "not an event", field="events", value=event, expected="a workloads.Event"
+            )
+    if not isinstance(law, str) or law not in get_args(Law):
+        raise InputError(
+            "unknown law", field="law", value=law, expected="one of " + ", ".join(get_args(Law))
+        )
+    number(dispersion, "dispersion", above=True)
+    block = whole(block, "block", minimum=1)
+    streams = set()
+    for database in databases:
+        if len(database.weights) != len(clients):
+            raise InputError(
+                f"database {database.name!r} has other clients",
+                field="weights",
+                value=len(database.weights),
+                expected=f"{len(clients)} weights",
+            )
+        if database.index in streams:
+            raise InputError(
+                f"database {database.name!r} has the random stream of another database",
+                field="index",
+                value=database.index,
+                expected="unique indices",
+            )
+        streams.add(database.index)
+    scene = Scene(timeline, clients, local_time(timeline, clients.timezones, clients.countries))
+    return _blocks(tuple(databases), scene, seed, law, dispersion, tuple(events), block)
+
+
+def _blocks(
+    databases: tuple[Database, ...],
+    scene: Scene,
+    seed: int,
+    law: Law,
+    dispersion: float,
+    events: tuple[Event, ...],
+    block: int,
+) -> Iterator[Block]:
+    shape = (scene.timeline.intervals, len(scene.clients), len(STANDARD_OPERATIONS))
+    for first in range(0, len(databases), block):
+        part = databases[first : first + block]
+        streams = [
+            np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1, database.index)))
+            for database in part
+        ]
+        noise = _noise(part, streams, scene.timeline, len(scene.clients))
+        drawn = law != "expected"
+        counts: npt.NDArray[np.int64] | FloatArray
+        if drawn:
+            counts = np.empty((len(part), *shape), dtype=np.int64)
+        else:
+            counts = np.empty((len(part), *shape))
+        for i, (database, rng) in enumerate(zip(part, streams, strict=True)):
+            rates = _rates(database, noise[:, i, :], scene, events)
+            if law == "negative-binomial":
+                rates = rates * rng.gamma(dispersion, 1.0 / dispersion, rates.shape)
+            means = rates[:, :, np.newaxis] * database.mix
+            for batch in database.batches:
+                means[:, batch.client, _WRITE] += batch.written(scene)
+            counts[i] = rng.poisson(means) if drawn else means
+        yield Block(part, counts)
+
+
+def _noise(
+    databases: tuple[Database, ...],
+    streams: list[np.random.Generator],
+    timeline: Timeline,
+    clients: int,
+) -> FloatArray:
+    """Return the noise factor, mean 1, of shape (intervals, databases, clients)."""
+    days = np.stack([rng.standard_normal(timeline.days) for rng in streams], axis=1)
+    steps = np.empty((timeline.intervals, len(databases), clients))
+    for i, rng in enumerate(streams):
+        steps[:, i, :] = rng.standard_normal((timeline.intervals, clients))
+    daily_lag, daily_sd, lag, sd = (
+        np.array(column)
+        for column in zip(
+            *((d.daily.lag1, d.daily.sd, d.cluster.lag1, d.cluster.sd) for d in databases),
+            strict=True,
+        )
+    )
+    daily = autoregress(days, daily_lag, daily_sd)
+    total = autoregress(steps, lag[:, np.newaxis], sd[:, np.newaxis])
+    # E exp(x) = exp(sd²/2) for normal x: taken off, so that the factor has mean 1
+    total += (daily - 0.5 * (daily_sd**2 + sd**2))[timeline.day][:, :, np.newaxis]
+    return np.exp(total, out=total)
+
+
+def _rates(
+    database: Database, noise: FloatArray, scene: Scene, events: tuple[Event, ...]
+) -> FloatArray:
+    """Return the expected operations of a database, shape (intervals, clients)."""
+    factor = database.curve(scene.local.hour, scene.local.weekend)
+    rates: FloatArray = database.rate * database.weights * factor * noise
+    for event in (*database.events, *events):
+        rates = event.apply(rates, scene)
+    return rates
+
+
+# Operation mixes: the share of each kind of operation in a database
+
+MIXES = MappingProxyType(
+    {
+        # weak, bounded, strong reads; single-group, multi-group transactions; per cent
+        "cache": (94.0, 5.0, 0.8, 0.2, 0.0),
+        "social": (60.0, 25.0, 12.0, 2.7, 0.3),
+        "oltp": (0.0, 60.0, 39.7, 0.15, 0.15),
+        "sessions": (10.0, 10.0, 45.0, 34.0, 1.0),
+        "configuration": (80.0, 10.0, 9.8, 0.2, 0.0),
+        "ledger": (0.0, 5.0, 45.0, 35.0, 15.0),
+        "logging": (0.0, 2.0, 3.0, 93.0, 2.0),
+        "ycsb-a": (0.0, 0.0, 50.0, 50.0, 0.0),
+        "ycsb-b": (0.0, 0.0, 95.0, 5.0, 0.0),
+    }
+)
+"""Per cent of weak, bounded and strong reads, single-group and multi-group transactions."""
+
+CONCENTRATION = 100.0
+"""Concentration of the Dirichlet law from which databases of one kind draw their own mix."""
+
+
+def mix_shares(name: str) -> FloatArray:
+    """Return the shares of the standard operations in a named mix, shape (5,), summing to 1.
+
+    Raises
+    ------
+    InputError
+        For a name that is not in :data:`MIXES`.
+    """
+    if not isinstance(name, str) or name not in MIXES:
+        raise InputError(
+            "unknown operation mix",
+            field="mix",
+            value=name,
+            expected="one of " + ", ".join(MIXES),
+        )
+    shares = np.array(MIXES[name], dtype=np.float64)
+    shares /= shares.sum()
+    return shares
+
+
+def sample_mix(
+    name: str, rng: np.random.Generator, concentration: float = CONCENTRATION
+) -> FloatArray:
+    """Draw one database's own mix from Dirichlet(concentration · mix), shape (5,).
+
+    An operation that the named mix does not have, the drawn one does not have either.
+    """
+    instance_of(rng, np.random.Generator, "rng", "a numpy.random.Generator")
+    number(concentration, "concentration", above=True)
+    shares = mix_shares(name)
+    present = shares > 0
+    drawn = np.zeros_like(shares)
+    drawn[present] = rng.dirichlet(concentration * shares[present])
+    return drawn
+
+
+# Writing a generated workload to Parquet, block by block
+
+
+def write_parquet(
+    path: str | os.PathLike[str],
+    blocks: Iterable[Block],
+    clients: Clients,
+    timeline: Timeline,
+    *,
+    force: bool = False,
+) -> int:
+    """Write blocks as one table: database, interval, client, and a column per operation.
+
+    A row per database, interval and client in which anything was issued; rows of zeros are left
+    out. `interval` is the begin of the interval, UTC. One row group per block, so the memory
+    is that of one block. The file appears whole or not at all.
+
+    Parameters
+    ----------
+    path
+        Where; the folder must exist.
+    blocks
+        From :func:`placement.workloads.fleets`, of one law.
+    clients, timeline
+        Those the blocks were generated with.
+    force
+        Replace an existing file; it stays as it is until the new one is complete.
+
+    Returns
+    -------
+    int
+        Number of rows.
+
+    Raises
+    ------
+    MissingDependencyError
+        Without pyarrow (``pip install replica-placement[parquet]``).
+    InputError
+        When the file exists and `force` is false, the folder does not exist, there is no block,
+        or a block's shape is not that of `clients` and `timeline`. Nothing is written then.
+    """
+    try:
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise MissingDependencyError(
+            "writing Parquet needs pyarrow: pip install 'replica-placement[parquet]'"
+        ) from error
+
+    rows = 0
+    with writing(path, force=force) as sink:
+        writer = None
+        try:
+            for block in blocks:
+                table = _table(block, clients, timeline)
+                if writer is None:
+                    writer = pq.ParquetWriter(sink, table.schema)
+                writer.write_table(table)
+                rows += table.num_rows
+            if writer is None:
+                raise InputError("nothing to write", field="blocks", expected="at least one block")
+        finally:
+            if writer is not None:
+                writer.close()
+    return rows
+
+
+def _table(block: Block, clients: Clients, timeline: Timeline) -> pa.Table:
+    """Return the rows of a block in which anything was issued."""
+    import pyarrow as pa
+
+    names = [operation.name for operation in STANDARD_OPERATIONS]
+    expected = (len(block.databases), timeline.intervals, len(clients), len(names))
+    if block.counts.shape != expected:
+        raise InputError(
+            "a block of another workload",
+            field="counts",
+            value=block.counts.shape,
+            expected=str(expected),
+        )
+    moments = np.array(
+        [moment.replace(tzinfo=None) for moment in timeline.starts], dtype="datetime64[s]"
+    )
+    text = pa.dictionary(pa.int32(), pa.string())
+    when = pa.timestamp("s", tz="UTC")
+    kind = pa.from_numpy_dtype(block.counts.dtype)
+    schema = pa.schema(
+        [("database", text), ("interval", when), ("client", text), *((n, kind) for n in names)]
+    )
+    database, interval, client = np.nonzero(block.counts.any(axis=-1))
+    issued = block.counts[database, interval, client]
+    labels = [each.name for each in block.databases]
+    columns = [
+        pa.DictionaryArray.from_arrays(database.astype(np.int32), labels),
+        pa.array(moments[interval], type=when),
+        pa.DictionaryArray.from_arrays(client.astype(np.int32), list(clients.names)),
+        *(pa.array(np.ascontiguousarray(column)) for column in issued.T),
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
+
 
 FOOTPRINTS = MappingProxyType(
     {"global": 0.25, "regional": 0.25, "national": 0.25, "home": 0.15, "two-pole": 0.10}
@@ -162,7 +587,8 @@ def fleet(
     median_rate, sigma
         Sizes are log-normal: median in operations per interval, standard deviation of the log.
     mixes
-        Relative frequency of each mix of :data:`placement.workloads.mixes.MIXES`; None: all equal.
+        Relative frequency of each mix of `MIXES`;
+        None: all equal.
     footprints
         Relative frequency of each footprint.
     eventful
@@ -338,3 +764,105 @@ def _happening(
             place, rate * rng.uniform(0.5, 2.0), begin=rng.uniform(0, 4), hours=rng.uniform(1, 4)
         ),
     )
+
+
+# Numbers of a fleet whose databases share sites: sizes, demand by the local clock, groups
+
+_SIZES, _GROUPS = 2, 3
+"""Random streams of a seed; 0 and 1 are those of the databases and of their counts."""
+
+
+def database_sizes(
+    databases: int,
+    *,
+    seed: int,
+    median_gb: float = 10.0,
+    sigma: float = 1.0,
+    largest: float = 50.0,
+) -> FloatArray:
+    """Draw how much one replica of each database stores, in GB, shape (databases,).
+
+    Sizes are log-normal, independent of rates. The first n of a larger draw are those of n.
+
+    Parameters
+    ----------
+    databases
+        How many.
+    seed
+        The same seed gives the same sizes.
+    median_gb
+        Median.
+    sigma
+        Standard deviation of the natural logarithm.
+    largest
+        Largest size, in medians: larger databases need a separate site.
+    """
+    count = whole(databases, "databases", minimum=1)
+    number(median_gb, "median_gb", above=True)
+    number(sigma, "sigma")
+    number(largest, "largest", minimum=1.0)
+    rng = _stream(seed, _SIZES)
+    sizes = np.exp(sigma * rng.standard_normal(count))
+    return np.asarray(np.minimum(sizes, largest) * median_gb)
+
+
+def apart_groups(
+    names: Sequence[str], groups: int, *, seed: int, size: int = 3
+) -> tuple[tuple[str, ...], ...]:
+    """Draw groups of databases that must not share a site; no database is in two.
+
+    Parameters
+    ----------
+    names
+        Of the databases to draw from.
+    groups, size
+        How many, and of how many databases each.
+    seed
+        The same seed gives the same groups.
+
+    Raises
+    ------
+    InputError
+        When there are fewer names than the groups need.
+    """
+    count, each = whole(groups, "groups"), whole(size, "size", minimum=2)
+    if count * each > len(names):
+        raise InputError(
+            "too few databases for the groups",
+            field="groups",
+            value=count,
+            expected=f"at most {len(names) // each} groups of {each}",
+        )
+    drawn = _stream(seed, _GROUPS).permutation(len(names))[: count * each].reshape(count, each)
+    return tuple(tuple(names[place] for place in group) for group in drawn.tolist())
+
+
+def expected_demand(
+    databases: Sequence[Database], clients: Clients, timeline: Timeline | None = None
+) -> FloatArray:
+    """Return the operations that databases expect per interval, shape (databases, clients, 5).
+
+    Parameters
+    ----------
+    databases
+        From :func:`placement.workloads.fleet`.
+    clients
+        The clients they were drawn for.
+    timeline
+        Intervals to take the mean of; demand follows the clock and the week of each client's time
+        zone, and events. None: the mean over a week, without events.
+
+    Notes
+    -----
+    O(databases · intervals · clients), a block of databases in memory at a time.
+    """
+    if timeline is None:
+        return np.array([each.rate * np.outer(each.weights, each.mix) for each in databases])
+    still = AR1(0.0, 0.0)  # the factor of the noise, of mean 1, is 1 then
+    calm = [dataclasses.replace(each, daily=still, cluster=still) for each in databases]
+    blocks = generate(calm, clients, timeline, seed=0, law="expected")
+    return np.concatenate([np.asarray(block.counts).mean(axis=1) for block in blocks])
+
+
+def _stream(seed: int, which: int) -> np.random.Generator:
+    return np.random.default_rng(np.random.SeedSequence(whole(seed, "seed"), spawn_key=(which,)))

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import placement
-from placement.analysis.loss_ranges import loss_demand_range, loss_rtt_range
-from placement.analysis.next_best_plans import next_best_plans
+from placement.analysis.sensitivity import loss_demand_range, loss_rtt_range, next_best_plans
 from placement.contingency.objective import Contingency
 from placement.errors import InputError
 from placement.testing import random_instance

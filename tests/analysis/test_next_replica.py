@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import placement
-from placement.analysis.next_replica import next_replicas
-from placement.analysis.present_rules import LIFTED, counted
+from placement.analysis.next_replica import LIFTED, counted, next_replicas
 from placement.errors import InputError
 from placement.io import save_instance
 from placement.testing.small_worlds import optimum, random_instance

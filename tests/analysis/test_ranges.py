@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import placement
-from placement.analysis.next_best_plans import next_best_plans
-from placement.analysis.sensitivity import demand_range, rtt_range, safe_rtt_range
+from placement.analysis.sensitivity import demand_range, next_best_plans, rtt_range, safe_rtt_range
 from placement.errors import InputError
 from placement.plan import objective_value
 from placement.testing import random_instance

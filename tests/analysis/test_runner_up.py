@@ -7,7 +7,7 @@ import pytest
 
 import placement
 from formulations.exact.reduced_problem import ReducedProblem
-from placement.analysis.next_best_plans import best_plans, next_best_plans
+from placement.analysis.sensitivity import best_plans, next_best_plans
 from placement.contingency.objective import Contingency
 from placement.errors import UnsupportedError
 from placement.plan import objective_value

@@ -7,9 +7,9 @@ import pytest
 
 import placement
 from placement import datasets
-from placement.datasets import day_of_demand as demand
 from placement.datasets import distance_rtt as geo
 from placement.datasets import modelled
+from placement.datasets import modelled as demand
 from placement.errors import InputError
 from placement.model.instance import Instance
 from placement.model.operations import STANDARD_OPERATIONS

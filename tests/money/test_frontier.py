@@ -10,8 +10,7 @@ import pytest
 import placement
 from placement import Problem, Status
 from placement.analysis import pareto_frontier
-from placement.analysis.frontier_search import frontier_plans
-from placement.analysis.pareto_frontier import changes_in_words
+from placement.analysis.pareto_frontier import changes_in_words, frontier_plans
 from placement.cli.dispatch import main
 from placement.io import save_instance
 from placement.methods.registry import solve

@@ -11,8 +11,7 @@ import pytest
 
 import placement
 from placement import InputError, Operation, Prices, Problem, Protocol, UnsupportedError
-from placement.analysis.next_best_plans import next_best_plans
-from placement.analysis.sensitivity import demand_range
+from placement.analysis.sensitivity import demand_range, next_best_plans
 from placement.evaluation.objective import score_of
 from placement.evaluation.waits.wait_notes import wait_notes
 from placement.io import load_instance, load_plan, save_instance, save_plan

@@ -125,7 +125,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _run_protocols(args: argparse.Namespace) -> int:
     """Compare protocols, write, print."""
-    from placement.analysis.compare_protocols import compare_protocols
+    from placement.analysis.compare_methods import compare_protocols
 
     methods = [part for text in args.methods or () for part in text.split(",") if part.strip()]
     for option, given in (("--methods", methods[1:]), ("--set", args.set)):

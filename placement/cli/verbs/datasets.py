@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the lists."""
     from placement import datasets
     from placement.text import wrap
-    from placement.workloads.mixes import MIXES
+    from placement.workloads.fleets import MIXES
 
     if args.json:
         print_json(

@@ -76,8 +76,7 @@ def add_parser(verbs: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Load, solve every row, print."""
-    from placement.analysis.next_replica import next_replicas
-    from placement.analysis.present_rules import counted
+    from placement.analysis.next_replica import counted, next_replicas
     from placement.io.plan_file import load_plan
 
     check_table_targets(args)
@@ -104,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _lifted(problem: Problem, args: argparse.Namespace) -> Problem:
     """Return the question of the plan without the rules that ``--lift`` names."""
-    from placement.analysis.present_rules import without_rules
+    from placement.analysis.next_replica import without_rules
 
     if args.lift is None:
         return problem
@@ -126,7 +125,7 @@ def _question(problem: Problem) -> str:
 
 def _moves(plan: Plan, question: Problem, moves: Moves | None, args: argparse.Namespace) -> int:
     """Print the gains of the best plans with 0, 1, 2, … changes."""
-    from placement.analysis.move_counts import move_counts
+    from placement.analysis.next_replica import move_counts
     from placement.evaluation.moves import CurrentSites
 
     if plan.configuration is None:

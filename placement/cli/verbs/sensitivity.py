@@ -71,9 +71,7 @@ def add_parser(verbs: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print runners-up and ranges."""
-    from placement.analysis.loss_ranges import loss_demand_range
-    from placement.analysis.next_best_plans import next_best_plans
-    from placement.analysis.sensitivity import demand_range
+    from placement.analysis.sensitivity import demand_range, loss_demand_range, next_best_plans
     from placement.io.plan_file import load_plan
 
     if args.pair and args.doubt is None:
@@ -191,7 +189,7 @@ def _rtt_ranges(
         pairs += [(client, site, "client") for site in dict.fromkeys(reached)]
     pairs += [(asking, voter, "site") for voter in plan.voters if voter != asking]
     if plan.problem.objective.kind == "contingency":
-        from placement.analysis.loss_ranges import loss_rtt_range
+        from placement.analysis.sensitivity import loss_rtt_range
 
         return [loss_rtt_range(plan, second, a, b, waiting=waiting) for a, b, waiting in pairs]
     if exact:

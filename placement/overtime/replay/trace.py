@@ -10,8 +10,8 @@ import numpy as np
 from placement.errors import InputError
 from placement.model.instance import Instance
 from placement.support.checks import LARGEST, FloatArray, unique_names
-from placement.workloads.calendar import Timeline
-from placement.workloads.generate_counts import Block
+from placement.workloads.activity import Timeline
+from placement.workloads.fleets import Block
 
 __all__ = ["Trace"]
 
@@ -81,7 +81,7 @@ class Trace:
 
     @classmethod
     def of_blocks(cls, blocks: Iterable[Block], timeline: Timeline) -> Trace:
-        """Return generated databases (:func:`placement.workloads.generate_counts`) as one trace."""
+        """Return generated databases (:func:`placement.workloads.fleets`) as one trace."""
         parts = list(blocks)
         if not parts:
             raise InputError("nothing to replay", field="blocks", expected="at least one block")

@@ -11,10 +11,10 @@ import pytest
 
 import placement
 from placement import Problem
-from placement.analysis.next_best_plans import next_best_plans
 from placement.analysis.sensitivity import (
     StableRange,
     demand_range,
+    next_best_plans,
     rtt_range,
     safe_rtt_range,
 )

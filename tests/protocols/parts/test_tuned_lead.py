@@ -9,8 +9,7 @@ import pytest
 
 import placement
 from placement import Diversity, InputError, Problem, UnsupportedError
-from placement.analysis.next_best_plans import next_best_plans
-from placement.analysis.sensitivity import rtt_range, safe_rtt_range
+from placement.analysis.sensitivity import next_best_plans, rtt_range, safe_rtt_range
 from placement.evaluation.objective import score_of
 from placement.io import load_plan, save_plan
 from placement.model.configuration import Configuration

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import placement
 from placement import Configuration, InputError, Prices, Problem, UnsupportedError
-from placement.analysis.next_best_plans import best_plans
+from placement.analysis.sensitivity import best_plans
 from placement.cli import main
 from placement.databases.deployment import deployment_of_plan
 from placement.evaluation.voter_choice import best_voters
