@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heuristics import nearest_centroid
-from heuristics.best_cov import coefficient_of_variation
-from heuristics.max_diversity import diversity, spread_out
-from heuristics.p_median_first import p_median
+from heuristics import baselines as nearest_centroid
+from heuristics.baselines import coefficient_of_variation, diversity, p_median, spread_out
 from placement import Instance, Problem, UnsupportedError
 from placement.methods.options import Options
 from placement.methods.registry import load_method, run

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import placement
-from heuristics.closest_to_writes import greatest_writer
+from heuristics.baselines import greatest_writer
 from placement.errors import InputError
 from placement.evaluation.rules_of_thumb import rules_of_thumb
 from placement.io.embedded_instance import instance_document, instance_from_document

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from heuristics import best_of, kq, qk
+from heuristics import kq, qk
+from heuristics.baselines import BEST_OF
 from placement import Instance, Problem, Status
 from placement.methods.options import Options
 from placement.methods.registry import run
@@ -34,7 +35,9 @@ def test_qk_is_algorithm_5(problem: Problem) -> None:
 
 @given(problems(kinds=ALL))
 def test_best_of_is_the_better_one(problem: Problem) -> None:
-    one, other, best = (run(m.METHOD, problem, Options()) for m in (kq, qk, best_of))
+    one, other, best = (
+        run(method, problem, Options()) for method in (kq.METHOD, qk.METHOD, BEST_OF)
+    )
     assert best.objective == min(one.objective, other.objective)
     assert best.status is one.status is other.status
     if best.found:
@@ -79,8 +82,8 @@ def test_replicas_first_pays_for_weak_reads() -> None:
 
 def test_a_heuristic_claims_nothing_it_has_not_proven() -> None:
     problem = Problem(two_continents(far_reads=5, transactions=5), replicas=3, voters=3)
-    for method in (kq, qk, best_of):
-        plan = run(method.METHOD, problem, Options())
+    for method in (kq.METHOD, qk.METHOD, BEST_OF):
+        plan = run(method, problem, Options())
         assert plan.status is Status.FEASIBLE
         assert plan.gap == np.inf
 
@@ -101,7 +104,7 @@ def test_ctrl_c_gives_the_best_leader_so_far() -> None:
     assert plan.configuration is not None
     assert plan.configuration.leader in (0, 1)
     calls = 0
-    best = run(best_of.METHOD, problem, Options(progress=interrupt))
+    best = run(BEST_OF, problem, Options(progress=interrupt))
     assert best.termination == "interrupted"
     assert best.configuration is not None
     first = run(kq.METHOD, problem, Options()).configuration

@@ -11,7 +11,7 @@ from hypothesis import given
 
 import placement
 from benchmarks.harness.tier3_worlds import world
-from heuristics import best_of, p_median_first
+from heuristics import baselines
 from heuristics.local_search import method as local_search
 from placement import Instance, Operation, Problem, Status
 from placement.methods.options import Options
@@ -126,7 +126,7 @@ def test_without_patience_it_ends_after_the_descents() -> None:
     problem = Problem(random_instance(3, sites=12, clients=20), replicas=5, voters=3)
     plan = run(SEARCH, problem, Options(settings={"patience": 0}))
     assert plan.stats["rounds"] == 0
-    assert plan.objective <= run(best_of.METHOD, problem, Options()).objective
+    assert plan.objective <= run(baselines.BEST_OF, problem, Options()).objective
 
 
 def test_a_start_is_kept_when_it_is_better() -> None:
@@ -169,7 +169,7 @@ def test_ctrl_c_within_a_descent_keeps_what_it_reached(monkeypatch: pytest.Monke
     from heuristics.local_search import swap_neighbourhood as swaps
 
     problem = Problem(random_instance(3, sites=14, clients=20), replicas=5, voters=3)
-    first = run(best_of.METHOD, problem, Options()).objective
+    first = run(baselines.BEST_OF, problem, Options()).objective
     calls = 0
     original = swaps.SwapNeighbourhood.waits
 
@@ -252,14 +252,14 @@ def test_p_median_first_ends_at_the_time_limit_and_at_ctrl_c(
     plan = run(method, problem, Options(time_limit=0.0))
     assert (plan.status, plan.termination) == (Status.UNKNOWN, Termination.TIME_LIMIT)
     whole = run(method, problem.replace(replicas=3), Options())
-    first = p_median_first.p_median
+    first = baselines.p_median
 
     def second_is_interrupted(asked: Problem, size: int, *more: object) -> object:
         if size == 4:
             raise KeyboardInterrupt
         return first(asked, size)
 
-    monkeypatch.setattr(p_median_first, "p_median", second_is_interrupted)
+    monkeypatch.setattr(baselines, "p_median", second_is_interrupted)
     plan = run(method, problem, Options())
     assert plan.termination is Termination.INTERRUPTED
     assert plan.configuration == whole.configuration
