@@ -3,9 +3,8 @@
 An instance has its sites as clients; those on ``world27`` have the 60 cities of that data set.
 Demand per client is log-normal. The default sigma of 1.2 gives about half of the operations to the
 heaviest tenth of many clients; a larger sigma concentrates them more. The operation mix of each
-client is drawn around one of the nine mixes of :mod:`placement.workloads.fleets`.
-Everything follows from a seed. Instances that differ in sigma alone have the same sites and the
-same order of clients.
+client is drawn around one of the nine mixes of `MIXES`. Everything follows from a seed. Instances
+that differ in sigma alone have the same sites and the same order of clients.
 
 Measured matrices are read from the folder that ``--latency DIR`` names, the argument `latency`;
 without it the measured instances are left out and the benchmarks say so.
