@@ -31,7 +31,15 @@ from placement.model.rules import (
 )
 from placement.model.votes.given_votes import operations_in_votes, read_votes
 from placement.model.votes.vote_layouts import layout_votes
-from placement.support.checks import LARGEST, FloatArray, elements, instance_of, number, text
+from placement.support.checks import (
+    LARGEST,
+    FloatArray,
+    elements,
+    instance_of,
+    number,
+    plain_number,
+    text,
+)
 
 __all__ = ["ALL_REPLICAS", "Problem"]
 
@@ -163,6 +171,8 @@ class Problem:
                 object.__setattr__(
                     self, field, elements(value, field, "a number, a range or a list of names")
                 )
+            else:
+                object.__setattr__(self, field, plain_number(value))
         if self.voters == ALL_REPLICAS:
             object.__setattr__(self, "voters", voters_of_all(self.replicas, self.witnesses))
         if self.vote_layout is not None:

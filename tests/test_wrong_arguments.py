@@ -19,6 +19,8 @@ from placement.analysis import sensitivity as next_best_plans
 from placement.errors import shown
 from placement.feasibility.feasible_plans import find_feasible
 from placement.methods.registry import available, load_method
+from placement.overtime.decayed_counts import Decay
+from placement.overtime.moves import Hysteresis, MovePrices
 from placement.tail import Distributions, Percentile
 from placement.testing import random_instance
 
@@ -32,6 +34,11 @@ WRONG = {
     "inf": lambda: float("inf"),
     "huge": lambda: 10**400,
     "unprintable": lambda: 10**5000,
+    "NaN of NumPy": lambda: np.float64("nan"),
+    "short NaN of NumPy": lambda: np.float32("nan"),
+    "inf of NumPy": lambda: np.float64("inf"),
+    "no duration of NumPy": lambda: np.timedelta64("NaT"),
+    "complex": lambda: 1j,
     "true": lambda: True,
     "list": list,
     "mapping": dict,
@@ -138,7 +145,8 @@ CASES = [
     of_class(
         placement.Problem, instance=INSTANCE, replicas=3, voters=3, quorum=None, leader=None,
         leaders=None, pinned=(), pinned_voters=(), forbidden=(), non_voters=(), diversity=(),
-        survive=None, decay=1.0, budget=None, cost_weight=0.0, objective=PROBLEM.objective,
+        witnesses=0, survive=None, decay=1.0, budget=None, cost_weight=0.0,
+        objective=PROBLEM.objective,
     ),
     ("Problem.replace", PROBLEM.replace, {"replicas": 3}),
     of_class(placement.Prices, storage=[1, 2, 3], transfer=None, written_gb=0, currency="USD"),
@@ -187,6 +195,10 @@ CASES = [
     ("from_instance", quorumstore.from_instance, {"instance": SAME,
      "read_operations": ["weak_read"], "write_operations": ["single_group"], "resolution": 1,
      "local_rtt": None, "region_level": None, "rules": None, "goal": None}),
+    of_class(Decay, factor=2.0),
+    ("Decay.of_half_life", Decay.of_half_life, {"intervals": 3.0}),
+    of_class(Hysteresis, horizon=3.0, confirm=1),
+    of_class(MovePrices, leader=1.0, voter=0.0, add=0.0, remove=0.0),
     of_class(workloads.Timeline, start=DAY.start, intervals=4, minutes=30),
     ("Timeline.of_day", workloads.Timeline.of_day, {"day": date(2026, 3, 2), "intervals": 4}),
     of_class(workloads.AR1, lag1=0.5, sd=0.1),

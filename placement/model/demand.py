@@ -24,7 +24,7 @@ from placement.model.instance import Instance
 from placement.model.operations import Operation
 from placement.model.protocol_parts.client_shares import ClientPaths
 from placement.model.wait_terms import WaitTerm, wait_terms, wait_times
-from placement.support.checks import FloatArray, IntArray
+from placement.support.checks import FloatArray, IntArray, number
 
 __all__ = ["Demand", "aggregate", "decay_weights"]
 
@@ -143,14 +143,7 @@ def decay_weights(intervals: int, decay: float) -> FloatArray:
     >>> decay_weights(3, math.inf)
     array([0., 0., 1.])
     """
-    try:
-        rate = float(decay)
-    except (TypeError, ValueError, OverflowError):
-        rate = math.nan
-    if not rate >= 1:
-        raise InputError(
-            "bad decay", field="decay", value=decay, expected="a number >= 1 (infinity: last only)"
-        )
+    rate = number(decay, "decay", minimum=1.0, infinite=True)
     age = np.arange(intervals - 1, -1, -1, dtype=np.float64)
     if math.isinf(rate):
         last: FloatArray = np.equal(age, 0).astype(np.float64)

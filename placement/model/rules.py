@@ -17,11 +17,10 @@ from placement.model.protocols import Protocol, asks_for_quorum, operations_unde
 from placement.model.votes.given_votes import check_reach, most_votes, site_votes
 from placement.model.votes.vote_layouts import (
     layout_quorum,
-    possible_number,
     refuse_protocol_quorum,
 )
 from placement.model.votes.vote_spread import VoteSpread
-from placement.support.checks import BoolArray, IntArray
+from placement.support.checks import BoolArray, IntArray, whole
 
 if TYPE_CHECKING:
     from placement.problem import Problem
@@ -50,7 +49,7 @@ def _range(value: object) -> tuple[int, int]:
         low, high = value
     else:
         low, high = value, value
-    least, most = possible_number(low, "replicas"), possible_number(high, "replicas")
+    least, most = whole(low, "replicas", minimum=1), whole(high, "replicas", minimum=1)
     if least > most:
         raise InputError(
             "not a possible range", field="replicas", value=value, expected="least <= most"
@@ -80,7 +79,7 @@ def _quorum(problem: Problem, voters: int) -> int:
     )
     if problem.quorum is None:
         return majority(voters) if of_protocol is None else of_protocol
-    quorum = possible_number(problem.quorum, "quorum")
+    quorum = whole(problem.quorum, "quorum", minimum=1)
     if of_protocol is not None and quorum != of_protocol:
         raise InputError(
             "the quorum differs from that of the protocol",
@@ -102,7 +101,7 @@ def _given_quorum(problem: Problem) -> int:
         )
     refuse_protocol_quorum(problem, "sites have several votes")
     if problem.quorum is not None:
-        possible_number(problem.quorum, "quorum")
+        whole(problem.quorum, "quorum", minimum=1)
     return 1
 
 
@@ -129,7 +128,7 @@ def _named_witnesses(problem: Problem, forbidden: BoolArray) -> BoolArray:
 def _witness_count(problem: Problem, voters: int, given: BoolArray | None) -> int:
     """Return the number of witnesses: fewer than voters, and by name where voters are."""
     if given is None:
-        if problem.witnesses == ():
+        if isinstance(problem.witnesses, tuple) and not problem.witnesses:
             return 0
         if isinstance(problem.witnesses, (str, tuple)):
             raise InputError(
@@ -138,7 +137,7 @@ def _witness_count(problem: Problem, voters: int, given: BoolArray | None) -> in
                 value=problem.witnesses,
                 expected="1 or ['a', 'b', …]",
             )
-        count = possible_number(problem.witnesses, "witnesses", minimum=0)
+        count = whole(problem.witnesses, "witnesses")
         if count and _by_name(problem.voters):
             raise InputError(
                 "the voters are given by name, and not which of them are witnesses",
@@ -253,7 +252,7 @@ def allowed_sites(problem: Problem) -> AllowedSites:
         _within(problem, fixed, may_vote, "voters", "a site that may hold a voting replica")
         may_vote, must_vote = fixed, fixed.copy()
     else:
-        count = possible_number(voters, "voters")
+        count = whole(voters, "voters", minimum=1)
 
     witnesses = _witness_count(problem, count, given)
     quorum = _quorum(problem, count)
@@ -483,7 +482,7 @@ def voters_of_all(replicas: object, witnesses: object) -> object:
             expected="a number, or the sites by name",
         )
     if isinstance(replicas, int):
-        possible_number(replicas, "replicas")
+        whole(replicas, "replicas", minimum=1)
     held = witnesses if isinstance(witnesses, tuple) else ()
     more = witnesses if isinstance(witnesses, int) else len(held)
     if isinstance(replicas, tuple):

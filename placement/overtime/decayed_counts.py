@@ -59,9 +59,7 @@ class Decay:
     @classmethod
     def of_half_life(cls, intervals: float) -> Decay:
         """Return the decay that halves an interval's weight after so many intervals, > 0."""
-        if intervals == math.inf:
-            return cls(1.0)
-        length = number(intervals, "half_life", above=True)
+        length = number(intervals, "half_life", above=True, infinite=True)
         try:
             return cls(math.pow(2.0, 1.0 / length))
         except OverflowError:

@@ -176,8 +176,7 @@ class Goal:
             "cost_bound": self.cost_bound,
         }
         for field, value in bounds.items():
-            if not (isinstance(value, float) and value == math.inf):
-                number(value, field)
+            number(value, field, infinite=True)
 
     def weights(self, contingency: bool) -> tuple[float, float]:
         """(weight of normal operation, weight of the worst scenario); (1, 0) in BA."""

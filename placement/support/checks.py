@@ -35,6 +35,7 @@ __all__ = [
     "nonnegative",
     "number",
     "numbers_of",
+    "plain_number",
     "read_only",
     "suggest",
     "text",
@@ -192,6 +193,19 @@ def unique_names(values: object, field: str) -> tuple[str, ...]:
     return tuple(names)
 
 
+def plain_number(value: _T) -> _T | float:
+    """Return a number of NumPy as the int or float of Python, and any other value unchanged.
+
+    A scalar of NumPy compares with a tuple element by element, and is no instance of int.
+    """
+    return value.item() if isinstance(value, np.number) and _is_number(value) else value
+
+
+def _is_number(value: object) -> bool:
+    """Return whether a value is a real number; truth values and durations of NumPy are none."""
+    return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.timedelta64))
+
+
 def number(
     value: object,
     field: str,
@@ -218,7 +232,7 @@ def number(
     """
     if type(value) is float and minimum < value <= maximum and value != math.inf:
         return value  # the usual case is quick
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+    if not isinstance(value, numbers.Real) or not _is_number(value):
         problem = "not a number"
     else:
         problem = "out of range"
@@ -253,7 +267,7 @@ def whole(value: object, field: str, *, minimum: int | None = 0, maximum: int | 
     """
     least = -LARGEST_WHOLE if minimum is None else minimum
     most = LARGEST_WHOLE if maximum is None else maximum
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer, float, np.floating)):
+    if not isinstance(value, (int, np.integer, float, np.floating)) or not _is_number(value):
         problem = "not a number"
     elif not isinstance(value, (int, np.integer)) and not float(value).is_integer():
         problem = "not a whole number"

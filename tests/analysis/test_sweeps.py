@@ -237,8 +237,8 @@ def test_more_replicas_than_sites_is_a_refused_cell():
     ("asked", "message"),
     [
         ({"replicas": [], "voters": 1}, "none given"),
-        ({"replicas": [0], "voters": 1}, "not a possible number"),
-        ({"replicas": [2.5], "voters": 1}, "not a possible number"),
+        ({"replicas": [0], "voters": 1}, "out of range"),
+        ({"replicas": [2.5], "voters": 1}, "not a whole number"),
         ({"replicas": [2], "voters": 3}, "voters <= replicas"),
         ({"replicas": [3], "voters": 3, "method": "kqq"}, "did you mean 'kq'"),
     ],

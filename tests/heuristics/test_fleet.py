@@ -237,7 +237,7 @@ def test_bad_questions() -> None:
         tier1(small(), everyone, quorum=[1, 3])
     with pytest.raises(InputError, match="voters: out of range: got 0"):
         tier2(small(), [1, 0])
-    with pytest.raises(InputError, match="decay: bad decay"):
+    with pytest.raises(InputError, match="decay: out of range"):
         tier2(small(), 1, decay=0.5)
     instance = Instance(
         sites=["a", "b", "c"],

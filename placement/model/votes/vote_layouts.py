@@ -4,34 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from placement.errors import InputError
 from placement.model.constraints import majority
 from placement.model.protocols import Protocol
-from placement.support.checks import LARGEST_WHOLE
+from placement.support.checks import whole
 
 if TYPE_CHECKING:
     from placement.problem import Problem
 
-__all__ = ["layout_quorum", "layout_votes", "possible_number", "refuse_protocol_quorum"]
-
-
-def possible_number(value: object, field: str, minimum: int = 1) -> int:
-    """Return a value as a whole number of at least `minimum`, or refuse it."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, (int, np.integer, float))
-        or (isinstance(value, float) and not value.is_integer())
-        or not minimum <= value <= LARGEST_WHOLE
-    ):
-        raise InputError(
-            "not a possible number",
-            field=field,
-            value=value,
-            expected=f"a whole number >= {minimum}",
-        )
-    return int(value)
+__all__ = ["layout_quorum", "layout_votes", "refuse_protocol_quorum"]
 
 
 def layout_votes(problem: Problem) -> tuple[int, int]:
@@ -74,7 +55,7 @@ def layout_quorum(problem: Problem, voters: int) -> int:
     suffice.
     """
     assert problem.vote_layout is not None
-    layout = [possible_number(entry, "vote_layout") for entry in problem.vote_layout]
+    layout = [whole(entry, "vote_layout", minimum=1) for entry in problem.vote_layout]
     if len(layout) != voters or layout != sorted(layout, reverse=True):
         raise InputError(
             "no layout of the votes of these voters",
@@ -90,7 +71,7 @@ def layout_quorum(problem: Problem, voters: int) -> int:
             value=problem.survive,
             expected="no vote layout, or diversity: at most so many voters per domain",
         )
-    needed, total = possible_number(layout_votes(problem)[0], "quorum"), sum(layout)
+    needed, total = whole(layout_votes(problem)[0], "quorum", minimum=1), sum(layout)
     if needed > total:
         raise InputError(
             "a quorum larger than the number of votes",

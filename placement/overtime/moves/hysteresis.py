@@ -22,10 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from placement.errors import InputError
 from placement.evaluation.score import TIE, first_best
 from placement.overtime.decayed_counts import Decay, decayed_counts
-from placement.support.checks import FloatArray, IntArray
+from placement.support.checks import FloatArray, IntArray, number, whole
 
 __all__ = ["Hysteresis", "choose", "leader_path"]
 
@@ -46,19 +45,8 @@ class Hysteresis:
     confirm: int = 1
 
     def __post_init__(self) -> None:
-        if isinstance(self.horizon, bool) or not isinstance(self.horizon, (int, float)):
-            horizon = math.nan
-        else:
-            horizon = float(self.horizon)
-        if not horizon >= 0:
-            raise InputError(
-                "out of range", field="horizon", value=self.horizon, expected="intervals >= 0"
-            )
-        if isinstance(self.confirm, bool) or not isinstance(self.confirm, int) or self.confirm < 1:
-            raise InputError(
-                "out of range", field="confirm", value=self.confirm, expected="a whole number >= 1"
-            )
-        object.__setattr__(self, "horizon", horizon)
+        object.__setattr__(self, "horizon", number(self.horizon, "horizon", infinite=True))
+        object.__setattr__(self, "confirm", whole(self.confirm, "confirm", minimum=1))
 
 
 def choose(

@@ -20,7 +20,7 @@ import numpy as np
 from placement.errors import InputError
 from placement.evaluation.moves import RoleChanges
 from placement.model.configuration import Configuration
-from placement.support.checks import BoolArray, FloatArray
+from placement.support.checks import BoolArray, FloatArray, number
 
 __all__ = ["MovePrices", "outage_price", "price_table"]
 
@@ -64,16 +64,7 @@ class MovePrices:
 
     def __post_init__(self) -> None:
         for field in ("leader", "voter", "add", "remove"):
-            value = getattr(self, field)
-            try:
-                price = float(value)
-            except (TypeError, ValueError):
-                price = -1.0
-            if not price >= 0:
-                raise InputError(
-                    "not a price", field=field, value=value, expected="a number >= 0, or infinity"
-                )
-            object.__setattr__(self, field, price)
+            object.__setattr__(self, field, number(getattr(self, field), field, infinite=True))
 
     def of(self, change: RoleChanges) -> float:
         """Return the price of the changes between two configurations.
@@ -160,15 +151,15 @@ def price_table(
     table = np.zeros((len(configurations), len(configurations)))
     lost = _fewer(votes)
     copies = _fewer(held)
-    for price, number in (
+    for price, moved in (
         (prices.leader, (leaders[:, np.newaxis] != leaders).astype(np.float64)),
         (prices.voter, lost + lost.T),
         (prices.remove, copies),
         (prices.add, copies.T),
     ):
         if price:
-            charged = number > 0
-            table[charged] += price * number[charged]
+            charged = moved > 0
+            table[charged] += price * moved[charged]
     return table
 
 

@@ -21,7 +21,7 @@ from placement.overtime.decayed_counts import Decay
 from placement.overtime.moves.hysteresis import Hysteresis
 from placement.overtime.moves.move_prices import MovePrices
 from placement.problem import Problem
-from placement.support.checks import FloatArray
+from placement.support.checks import FloatArray, whole
 
 __all__ = ["WatchSettings"]
 
@@ -92,10 +92,7 @@ class WatchSettings:
                 value=problem.rules.cost_weight,
                 expected="no weight of the cost (a budget is allowed: it is a constraint)",
             )
-        if isinstance(self.grace, bool) or not isinstance(self.grace, int) or self.grace < 0:
-            raise InputError(
-                "out of range", field="grace", value=self.grace, expected="a whole number >= 0"
-            )
+        object.__setattr__(self, "grace", whole(self.grace, "grace"))
 
     @property
     def instance(self) -> Instance:

@@ -77,7 +77,7 @@ def test_an_outage_by_simulation() -> None:
 
 @pytest.mark.parametrize("bad", [-1.0, math.nan, "dear"])
 def test_bad_prices(bad) -> None:
-    with pytest.raises(InputError, match="not a price"):
+    with pytest.raises(InputError, match="leader: "):
         MovePrices(leader=bad)
 
 
