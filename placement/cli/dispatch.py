@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
+from types import FrameType
 from typing import TextIO
 
 from placement import __version__
@@ -48,8 +51,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             # a terminal that cannot show a letter gets an escape, not a traceback
             stream.reconfigure(errors="backslashreplace")
     try:
-        with _one_line_warnings(), use_terminal_width():
-            return ignore_broken_pipe(lambda: _run(argv))
+        with _one_line_warnings(), use_terminal_width(), _heard_interrupts() as heard:
+            return ignore_broken_pipe(lambda: _run(argv, heard))
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return exits.INTERRUPTED
@@ -66,6 +69,27 @@ def main(argv: Sequence[str] | None = None) -> int:
         return exits.BAD_INPUT
 
 
+@contextlib.contextmanager
+def _heard_interrupts() -> Iterator[list[int]]:
+    """Yield a list that gets every Ctrl-C: searches turn it into the best result so far."""
+    heard: list[int] = []
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        heard.append(number)
+        signal.default_int_handler(number, frame)
+
+    before = signal.getsignal(signal.SIGINT)
+    ours = before is signal.default_int_handler
+    if not ours or threading.current_thread() is not threading.main_thread():
+        yield heard
+        return
+    signal.signal(signal.SIGINT, hear)
+    try:
+        yield heard
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def _use_one_blas_thread() -> None:
     """Keep OpenBLAS from starting its threads, unless the user has said how many there should be.
 
@@ -77,7 +101,7 @@ def _use_one_blas_thread() -> None:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-def _run(argv: Sequence[str] | None) -> int:
+def _run(argv: Sequence[str] | None, heard: Sequence[int]) -> int:
     parser = Parser(
         prog="placement",
         description="Choose the sites of the replicas of a geo-replicated database, the replicas "
@@ -102,7 +126,9 @@ def _run(argv: Sequence[str] | None) -> int:
             f"unrecognized arguments: {' '.join(unknown)} (see placement {verb} --help)"
         )
     code: int = args.run(args)
-    return code
+    goes_on = getattr(args, "until_interrupted", False)  # Ctrl-C is how the verb ends
+    early = bool(heard) and not goes_on and code in (exits.FOUND, exits.NOTHING)
+    return exits.INTERRUPTED if early else code
 
 
 def _print_error(message: str) -> None:

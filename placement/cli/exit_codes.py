@@ -20,7 +20,7 @@ SOLVER = 4
 """A solver failed or contradicted the evaluator: a defect, not the user's mistake."""
 
 INTERRUPTED = 130
-"""Ctrl-C where there was nothing to return yet (128 + SIGINT, as shells report it)."""
+"""Ctrl-C; the best result so far was printed and written (128 + SIGINT, as shells report it)."""
 
 BROKEN_PIPE = 141
 """The reader of the output went away (128 + SIGPIPE)."""

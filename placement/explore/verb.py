@@ -77,6 +77,7 @@ def run(args: argparse.Namespace) -> int:
         ) from error
     from placement.explore.jobs import Explorer
 
+    args.until_interrupted = True
     explorer = Explorer(instance_from(args), _origin(args), args.time_limit)
     with _listen(args.host, args.port) as listening:
         serve(explorer, listening, open_page=args.open)

@@ -13,14 +13,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement import Method, Options, Plan, Problem, SolverError, Termination
+from placement import (
+    Configuration,
+    Method,
+    Options,
+    Plan,
+    Problem,
+    SolverError,
+    Termination,
+)
 from placement.cli import main
 from placement.cli.options import count_or_names, names
 from placement.cli.progress_line import ProgressLine
 from placement.errors import LimitError
-from placement.io import save_instance
+from placement.io import load_plan, save_instance
 from placement.methods.options import Progress
 from placement.problem import describe
+from placement.support.status import SearchEnd, end_early
 from tests.cli.command import Run
 from tests.io.worlds import small
 
@@ -273,7 +282,7 @@ def test_an_interrupt_outside_a_search_is_130_without_a_traceback() -> None:
     waiting = (
         "import sys, time\n"
         "from placement.cli import dispatch\n"
-        "dispatch._run = lambda argv: (print('begun', flush=True), time.sleep(60))\n"
+        "dispatch._run = lambda argv, heard: (print('begun', flush=True), time.sleep(60))\n"
         "sys.exit(dispatch.main([]))\n"
     )
     process = subprocess.Popen(
@@ -284,6 +293,29 @@ def test_an_interrupt_outside_a_search_is_130_without_a_traceback() -> None:
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (130, b"", b"interrupted\n")
+
+
+def test_an_interrupted_search_writes_its_plan_and_ends_with_130(
+    placement: Run, world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the verb: a signal that a search turns into its best plan is still a Ctrl-C."""
+
+    def stopped(problem: Problem, options: Options) -> Plan:
+        end = SearchEnd()
+        with end_early(end):
+            signal.raise_signal(signal.SIGINT)
+        best = Configuration.of(0, [0], [0, 1])
+        return Plan.of(problem, best, method="toy", termination=end.termination)
+
+    _method(monkeypatch, stopped)
+    asked = (world, "--replicas", 2, "--voters", 1)
+    outcome = placement("solve", *asked, "-o", tmp_path / "plan.json")
+    assert outcome.code == 130
+    assert load_plan(tmp_path / "plan.json").found
+    assert placement("solve", *asked, "--json").code == 130
+    monkeypatch.undo()
+    assert placement("show", tmp_path / "plan.json").code == 0
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_a_poor_terminal_gets_escapes_not_a_traceback(world: Path) -> None:

@@ -6,15 +6,21 @@ log and the source of record: every printed line is read from it, and printed on
 last printed line may be printed again.
 
     meta             format, version, fingerprint and settings of the watch
-    state            one row: decayed counts, configuration, streak, what was shown
-    recommendation   sequence, interval, where it stands in time, source, digest, document (JSON)
+    state            one row: decayed counts, configuration, streak, checksum, what was shown
+    recommendation   sequence, interval, where it stands in time, source, digest, document (JSON),
+                     checksum
     report           what was late, twice, malformed or otherwise left out, and why
     file             files of a folder that are done with
+
+Every transaction holds the state to the one that this process knows, so that a second watch on the
+file is refused before it reads or writes. A checksum beside each row of state and recommendation
+shows changes that no watch made.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import sqlite3
@@ -42,19 +48,19 @@ from placement.overtime.watch.watch_settings import WatchSettings
 
 __all__ = ["VERSION", "Rejection", "Store", "UsedInterval", "read_log"]
 
-VERSION = 1
+VERSION = 2
 _APPLICATION = 0x706C6177  # "plaw" in the header of the file
 
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE state (
     id INTEGER PRIMARY KEY CHECK (id = 1), sequence INTEGER NOT NULL, demand TEXT NOT NULL,
-    current TEXT, streak INTEGER NOT NULL, shown INTEGER NOT NULL
+    current TEXT, streak INTEGER NOT NULL, checksum TEXT NOT NULL, shown INTEGER NOT NULL
 );
 CREATE TABLE recommendation (
     sequence INTEGER PRIMARY KEY, interval TEXT NOT NULL, kind TEXT NOT NULL,
     place INTEGER NOT NULL, source TEXT NOT NULL, digest TEXT NOT NULL, document TEXT NOT NULL,
-    UNIQUE (kind, place)
+    checksum TEXT NOT NULL, UNIQUE (kind, place)
 );
 CREATE TABLE report (
     id INTEGER PRIMARY KEY, kind TEXT NOT NULL, source TEXT NOT NULL, interval TEXT NOT NULL,
@@ -64,6 +70,9 @@ CREATE TABLE file (
     name TEXT PRIMARY KEY, size INTEGER NOT NULL, changed_ns INTEGER NOT NULL, digest TEXT NOT NULL
 ) WITHOUT ROWID;
 """
+
+_COLUMNS = "sequence, interval, kind, place, source, digest, document"
+"""Columns of `recommendation` under its checksum."""
 
 
 class Rejection(NamedTuple):
@@ -114,6 +123,7 @@ class Store:
     sequence: int
     last: IntervalKey | None
     state: WatchState
+    _checksum: str
     _link: sqlite3.Connection
 
     @classmethod
@@ -125,6 +135,8 @@ class Store:
         InputError
             When something else stands there, or the state is that of another instance or of other
             settings.
+        PlacementError
+            When another watch keeps the file busy.
         """
         link = _connect(Path(path))
         try:
@@ -133,7 +145,11 @@ class Store:
                     _check_kind(link, path)  # before anything is changed
                 link.execute("PRAGMA journal_mode = WAL")
                 link.execute("PRAGMA synchronous = FULL")
-                _begin(link, path, settings)
+            with _one_transaction(link, path):
+                if _empty(link):
+                    _begin(link, settings)
+                _check_kind(link, path)
+                _check_settings(link, path, settings)
                 return cls(Path(path), *_load(link, path, settings), link)
         except BaseException:
             link.close()
@@ -145,18 +161,20 @@ class Store:
 
     def known(self, key: IntervalKey) -> UsedInterval | None:
         """Return the interval that was used for a place in time, or None."""
-        with _sane(self.path):
+        with self._transaction():
             row = self._link.execute(
-                "SELECT sequence, source, digest FROM recommendation WHERE kind = ? AND place = ?",
+                f"SELECT {_COLUMNS}, checksum FROM recommendation WHERE kind = ? AND place = ?",
                 tuple(key),
             ).fetchone()
         if row is None:
             return None
-        return UsedInterval(
+        used = UsedInterval(
             stored_whole(row[0], self.path, "recommendation.sequence", least=1, most=self.sequence),
-            stored_text(row[1], self.path, "recommendation.source"),
-            stored_text(row[2], self.path, "recommendation.digest"),
+            stored_text(row[4], self.path, "recommendation.source"),
+            stored_text(row[5], self.path, "recommendation.digest"),
         )
+        _hold_to_checksum(self.path, f"recommendation {row[0]}", row)
+        return used
 
     def commit_interval(self, arrival: Arrival, state: WatchState, advice: Recommendation) -> None:
         """Commit an interval: its recommendation, the state after it, and that all before is shown.
@@ -167,33 +185,16 @@ class Store:
             When another process has written to the state meanwhile.
         """
         reading = arrival.reading
+        used = self.sequence + 1
+        document = json.dumps(advice.document, allow_nan=False)
+        row = (used, reading.label, *reading.key, arrival.source, reading.digest, document)
         with self._transaction():
-            changed = self._link.execute(
-                "UPDATE state SET sequence = ?, demand = ?, current = ?, streak = ?, shown = ? "
-                "WHERE sequence = ?",
-                (
-                    self.sequence + 1,
-                    json.dumps(state.demand.to_json()),
-                    _configuration_text(state.current),
-                    state.streak,
-                    self.sequence,
-                    self.sequence,
-                ),
-            ).rowcount
-            if changed != 1:
-                raise PlacementError(f"{self.path}: another watch writes to this state file")
+            checksum = _put_state(self._link, used, state, shown=self.sequence)
             self._link.execute(
-                "INSERT INTO recommendation VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (
-                    self.sequence + 1,
-                    reading.label,
-                    *reading.key,
-                    arrival.source,
-                    reading.digest,
-                    json.dumps(advice.document, allow_nan=False),
-                ),
+                "INSERT INTO recommendation VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (*row, _checksum(row)),
             )
-        self.sequence += 1
+        self.sequence, self._checksum = used, checksum
         self.last = reading.key
         self.state = state
 
@@ -223,10 +224,9 @@ class Store:
             f"{title} {', '.join(names[site] for site in chosen)}"
             for title, chosen in (("voters", current.voters), ("replicas", current.replicas))
         )
+        state = WatchState(self.state.demand, current, 0)
         with self._transaction():
-            self._link.execute(
-                "UPDATE state SET current = ?, streak = 0", [_configuration_text(current)]
-            )
+            checksum = _put_state(self._link, self.sequence, state)
             after = (
                 "before the first interval"
                 if not self.sequence
@@ -237,7 +237,7 @@ class Store:
                 "VALUES ('adopted', ?, ?, ?, '')",
                 (source, "", f"{after}: {words}"),
             )
-        self.state = WatchState(self.state.demand, current, 0)
+        self.state, self._checksum = state, checksum
 
     def report(self, report: Rejection, digest: str) -> bool:
         """Keep a report; whether it is new."""
@@ -253,7 +253,7 @@ class Store:
 
     def files(self) -> dict[str, FileMark]:
         """Return the files that are done with, by name."""
-        with _sane(self.path):
+        with self._transaction():
             rows = self._link.execute("SELECT name, size, changed_ns, digest FROM file").fetchall()
         marks = [
             FileMark(
@@ -274,30 +274,25 @@ class Store:
 
     def not_shown(self) -> list[Mapping[str, object]]:
         """Return the recommendations that are not known to have been shown."""
-        with _sane(self.path):
+        with self._transaction():
             rows = self._link.execute(
-                "SELECT document, sequence FROM recommendation "
+                f"SELECT {_COLUMNS}, checksum FROM recommendation "
                 "WHERE sequence > (SELECT shown FROM state) ORDER BY sequence"
             ).fetchall()
-        return [stored_recommendation(text, self.path, number) for text, number in rows]
+        return [_recommendation(row, self.path) for row in rows]
 
     def shown(self) -> None:
         """Remember that every recommendation was shown."""
         with self._transaction():
-            self._link.execute(
-                "UPDATE state SET shown = sequence WHERE sequence = ?", [self.sequence]
-            )
+            self._link.execute("UPDATE state SET shown = sequence")
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
-        with _sane(self.path):
-            self._link.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-            except BaseException:
-                self._link.execute("ROLLBACK")
-                raise
-            self._link.execute("COMMIT")
+        """Begin a transaction on the state that this process knows, or refuse another one."""
+        with _one_transaction(self._link, self.path):
+            if self._link.execute("SELECT checksum FROM state").fetchone() != (self._checksum,):
+                raise _another_watch(self.path)
+            yield
 
 
 def read_log(path: str | os.PathLike[str]) -> tuple[list[Mapping[str, object]], list[Rejection]]:
@@ -315,14 +310,14 @@ def read_log(path: str | os.PathLike[str]) -> tuple[list[Mapping[str, object]], 
         with _sane(path):
             _check_kind(link, path)
             rows = link.execute(
-                "SELECT document, sequence FROM recommendation ORDER BY sequence"
+                f"SELECT {_COLUMNS}, checksum FROM recommendation ORDER BY sequence"
             ).fetchall()
             reports = link.execute(
                 "SELECT kind, source, interval, message FROM report ORDER BY id"
             ).fetchall()
     finally:
         link.close()
-    documents = [stored_recommendation(text, path, number) for text, number in rows]
+    documents = [_recommendation(row, path) for row in rows]
     names = ("report.kind", "report.source", "report.interval", "report.message")
     return documents, [
         Rejection(*(stored_text(cell, path, name) for cell, name in zip(row, names, strict=True)))
@@ -348,9 +343,31 @@ def _sane(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
+        if isinstance(error, sqlite3.OperationalError) and _is_busy(error):
+            raise _another_watch(path) from None
         raise InputError(
             f"cannot be used ({error})", source=os.fspath(path), expected="a state file of a watch"
         ) from None
+
+
+@contextlib.contextmanager
+def _one_transaction(link: sqlite3.Connection, path: str | os.PathLike[str]) -> Iterator[None]:
+    with _sane(path):
+        link.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            link.execute("ROLLBACK")
+            raise
+        link.execute("COMMIT")
+
+
+def _is_busy(error: sqlite3.OperationalError) -> bool:
+    return error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _another_watch(path: str | os.PathLike[str]) -> PlacementError:
+    return PlacementError(f"{os.fspath(path)}: another watch writes to this state file")
 
 
 def _empty(link: sqlite3.Connection) -> bool:
@@ -376,31 +393,50 @@ def _check_kind(link: sqlite3.Connection, path: str | os.PathLike[str]) -> None:
         )
 
 
-def _begin(link: sqlite3.Connection, path: str | os.PathLike[str], settings: WatchSettings) -> None:
-    """Create the tables in an empty file; in any other, hold the settings to those that stand."""
-    link.execute("BEGIN IMMEDIATE")
-    try:
-        if _empty(link):
-            for statement in _TABLES.split(";"):
-                link.execute(statement)
-            state = initial_state(settings)
-            link.execute(
-                "INSERT INTO state VALUES (1, 0, ?, ?, 0, 0)",
-                (json.dumps(state.demand.to_json()), _configuration_text(state.current)),
-            )
-            for key, value in (
-                ("fingerprint", settings.fingerprint),
-                ("settings", json.dumps(settings.document(), sort_keys=True)),
-            ):
-                link.execute("INSERT INTO meta VALUES (?, ?)", (key, value))
-            link.execute(f"PRAGMA application_id = {_APPLICATION}")
-            link.execute(f"PRAGMA user_version = {VERSION}")
-        _check_kind(link, path)
-        _check_settings(link, path, settings)
-    except BaseException:
-        link.execute("ROLLBACK")
-        raise
-    link.execute("COMMIT")
+def _begin(link: sqlite3.Connection, settings: WatchSettings) -> None:
+    """Create the tables in an empty file."""
+    for statement in _TABLES.split(";"):
+        link.execute(statement)
+    _put_state(link, 0, initial_state(settings), shown=0)
+    for key, value in (
+        ("fingerprint", settings.fingerprint),
+        ("settings", json.dumps(settings.document(), sort_keys=True)),
+    ):
+        link.execute("INSERT INTO meta VALUES (?, ?)", (key, value))
+    link.execute(f"PRAGMA application_id = {_APPLICATION}")
+    link.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _put_state(
+    link: sqlite3.Connection, sequence: int, state: WatchState, shown: int | None = None
+) -> str:
+    """Write the row of `state`, and return its checksum; `shown` stays as it is unless given."""
+    demand = json.dumps(state.demand.to_json())
+    row = (sequence, demand, _configuration_text(state.current), state.streak)
+    checksum = _checksum(row)
+    link.execute(
+        "INSERT OR REPLACE INTO state VALUES "
+        "(1, ?, ?, ?, ?, ?, coalesce(?, (SELECT shown FROM state)))",
+        (*row, checksum, shown),
+    )
+    return checksum
+
+
+def _checksum(row: Sequence[object]) -> str:
+    return hashlib.sha256(json.dumps(list(row), default=repr).encode()).hexdigest()
+
+
+def _hold_to_checksum(path: str | os.PathLike[str], field: str, row: Sequence[object]) -> None:
+    """Refuse a row whose last column is not the checksum of the columns before it."""
+    if row[-1] != _checksum(row[:-1]):
+        raise refused(path, field, "a changed row", "the row that a watch wrote")
+
+
+def _recommendation(row: Sequence[object], path: str | os.PathLike[str]) -> Mapping[str, object]:
+    number = stored_whole(row[0], path, "recommendation.sequence")
+    document = stored_recommendation(row[6], path, number)
+    _hold_to_checksum(path, f"recommendation {number}", row)
+    return document
 
 
 def _check_settings(
@@ -424,9 +460,11 @@ def _check_settings(
 
 def _load(
     link: sqlite3.Connection, path: str | os.PathLike[str], settings: WatchSettings
-) -> tuple[int, IntervalKey | None, WatchState]:
-    """Return how many intervals were used, the place in time of the last, and the state after."""
-    row = link.execute("SELECT sequence, demand, current, streak, shown FROM state").fetchone()
+) -> tuple[int, IntervalKey | None, WatchState, str]:
+    """Return the intervals used, the time of the last, the state after, and its checksum."""
+    row = link.execute(
+        "SELECT sequence, demand, current, streak, checksum, shown FROM state"
+    ).fetchone()
     if row is None:
         raise refused(path, "state", None, "one row")
     empty = initial_state(settings)
@@ -439,17 +477,18 @@ def _load(
     demand = stored_demand(row[1], path, empty.demand, sequence)
     current = stored_configuration(row[2], path, len(settings.instance.sites))
     streak = stored_whole(row[3], path, "state.streak", most=sequence)
-    stored_whole(row[4], path, "state.shown", most=sequence)
+    stored_whole(row[5], path, "state.shown", most=sequence)
+    _hold_to_checksum(path, "state", row[:5])
     last = link.execute(
         "SELECT kind, place FROM recommendation WHERE sequence = ?", [sequence]
     ).fetchone()
     if last is None:
-        return sequence, None, WatchState(demand, current, streak)
+        return sequence, None, WatchState(demand, current, streak), row[4]
     kind = stored_text(last[0], path, "recommendation.kind")
     if kind not in ("number", "time"):
         raise refused(path, "recommendation.kind", kind, "'number' or 'time'")
     place = stored_whole(last[1], path, "recommendation.place", least=-(2**63))
-    return sequence, IntervalKey(kind, place), WatchState(demand, current, streak)
+    return sequence, IntervalKey(kind, place), WatchState(demand, current, streak), row[4]
 
 
 def _configuration_text(configuration: Configuration | None) -> str | None:

@@ -178,6 +178,7 @@ def run(args: argparse.Namespace) -> int:
             return exits.FOUND
         watch = Watch(settings, source, store, _RecommendationPrinter(args), _print_rejection)
         watch.resume()
+        args.until_interrupted = args.follow
         return _follow(watch, args) if args.follow else _once(watch, args)
     finally:
         store.close()
@@ -197,18 +198,25 @@ def _infeasible(settings: WatchSettings) -> tuple[str, ...]:
 
 
 def _once(watch: Watch, args: argparse.Namespace) -> int:
-    """Look, and once more when a file was too young the first time."""
+    """Look, and once more when a file was too young the first time.
+
+    Returns "bad input" when all that there was to read cannot be read.
+    """
     from placement.text import escape
 
     look = watch.poll()
+    readable = bool(look.used or look.held)
+    unreadable = look.unreadable
     if look.waiting and args.settle:
         time.sleep(args.settle)
         look = watch.poll()
+        readable |= bool(look.used or look.held)
+        unreadable += look.unreadable
     for name in look.waiting:
         print(escape(f"not whole yet: {name}; left for the next time"), file=sys.stderr)
     if look.held:
         print(f"held back until later ones arrive: {look.held} intervals", file=sys.stderr)
-    return exits.FOUND
+    return exits.BAD_INPUT if unreadable and not readable else exits.FOUND
 
 
 def _follow(watch: Watch, args: argparse.Namespace) -> int:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from placement.errors import InputError
@@ -38,11 +38,14 @@ class PollResult(NamedTuple):
         Intervals that the grace holds back.
     waiting
         Files that may still be growing.
+    unreadable
+        Intervals and files that cannot be read.
     """
 
     used: int
     held: int
     waiting: tuple[str, ...]
+    unreadable: int
 
 
 @dataclass
@@ -73,6 +76,7 @@ class Watch:
     store: Store
     show: Callable[[Mapping[str, object]], None]
     complain: Callable[[Rejection], None]
+    _unreadable: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         if self.settings.grace and self.source.in_order:
@@ -91,6 +95,7 @@ class Watch:
 
     def poll(self) -> PollResult:
         """Poll the source once, and process all arrivals."""
+        self._unreadable = 0
         scan = self.source.scan(self.store.files())
         for refused in scan.refused:
             self._report(
@@ -110,7 +115,7 @@ class Watch:
         self.store.finish(_done(scan, held))
         if used:
             self.store.shown()
-        return PollResult(used, len(held), scan.waiting)
+        return PollResult(used, len(held), scan.waiting, self._unreadable)
 
     def _held(self, arrivals: list[Arrival]) -> set[IntervalKey]:
         """Intervals that fewer than `grace` later ones have followed so far."""
@@ -167,6 +172,7 @@ class Watch:
         self._report(Rejection(kind, arrival.source, reading.label, where), reading.digest)
 
     def _report(self, report: Rejection, digest: str) -> None:
+        self._unreadable += report.kind in ("malformed", "unreadable")
         if self.store.report(report, digest):
             self.complain(report)
 

@@ -129,6 +129,21 @@ def test_bad_input(
     assert outcome.out == ""
 
 
+def test_nothing_but_malformed_intervals_is_bad_input(
+    placement: Run, instance: Path, tmp_path: Path
+) -> None:
+    asked = ("watch", instance, tmp_path / "bad", *COUNTS, "--state", tmp_path / "s.db")
+    drop(tmp_path / "bad", "0.csv", csv_text(world(), [0], demand(1)).replace("client a", "nobody"))
+    outcome = placement(*asked)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.err.startswith("malformed: ")
+    drop(tmp_path / "bad", "1.csv", csv_text(world(), [1], demand(1)))
+    drop(tmp_path / "bad", "2.csv", "no table\n")
+    outcome = placement(*asked)
+    assert outcome.code == 0
+    assert "malformed: 2.csv" in outcome.err
+
+
 def test_sources_that_are_none(placement: Run, instance: Path, tmp_path: Path) -> None:
     for name, words in (("none.csv", "no such folder or table"), ("none.txt", "neither")):
         outcome = placement(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +17,8 @@ from placement.errors import InputError, PlacementError
 from placement.overtime.decayed_counts import Decay
 from placement.overtime.moves import Hysteresis, MovePrices
 from placement.overtime.watch import Store
-from placement.overtime.watch.state_store import read_log
+from placement.overtime.watch.interval_reader import IntervalKey
+from placement.overtime.watch.state_store import Rejection, read_log
 from tests.overtime.watch.worlds import Run, csv_text, demand, drop, settings, world
 
 
@@ -86,6 +89,9 @@ FORGED = [
     ("state.current", "UPDATE state SET current = '[0, [0, 2, 2], [0, 2, 4, 5]]'"),
     ("state.current", "UPDATE state SET current = '[true, [true, 2], [true, 2]]'"),
     ("state.current", "UPDATE state SET current = x'00ff'"),
+    ("state", "UPDATE state SET demand = json_set(demand, '$.counts[0]', 3.25)"),
+    ("state", "UPDATE state SET current = '[0, [0, 2, 3], [0, 2, 3, 5]]'"),
+    ("state", "UPDATE state SET streak = 1 - streak"),
     ("state.streak", "UPDATE state SET streak = -1"),
     ("state.streak", "UPDATE state SET streak = 1.5"),
     ("state.shown", "UPDATE state SET shown = 99"),
@@ -96,6 +102,10 @@ FORGED = [
     ("recommendation 3", "UPDATE state SET shown = 2; UPDATE recommendation SET document = '[]'"),
     ("recommendation 3: reasons", "UPDATE state SET shown = 2; UPDATE recommendation "
      "SET document = json_set(document, '$.reasons', 5)"),
+    ("recommendation 3", "UPDATE state SET shown = 2; UPDATE recommendation "
+     "SET document = json_set(document, '$.then_ms', 1.5)"),
+    ("recommendation 3", "UPDATE state SET shown = 2; UPDATE recommendation SET interval = x'00'"),
+    ("recommendation 2", "UPDATE recommendation SET source = 'elsewhere' WHERE sequence = 2"),
     ("recommendation.digest", "UPDATE recommendation SET digest = x'00'"),
     ("file.size", "UPDATE file SET size = 'big'"),
     ("file.digest", "UPDATE file SET digest = x'00'"),
@@ -165,3 +175,49 @@ def test_two_watches_on_one_state_do_not_mix(tmp_path: Path) -> None:
         with pytest.raises(PlacementError, match="another watch writes"):
             other.look()
     assert len(read_log(tmp_path / "s.db")[0]) == 1
+
+
+def test_a_watch_whose_state_another_one_changes_is_told_so(tmp_path: Path) -> None:
+    """Whatever it reads or writes next: the file is healthy, and no reason to begin a new one."""
+    counts, folder, state = demand(2), tmp_path / "in", tmp_path / "s.db"
+    drop(folder, "0.csv", csv_text(world(), [0], counts[:1]))
+    with Run(settings(2), folder, state) as behind:
+        with Run(settings(2), folder, state) as ahead:
+            ahead.look()
+            ahead.store.record_deployed(
+                Configuration.of(0, [0, 2, 3], [0, 2, 3, 5]), "it", "abcdef"
+            )
+        for ask in (
+            lambda: behind.store.known(IntervalKey("number", 0)),
+            behind.store.files,
+            behind.store.not_shown,
+            behind.store.shown,
+            lambda: behind.store.report(Rejection("late", "0.csv", "", "late"), "x"),
+            behind.look,
+        ):
+            with pytest.raises(PlacementError, match="another watch writes to this state file"):
+                ask()
+    with Run(settings(2), folder, state) as after:
+        assert after.store.sequence == 1
+
+
+def test_watches_that_start_together_leave_one_whole_state(tmp_path: Path) -> None:
+    counts, folder, state = demand(12), tmp_path / "in", tmp_path / "s.db"
+    for i, table in enumerate(counts):
+        drop(folder, f"{i:02d}.csv", csv_text(world(), [i], table[None]))
+    start = threading.Barrier(4)
+
+    def watch(_: int) -> str:
+        start.wait()
+        try:
+            with Run(settings(2), folder, state) as run:
+                run.look()
+        except PlacementError as error:
+            return str(error)
+        return ""
+
+    with ThreadPoolExecutor(4) as pool:
+        said = list(pool.map(watch, range(4)))
+    assert "" in said
+    assert set(said) <= {"", f"{state}: another watch writes to this state file"}
+    assert len(read_log(state)[0]) == 12
