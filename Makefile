@@ -20,7 +20,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo: pyproject.toml setup.py $(LOCK) | $(BIN)/python
-	$(PIP) -e '.[plot,parquet]'
+	$(PIP) -e '.[plot,parquet,explore]'
 	$(PIP) --no-deps $(AZURE)
 	@touch $@
 
@@ -44,7 +44,7 @@ demo: $(VENV)/.demo
 	$(BIN)/placement report demo/plan.json --force --output demo/report.html
 	@echo
 	@echo 'The report: demo/report.html (open it in a browser); the plan with its proof: demo/plan.json;'
-	@echo 'the comparison: demo/compare.png'
+	@echo 'the comparison: demo/compare.png'. The same in the browser: $(BIN)/placement explore azure
 
 ## test: everything that a change must pass, in a few minutes
 test: $(VENV)/.dev

@@ -118,9 +118,19 @@ class SolverError(PlacementError):
 class MissingDependencyError(PlacementError, ImportError):
     """An optional package is needed; the message names the extra that brings it."""
 
+    @classmethod
+    def of(cls, need: str, extra: str) -> MissingDependencyError:
+        """Return the error of a `need`, as "pictures need matplotlib", that an extra meets."""
+        return cls(f"{need}: {install_hint(extra)}")
+
 
 class CertificateError(PlacementError):
     """Certificate that does not prove the claim of its plan; the message names the first flaw."""
+
+
+def install_hint(extra: str) -> str:
+    """Return the commands that install an extra: from a clone, and from a package index."""
+    return f"pip install '.[{extra}]' in a clone, or pip install 'replica-placement[{extra}]'"
 
 
 class PlacementWarning(UserWarning):

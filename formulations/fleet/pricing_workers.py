@@ -238,9 +238,7 @@ class DaskWorkers(BatchWorkers):
             from distributed import Client, KilledWorker
             from distributed.client import FutureCancelledError
         except ImportError as error:
-            raise MissingDependencyError(
-                "a Dask cluster needs distributed: pip install 'replica-placement[dask]'"
-            ) from error
+            raise MissingDependencyError.of("a Dask cluster needs distributed", "dask") from error
         if not re.fullmatch(r"([a-z]+://)?[^/]+:[0-9]{1,5}", address):
             raise self._unreachable(address, "not an address")
         self.lost = (KilledWorker, CancelledOnCluster, FutureCancelledError, CancelledError)

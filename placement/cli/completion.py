@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from placement.errors import InputError, PlacementError, UnsupportedError
+from placement.errors import InputError, MissingDependencyError, PlacementError
 
 if TYPE_CHECKING:
     from placement.model.instance import Instance
@@ -57,15 +57,13 @@ def shell_script(shell: str) -> str:
 
     Raises
     ------
-    UnsupportedError
+    MissingDependencyError
         Without argcomplete.
     """
     try:
         from argcomplete.shell_integration import shellcode
     except ImportError as error:
-        raise UnsupportedError(
-            "completion needs argcomplete: pip install 'replica-placement[completion]'"
-        ) from error
+        raise MissingDependencyError.of("completion needs argcomplete", "completion") from error
     return str(shellcode(["placement"], shell=shell))
 
 

@@ -53,7 +53,7 @@ def answer_document(question: Question, plan: Plan, ground: Ground) -> dict[str,
     view = map_view(plan.problem.instance, shown, ground)
     panels: dict[str, str] = {"facts": _facts(question, plan, after), "clients": "", "table": ""}
     if plan.found:
-        panels |= {"clients": _clients(shown), "table": _replicas(shown)}
+        panels |= {"clients": _clients(shown), "table": _replicas(plan, shown, question.lost)}
     return {
         **outcome_document(plan),
         "seconds": plan.seconds,
@@ -157,24 +157,31 @@ def _proof(plan: Plan) -> str:
     return "at most this can be saved" if math.isfinite(plan.gap) else "no bound was proven"
 
 
-def _replicas(plan: Plan) -> str:
-    """Return the table of replicas."""
-    members = {member.voter: member for member in plan.quorum_members}
-    rows: list[list[str | float | None]] = []
-    for name in dict.fromkeys(
-        (*([plan.leader] if plan.leader else []), *plan.voters, *plan.replicas)
-    ):
-        member = members.get(name)
-        role = "leader" if name == plan.leader else "voter" if member else "replica"
-        role = "witness" if name in plan.witnesses else role
-        role += ", lease" if name in plan.lease_holders else ""
-        rows.append([name, role, None if member is None else member.rtt])
+def _replicas(plan: Plan, shown: Plan, lost: tuple[str, ...]) -> str:
+    """Return the table of replicas after a loss, and of those lost with the role that they had."""
+    before = _roles(plan)
+    gone = {name: (f"{before[name][0]}, lost", None) for name in before if name in lost}
+    rows = [[name, *cells] for name, cells in {**_roles(shown), **gone}.items()]
     return data_table(
         "Replicas",
         [Column("Site"), Column("Role"), Column("RTT from leader, ms", True)],
         rows,
         sortable=False,
     )
+
+
+def _roles(plan: Plan) -> dict[str, tuple[str, float | None]]:
+    """Return role and RTT from the leader, in ms, of each replica and voter; the leader first."""
+    members = {member.voter: member for member in plan.quorum_members}
+    leader = (plan.leader,) if plan.leader else ()
+    found: dict[str, tuple[str, float | None]] = {}
+    for name in (*leader, *plan.voters, *plan.replicas):
+        member = members.get(name)
+        role = "leader" if name == plan.leader else "voter" if member else "replica"
+        role = "witness" if name in plan.witnesses else role
+        role += ", lease" if name in plan.lease_holders else ""
+        found[name] = (role, None if member is None else member.rtt)
+    return found
 
 
 def _clients(plan: Plan) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ipaddress
 import json
@@ -10,9 +11,10 @@ from collections.abc import AsyncIterator, Mapping
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from placement.errors import InputError, LimitError
 from placement.explore.desk import Desk
@@ -25,6 +27,10 @@ from placement.io.formats.document import parse_json
 __all__ = ["application", "host_names", "web_server"]
 
 _LONGEST_LANE = 64
+_PATIENCE = 5.0
+"""Seconds that a connection may take to send the head of its next request."""
+_MOST_WAITING = 64
+"""Most connections without a request."""
 
 
 def application(
@@ -66,10 +72,13 @@ def application(
         if kind not in JOBS:
             return PlainTextResponse("not found\n", 404)
         body = b""
-        async for part in request.stream():
-            body += part
-            if len(body) > MOST_BYTES:
-                return PlainTextResponse("too long\n", 413)
+        try:
+            async for part in request.stream():
+                body += part
+                if len(body) > MOST_BYTES:
+                    return PlainTextResponse("too long\n", 413)
+        except ClientDisconnect:  # nobody is there to read an answer
+            return Response(status_code=400)
         try:
             value = parse_json(body.decode("utf-8"), "question")
         except UnicodeDecodeError:
@@ -98,6 +107,49 @@ def host_names(host: str, port: int) -> frozenset[str]:
     return frozenset(known | names if port == 80 else known)
 
 
+class _Patience(H11Protocol):
+    """Connection that is closed unless a request arrives whole, but for its body, in time.
+
+    A connection without a request has shown no token. It must not keep the page from its owner:
+    where there are too many, the one that has waited longest goes at once.
+    """
+
+    waits_since = 0.0
+    _limit: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as there
+        super().connection_made(transport)
+        self._wait()
+        waiting = [one for one in self.connections if isinstance(one, _Patience) and one.idle]
+        if len(waiting) > _MOST_WAITING:
+            min(waiting, key=lambda one: one.waits_since).leave()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self._limit is not None:
+            self._limit.cancel()
+
+    @property
+    def idle(self) -> bool:
+        """Return whether no request is being answered."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def _wait(self) -> None:
+        if self._limit is not None:
+            self._limit.cancel()
+        self.waits_since = self.loop.time()
+        self._limit = self.loop.call_later(_PATIENCE, self.leave)
+
+    def leave(self) -> None:
+        """Close the connection if it is still idle."""
+        if self.idle:
+            self.transport.abort()
+
+
 def web_server(app: RequestGuard) -> uvicorn.Server:
     """Return the server of an application, without logs of requests: addresses hold the token."""
     config = uvicorn.Config(
@@ -107,7 +159,7 @@ def web_server(app: RequestGuard) -> uvicorn.Server:
         server_header=False,
         ws="none",
         lifespan="off",
-        limit_concurrency=64,
+        http=_Patience,
         timeout_graceful_shutdown=1,
         h11_max_incomplete_event_size=65_536,
     )

@@ -13,7 +13,7 @@ from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.option_groups.price_options import add_prices
 from placement.cli.options import add_instance, instance_from
-from placement.errors import InputError, MissingDependencyError
+from placement.errors import InputError, MissingDependencyError, install_hint
 
 if TYPE_CHECKING:
     from placement.explore.jobs import Explorer
@@ -31,8 +31,8 @@ def add_parser(verbs: Subparsers) -> None:
         description="Start a local web application for one instance and open it in the browser. "
         "Click sites on the map, change numbers, demand and prices: each change is answered with "
         "the optimal plan and its proof. The page can be reached from this machine only, and its "
-        "address holds a random token. Ctrl-C ends the server. Needs: pip install "
-        "'replica-placement[explore]'.",
+        "address holds a random token. Ctrl-C ends the server. Needs "
+        f"Starlette and uvicorn: {install_hint('explore')}.",
     )
     add_instance(parser)
     add_prices(parser)
@@ -72,8 +72,8 @@ def run(args: argparse.Namespace) -> int:
         import starlette  # noqa: F401 - the application needs it
         import uvicorn  # noqa: F401 - the server needs it
     except ImportError as error:
-        raise MissingDependencyError(
-            "the explorer needs Starlette and uvicorn: pip install 'replica-placement[explore]'"
+        raise MissingDependencyError.of(
+            "the explorer needs Starlette and uvicorn", "explore"
         ) from error
     from placement.explore.jobs import Explorer
 

@@ -16,7 +16,7 @@ export function progressWords(report) {
 }
 
 export function duration(seconds) {
-  return seconds < 1 ? (1000 * seconds).toPrecision(2) + " ms" : seconds.toFixed(1) + " s";
+  return seconds < 1 ? Number((1000 * seconds).toPrecision(2)) + " ms" : seconds.toFixed(1) + " s";
 }
 
 export function signed(value, unit, digits) {

@@ -1,6 +1,6 @@
 """The figures of the page as pictures, for papers and slides: the same content, the same colours.
 
-Needs matplotlib (``pip install 'replica-placement[plot]'``), without any window system.
+Needs matplotlib (the extra `plot`), without any window system.
 """
 
 from __future__ import annotations
@@ -101,9 +101,7 @@ def _style() -> contextlib.AbstractContextManager[None]:
     try:
         from matplotlib import font_manager, rc_context
     except ImportError as error:
-        raise MissingDependencyError(
-            "figures need matplotlib: pip install 'replica-placement[plot]'"
-        ) from error
+        raise MissingDependencyError.of("figures need matplotlib", "plot") from error
     installed = {font.name for font in font_manager.fontManager.ttflist}
     families = ["DejaVu Sans", *(name for name in _FALLBACK if name in installed)]
     return rc_context({"font.family": families, "svg.hashsalt": "placement"})

@@ -336,9 +336,7 @@ def _figure(width: float, height: float) -> Figure:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise MissingDependencyError(
-            "pictures need matplotlib: pip install 'replica-placement[plot]'"
-        ) from error
+        raise MissingDependencyError.of("pictures need matplotlib", "plot") from error
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure

@@ -231,9 +231,7 @@ def of_family(
         try:
             from scipy.special import gammainc
         except ImportError as error:
-            raise MissingDependencyError(
-                "gamma distributions need SciPy: pip install 'replica-placement[tail]'"
-            ) from error
+            raise MissingDependencyError.of("gamma distributions need SciPy", "tail") from error
         shape = 1 / variation**2
         below = gammainc(shape, edges * shape / mean)
     return np.asarray(np.diff(below))

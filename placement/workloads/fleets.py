@@ -406,7 +406,7 @@ def write_parquet(
     Raises
     ------
     MissingDependencyError
-        Without pyarrow (``pip install replica-placement[parquet]``).
+        Without pyarrow (the extra `parquet`).
     InputError
         When the file exists and `force` is false, the folder does not exist, there is no block,
         or a block's shape is not that of `clients` and `timeline`. Nothing is written then.
@@ -414,9 +414,7 @@ def write_parquet(
     try:
         import pyarrow.parquet as pq
     except ImportError as error:
-        raise MissingDependencyError(
-            "writing Parquet needs pyarrow: pip install 'replica-placement[parquet]'"
-        ) from error
+        raise MissingDependencyError.of("writing Parquet needs pyarrow", "parquet") from error
 
     rows = 0
     with writing(path, force=force) as sink:

@@ -73,7 +73,7 @@ def test_without_argcomplete_the_error_says_how_to_get_it(
     monkeypatch.setitem(sys.modules, "argcomplete.shell_integration", None)
     outcome = placement("completion", "bash")
     assert outcome.code == 1
-    assert "pip install 'replica-placement[completion]'" in outcome.err
+    assert "pip install '.[completion]'" in outcome.err
 
 
 def test_bash_takes_the_lines(placement: Run, tmp_path: Path) -> None:

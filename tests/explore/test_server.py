@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -158,6 +162,12 @@ def test_a_question_leaves_no_problem_behind() -> None:
     assert not second._known
 
 
+def roles_of(answer: Any) -> dict[str, str]:
+    """Return the roles in the table of replicas."""
+    table = answer["html"]["table"]
+    return dict(re.findall(r"<th[^>]*><bdi>([^<]*)</bdi></th><td[^>]*><bdi>([^<]*)</bdi>", table))
+
+
 def test_a_loss_shows_who_takes_over(world: Served) -> None:
     plan = solve(Problem(world.explorer.instance, replicas=5, voters=3))
     row = next(row for row in plan.failures.each if row.lost == plan.leader)
@@ -165,9 +175,16 @@ def test_a_loss_shows_who_takes_over(world: Served) -> None:
     same(asked, plan)  # the plan is another question than its loss
     assert asked["after"]["leader"] == row.leader
     assert asked["after"]["mean_latency_ms"] == pytest.approx(row.mean_latency, rel=1e-12)
+    roles = roles_of(asked)
+    assert set(roles) == set(plan.replicas)
+    assert (roles[plan.leader], roles[row.leader]) == ("leader, lost", "leader")
     stopped = world.plan(**QUESTION, lost=list(plan.voters[:2]))
     assert stopped["after"] is None
     assert "service stops" in stopped["html"]["facts"]
+    lost = {name for name, role in roles_of(stopped).items() if role.endswith(", lost")}
+    assert lost == set(plan.voters[:2])
+    silent = next(name for name in plan.replicas if name not in plan.voters)
+    assert roles_of(world.plan(**QUESTION, lost=[silent]))[silent] == "replica, lost"
 
 
 def test_an_infeasible_question_says_why(world: Served) -> None:
@@ -413,6 +430,38 @@ def test_strangers_are_refused(world: Served, change, status) -> None:
 def test_a_wrong_token_is_refused_for_questions_too(world: Served) -> None:
     body = json.dumps({"question": QUESTION}).encode()
     assert world.request("POST", "/wrong/ask/plan", body, world.headers())[0] == 404
+
+
+def test_idle_connections_do_not_keep_the_owner_out(world: Served, monkeypatch: Any) -> None:
+    """Without a token: not by their number, and each only for some seconds."""
+    monkeypatch.setattr("placement.explore.server._PATIENCE", 0.2)
+    idle = [socket.create_connection(("127.0.0.1", world.port)) for _ in range(150)]
+    try:
+        for one in idle[::2]:
+            with contextlib.suppress(ConnectionError):
+                one.sendall(b"GET /")
+        assert world.request("GET", f"/{TOKEN}/")[0] == 200
+        for one in idle:
+            one.settimeout(30)
+            with contextlib.suppress(ConnectionError):
+                assert one.recv(1) == b""
+    finally:
+        for one in idle:
+            one.close()
+
+
+def test_a_client_that_leaves_while_it_sends_is_no_error(
+    world: Served, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    head = "".join(f"{name}: {value}\r\n" for name, value in world.headers().items())
+    head = f"POST /{TOKEN}/ask/plan HTTP/1.1\r\n{head}Content-Length: 200000\r\n\r\n"
+    for sent in ("", " ", " " * 70_000):
+        with socket.create_connection(("127.0.0.1", world.port)) as client:
+            client.sendall((head + sent).encode())
+            time.sleep(0.05)
+    assert world.plan(**QUESTION)["status"] == "optimal"  # the server has dealt with them by then
+    assert caplog.records == []
+    assert capfd.readouterr().err == ""
 
 
 def test_what_is_no_json_is_refused(world: Served) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
 import json
+import socket
 import threading
 import urllib.parse
 from collections.abc import Callable, Iterator
@@ -118,6 +120,31 @@ def test_bad_answers(
         read_rtts(serve(lambda _: (status, body)), PRESETS["blackbox"], PrometheusRequest())
     assert words in str(caught.value)
     assert "127.0.0.1:" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "head", [b"HTTP/1.1 200 OK\r\n\r\n", b"HTTP/1.1 503 No\r\n\r\n", b"HTTP/1.1 200 O"]
+)
+def test_one_deadline_for_the_whole_answer(head: bytes) -> None:
+    """Each byte comes in time; the whole does not, wherever the server is slow."""
+    done = threading.Event()
+
+    def trickle(server: socket.socket) -> None:
+        link, _ = server.accept()
+        with link, contextlib.suppress(ConnectionError):
+            link.recv(65536)
+            for byte in head + json.dumps(vector()).encode():
+                link.sendall(bytes([byte]))
+                if done.wait(0.02):
+                    return
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=trickle, args=(server,), daemon=True).start()
+        try:
+            with pytest.raises(InputError, match=r"no answer \(not whole after 0.2 s\)"):
+                PrometheusServer(f"http://127.0.0.1:{server.getsockname()[1]}", 0.2).query("up")
+        finally:
+            done.set()
 
 
 def test_a_server_that_is_not_there() -> None:

@@ -210,9 +210,9 @@ def test_without_pyarrow_the_error_names_the_extra(
 
     save_instance(small(), tmp_path / "w", tables="parquet")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingDependencyError, match=r"replica-placement\[parquet\]"):
+    with pytest.raises(MissingDependencyError, match=r"pip install '\.\[parquet\]'"):
         load_instance(tmp_path / "w")
-    with pytest.raises(MissingDependencyError, match=r"replica-placement\[parquet\]"):
+    with pytest.raises(MissingDependencyError, match=r"pip install '\.\[parquet\]'"):
         save_instance(small(), tmp_path / "v", tables="parquet")
     assert not (tmp_path / "v").exists()
 

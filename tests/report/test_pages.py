@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import placement
+from placement import Instance, Problem, solve
 from placement.errors import InputError
 from placement.io.plan_file import save_plan
 from placement.report import report_html, write_report
@@ -22,9 +23,10 @@ from placement.report.baselines import latency_shares
 from placement.report.charts.markup import clipped, json_script, tag, text
 from placement.report.charts.svg_charts import ticks
 from placement.report.map.map_view import map_view
-from placement.report.map.projection import great_circle, project, scaled_places
+from placement.report.map.projection import great_circle, project, scaled_places, within_frame
 from placement.report.page import PlanTable, page_of
 from placement.report.result_file import FORMAT, VERSION
+from placement.support.checks import FloatArray
 from tests.report import worlds
 
 VOID = {"meta", "br", "hr", "input", "col", "img", "link"}
@@ -197,6 +199,65 @@ def test_equal_earth_keeps_areas() -> None:
         assert abs(dx[0] * dy[1] - dx[1] * dy[0]) == pytest.approx(
             np.cos(np.radians(lat)), rel=1e-3
         )
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(-9, 19), st.floats(-9, 19))
+        | st.tuples(st.just(4.0), st.floats(-9, 19)),
+        min_size=2,
+        max_size=8,
+    )
+)
+def test_a_line_is_cut_at_the_frame(points: list[tuple[float, float]]) -> None:
+    """No part leaves it, and points of the line lie on a part where they lie in the frame."""
+    line = np.array(points)
+    parts = within_frame(line, 10.0, 6.0)
+    for part in parts:
+        assert part.shape[1] == 2
+        assert len(part) >= 2
+        assert (part >= -1e-9).all()
+        assert (part <= np.array([10, 6]) + 1e-9).all()
+    for start, end in itertools.pairwise(line):
+        for share in np.linspace(0, 1, 9):
+            point = start + share * (end - start)
+            inside = (point > 1e-6).all() and (point < np.array([10, 6]) - 1e-6).all()
+            assert not inside or min(_distance(point, part) for part in parts) < 1e-6
+
+
+def _distance(point: FloatArray, line: FloatArray) -> float:
+    starts, steps = line[:-1], np.diff(line, axis=0)
+    squared = np.maximum((steps**2).sum(axis=1), 1e-30)
+    share = np.clip(((point - starts) * steps).sum(axis=1) / squared, 0, 1)
+    return float(np.hypot(*(starts + share[:, None] * steps - point).T).min())
+
+
+def test_ways_over_the_pole_end_at_the_frame_and_come_back_there() -> None:
+    """The way from Finland to Alaska passes north of the frame around all sites."""
+    places = {
+        "north": (61.0, 25.0),
+        "west": (61.0, -150.0),
+        "south": (-41.0, 174.0),
+        "east": (-34.0, -58.0),
+    }
+    rtt = np.array([[0, 9, 30, 30], [9, 0, 30, 30], [30, 30, 0, 30], [30, 30, 30, 0.0]])
+    instance = Instance(
+        sites=tuple(places),
+        clients=tuple(places),
+        client_rtt=rtt,
+        site_rtt=rtt,
+        counts=np.ones((4, 5)),
+        site_coordinates=list(places.values()),
+    )
+    view = map_view(instance, solve(Problem(instance, replicas=4, voters=4, leader="north")))
+    for arrow in view.arrows:
+        for piece in arrow.pieces:
+            assert (piece >= -1e-9).all()
+            assert (piece <= np.array([view.width, view.height]) + 1e-9).all()
+    cut = [a for a in view.arrows if a.kind in ("vote", "late") and "west" in a.text]
+    assert len(cut[0].pieces) == 2
+    assert cut[0].pieces[0][-1, 1] == pytest.approx(0, abs=1e-9)
+    assert cut[0].pieces[1][0, 1] == pytest.approx(0, abs=1e-9)
 
 
 def test_great_circles() -> None:

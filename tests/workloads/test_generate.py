@@ -412,7 +412,7 @@ def test_parquet_without_pyarrow_names_the_extra(tmp_path, monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingDependencyError, match=r"replica-placement\[parquet\]"):
+    with pytest.raises(MissingDependencyError, match=r"pip install '\.\[parquet\]'"):
         workloads.write_parquet(tmp_path / "x.parquet", [], CLIENTS, WEEK)
     assert not list(tmp_path.iterdir())
 

@@ -95,9 +95,7 @@ def _parquet(source: Path, size: int) -> Iterator[pd.DataFrame]:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
-        raise MissingDependencyError(
-            "reading Parquet needs pyarrow: pip install 'replica-placement[parquet]'"
-        ) from None
+        raise MissingDependencyError.of("reading Parquet needs pyarrow", "parquet") from None
     try:
         with pq.ParquetFile(source) as table:
             for batch in table.iter_batches(batch_size=size):

@@ -377,9 +377,7 @@ def _need_pyarrow() -> None:
     try:
         import pyarrow  # noqa: F401 - only whether it is there
     except ImportError:
-        raise MissingDependencyError(
-            "writing Parquet needs pyarrow: pip install 'replica-placement[parquet]'"
-        ) from None
+        raise MissingDependencyError.of("writing Parquet needs pyarrow", "parquet") from None
 
 
 def _remove(parts: Path) -> None:

@@ -32,9 +32,7 @@ def cache_maker(name: str, rng: np.random.Generator) -> Callable[[int], Cache]:
     try:
         from heuristics.online.dynamic import cache_policies as replacement
     except ImportError:
-        raise MissingDependencyError(
-            "caches need cachetools: pip install 'replica-placement[online]'"
-        ) from None
+        raise MissingDependencyError.of("caches need cachetools", "online") from None
     makers: dict[str, Callable[[int], Cache]] = {
         "LRU": replacement.make_lru,
         "MRU": replacement.make_mru,

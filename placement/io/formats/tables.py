@@ -199,9 +199,7 @@ def load_pyarrow() -> tuple[Any, Any]:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
-        raise MissingDependencyError(
-            f"Parquet needs pyarrow: pip install 'replica-placement[parquet]' ({error})"
-        ) from error
+        raise MissingDependencyError.of("Parquet needs pyarrow", "parquet") from error
     return pa, pq
 
 

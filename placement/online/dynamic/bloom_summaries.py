@@ -51,9 +51,7 @@ class BloomSummary:
         try:
             from rbloom import Bloom
         except ImportError:
-            raise MissingDependencyError(
-                "Bloom filters need rbloom: pip install 'replica-placement[online]'"
-            ) from None
+            raise MissingDependencyError.of("Bloom filters need rbloom", "online") from None
         if room < 1 or not 0 < error < 1:
             raise InputError(
                 "out of range",

@@ -200,9 +200,7 @@ def figure_panels(count: int, *, wide: float = 5.6, high: float = 3.8) -> tuple[
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise MissingDependencyError(
-            "pictures need matplotlib: pip install 'replica-placement[plot]'"
-        ) from error
+        raise MissingDependencyError.of("pictures need matplotlib", "plot") from error
     figure = Figure(figsize=(wide * max(1, count), high), layout="constrained")
     FigureCanvasAgg(figure)
     return figure, list(figure.subplots(1, max(1, count), squeeze=False)[0])

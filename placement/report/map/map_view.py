@@ -17,7 +17,13 @@ from placement.model.instance import Instance
 from placement.plan import Plan
 from placement.report.charts.markup import clipped
 from placement.report.map.land_outline import LAND, WATER
-from placement.report.map.projection import great_circle, project, scaled_places, unproject
+from placement.report.map.projection import (
+    great_circle,
+    project,
+    scaled_places,
+    unproject,
+    within_frame,
+)
 from placement.support.checks import FloatArray
 from placement.text import display_width, escape
 
@@ -95,7 +101,7 @@ class Arrow:
         "vote" from the leader to a voter it waits for, "late" to one it does not wait for, "ask"
         from a client to the leader, "read" from a client to its nearest replica.
     pieces
-        Lines of (x, y), shape (k, 2) each; several when the way leaves the map and comes back.
+        Lines of (x, y), shape (k, 2) each; several when the way leaves the frame and comes back.
     text
         What travels, with the RTT.
     """
@@ -377,7 +383,10 @@ def _arrows(
     ) -> tuple[FloatArray, ...]:
         goal = at[index[end]]
         if geographic and np.isfinite(start).all() and np.isfinite(goal).all():
-            return tuple(frame(p) for p in great_circle(start.tolist(), goal.tolist(), steps))
+            whole = great_circle(start.tolist(), goal.tolist(), steps)
+            return tuple(
+                part for piece in whole for part in within_frame(frame(piece), WIDTH, frame.height)
+            )
         if from_name is None:
             return ()
         return (np.stack([spot[from_name], spot[end]]),)

@@ -10,6 +10,7 @@ The central meridian is 11° E: its opposite runs through the Bering Strait, so 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -18,7 +19,14 @@ import numpy.typing as npt
 
 from placement.support.checks import FloatArray
 
-__all__ = ["CENTRE", "great_circle", "project", "scaled_places", "unproject"]
+__all__ = [
+    "CENTRE",
+    "great_circle",
+    "project",
+    "scaled_places",
+    "unproject",
+    "within_frame",
+]
 
 CENTRE = 11.0
 """Longitude of the central meridian, degrees."""
@@ -112,8 +120,58 @@ def great_circle(start: Sequence[float], end: Sequence[float], steps: int = 40) 
     lam = (lonlat[:, 0] - CENTRE + 180.0) % 360.0 - 180.0
     cuts = np.nonzero(np.abs(np.diff(lam)) > 180.0)[0] + 1
     pieces = np.split(project(lonlat), cuts)
-    whole = [piece for piece in pieces if len(piece) > 1]
-    return whole or [project([start, end])]
+    for k, cut in enumerate(cuts):  # both pieces go on to the rim
+        rim = math.copysign(180.0, lam[cut - 1])
+        past = 360.0 - abs(lam[cut] - lam[cut - 1])
+        passed = abs(rim - lam[cut - 1]) / past if past else 0.5
+        latitude = lonlat[cut - 1, 1] + passed * (lonlat[cut, 1] - lonlat[cut - 1, 1])
+        left, right = project([[CENTRE + rim, latitude], [CENTRE - rim, latitude]], wrap=False)
+        pieces[k] = np.vstack([pieces[k], left])
+        pieces[k + 1] = np.vstack([right, pieces[k + 1]])
+    return pieces
+
+
+def within_frame(points: FloatArray, width: float, height: float) -> list[FloatArray]:
+    """Cut a line at a rectangle from (0, 0) to (width, height), and return the parts inside.
+
+    Parameters
+    ----------
+    points
+        Shape (n, 2), n >= 2.
+    width, height
+        Of the rectangle.
+
+    Returns
+    -------
+    list of ndarray
+        Each of shape (k, 2) with k >= 2, in the order of travel.
+
+    Notes
+    -----
+    O(n). Each segment is cut as by Liang and Barsky (1984).
+    """
+    parts: list[list[FloatArray]] = []
+    far = np.array([width, height])
+    goes_on = False
+    for start, end in itertools.pairwise(points):
+        step = end - start
+        with np.errstate(divide="ignore", invalid="ignore"):
+            crossed = np.stack([-start / step, (far - start) / step])
+        level = step == 0
+        if (level & ((start < 0) | (start > far))).any():
+            goes_on = False
+            continue
+        crossed = crossed[:, ~level]
+        enters = float(crossed.min(axis=0).max(initial=0.0))
+        leaves = float(crossed.max(axis=0).min(initial=1.0))
+        if enters > leaves:
+            goes_on = False
+            continue
+        if not goes_on:
+            parts.append([start + enters * step])
+        parts[-1].append(start + leaves * step)
+        goes_on = leaves == 1.0
+    return [np.array(part) for part in parts]
 
 
 def _vector(place: Sequence[float]) -> FloatArray:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import http.client
 import json
 import math
+import queue
+import threading
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from placement.errors import InputError
 
 __all__ = ["PrometheusServer", "Sample", "finite"]
 
 _MOST_BYTES = 2**28
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,7 @@ class PrometheusServer:
     url
         ``http://HOST:PORT`` or ``https://…``, perhaps with a path prefix.
     timeout
-        Seconds for one query.
+        Seconds for one query, from the look-up of the name to the last byte of the answer.
 
     Raises
     ------
@@ -90,12 +94,11 @@ class PrometheusServer:
             self._query, data=urllib.parse.urlencode(form).encode(), method="POST"
         )
         try:
-            with urllib.request.urlopen(request, timeout=self._timeout) as response:
-                body = response.read(_MOST_BYTES + 1)
-        except urllib.error.HTTPError as error:
-            raise self._failed(_words(error.read(_MOST_BYTES)) or str(error), promql) from None
+            body, refusal = _by(self._timeout, lambda: _answer(request, self._timeout))
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise self._failed(f"no answer ({error})", promql) from None
+        if refusal:
+            raise self._failed(_words(body) or refusal, promql)
         if len(body) > _MOST_BYTES:
             raise self._failed("an answer of more than 256 MiB", promql)
         return self._vector(body, promql)
@@ -128,6 +131,41 @@ class PrometheusServer:
             value=promql,
             expected="an instant vector",
         )
+
+
+def _answer(request: urllib.request.Request, timeout: float) -> tuple[bytes, str]:
+    """Return the body of an answer, and the status of a refusal in words."""
+    try:
+        with urllib.request.urlopen(request, timeout=timeout) as response:
+            body: bytes = response.read(_MOST_BYTES + 1)
+            return body, ""
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.read(_MOST_BYTES), str(error)
+
+
+def _by(seconds: float, work: Callable[[], _T]) -> _T:
+    """Return what `work` returns, or raise TimeoutError after so many seconds.
+
+    The time limit of a socket begins anew with every byte: a server that sends one now and then
+    would never be given up. The thread that waits for it ends with the process.
+    """
+    outcome: queue.SimpleQueue[_T | Exception] = queue.SimpleQueue()
+
+    def put() -> None:
+        try:
+            outcome.put(work())
+        except Exception as error:
+            outcome.put(error)
+
+    threading.Thread(target=put, name="prometheus", daemon=True).start()
+    try:
+        found = outcome.get(timeout=seconds)
+    except queue.Empty:
+        raise TimeoutError(f"not whole after {seconds:g} s") from None
+    if isinstance(found, Exception):
+        raise found
+    return found
 
 
 def _words(body: bytes) -> str:
