@@ -298,7 +298,7 @@ def test_an_interrupt_outside_a_search_is_130_without_a_traceback() -> None:
 def test_an_interrupted_search_writes_its_plan_and_ends_with_130(
     placement: Run, world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever the verb: a signal that a search turns into its best plan is still a Ctrl-C."""
+    """A signal that a search turns into its best plan is still a Ctrl-C, for any verb."""
 
     def stopped(problem: Problem, options: Options) -> Plan:
         end = SearchEnd()

@@ -178,7 +178,7 @@ def test_two_watches_on_one_state_do_not_mix(tmp_path: Path) -> None:
 
 
 def test_a_watch_whose_state_another_one_changes_is_told_so(tmp_path: Path) -> None:
-    """Whatever it reads or writes next: the file is healthy, and no reason to begin a new one."""
+    """The file is healthy, and no reason to begin a new one, in each read and write."""
     counts, folder, state = demand(2), tmp_path / "in", tmp_path / "s.db"
     drop(folder, "0.csv", csv_text(world(), [0], counts[:1]))
     with Run(settings(2), folder, state) as behind:
