@@ -3,9 +3,9 @@
 They are those of the exact engine (two), of the enumeration for quorum stores, of the search over
 sets for operations with waits, of simulated replica selection, and the sums of the checker. The
 extensions use the limited API of CPython 3.11, so one wheel per platform serves every later
-version. They are optional: where no C compiler is found the package installs without them, and
-engine, enumeration and checker run on NumPy, the simulation in Python (same results, slower);
-questions about losses, percentiles and waits go to other methods.
+version. They are optional: where no C compiler is found the package installs without them. Then
+enumeration and checker run on NumPy, the simulation in Python (same results, slower), and the
+questions of the engine go to other methods.
 
 The environment variable REPLICA_PLACEMENT_KERNELS decides otherwise: ``required`` makes a missing
 or failing compiler an error, so that a release has no wheel that lacks its kernels unnoticed;
@@ -30,14 +30,8 @@ SOURCES = [
     "inner/sorted_keys",
     "lagrangean_bound",
     "leader_costs",
-    "many_clients/client_groups",
-    "many_clients/streamed_root",
-    "many_clients/sweep_threads",
-    "multi_size/multi_size_bound",
-    "multi_size/multi_size_search",
     "proof_record",
     "python/bind_leaders",
-    "python/bind_streams",
     "python/buffers",
     "python/context_capsule",
     "python/module",
@@ -115,9 +109,6 @@ kernels = [
             for name in (
                 "context",
                 "kernel",
-                "many_clients/client_groups",
-                "many_clients/streamed_root",
-                "many_clients/sweep_threads",
                 "python/buffers",
                 "python/context_capsule",
                 "python/read_families",

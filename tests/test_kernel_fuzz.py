@@ -31,7 +31,7 @@ from tests.quorumstore.instances import random_problem, random_rules
 @pytest.mark.skipif(not exact_available(), reason="the C kernel was not built")
 @given(
     st.integers(0, 10**9),
-    st.sampled_from(["compiled", "tight", "sparse", "streamed"]),
+    st.sampled_from(["compiled", "tight", "sparse"]),
     st.sampled_from([1, 5, 12]),
     st.sampled_from([1, 9, 40]),
     st.sampled_from([0.0, 0.002, math.inf]),

@@ -26,7 +26,7 @@ PACKAGES = {
 
 ROOMS = {
     "benchmarks/contingency": 1041,
-    "benchmarks/exact": 2156,
+    "benchmarks/exact": 1722,
     "benchmarks/explore": 318,
     "benchmarks/fleet": 443,
     "benchmarks/foundation": 336,
@@ -46,7 +46,7 @@ ROOMS = {
     "formulations/contingency": 3244,
     "formulations/cpsat": 1242,
     "formulations/enumeration": 912,
-    "formulations/exact": 23044,
+    "formulations/exact": 18763,
     "formulations/fleet": 3030,
     "formulations/milp": 2914,
     "formulations/online": 3384,
@@ -91,7 +91,7 @@ ROOMS = {
     "tests/databases": 2782,
     "tests/datasets": 1047,
     "tests/evaluation": 1052,
-    "tests/exact": 3615,
+    "tests/exact": 2900,
     "tests/fleet": 2174,
     "tests/heuristics": 1967,
     "tests/io": 2839,

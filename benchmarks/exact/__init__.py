@@ -1,1 +1,1 @@
-"""Studies of the exact method: speed, sweeps, kernels."""
+"""Studies of the exact method: speed, hard questions, rules, waits."""

@@ -45,7 +45,6 @@ from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import demand, world
 from benchmarks.harness.timing import command
 from formulations.exact.branch_and_bound import Result, SearchLimits, search
-from formulations.exact.kernel import compiled_available
 from formulations.exact.method import METHOD
 from formulations.exact.reduced_problem import ReducedProblem
 from placement import Instance, Problem, datasets
@@ -385,8 +384,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run_study(arguments: argparse.Namespace) -> int:
     """Run the benchmark and return the exit code: 1 when something was left unproven."""
     left = 0
-    kernel = "compiled" if compiled_available() else "NumPy"
-    print(f"kernel: {kernel}; CPU times in ms; aimed at: median, worst")
+    print("CPU times in ms; aimed at: median, worst")
     print(f"{'group':<16}{'questions':>10}{'unproven':>10}{'median':>10}{'worst':>11}   aimed at")
     for group in groups(arguments.certificate, arguments.latency, arguments.pmed):
         if arguments.groups and group.name not in arguments.groups:

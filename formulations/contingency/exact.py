@@ -70,7 +70,7 @@ def refuses(problem: Problem) -> str | None:
 
 def solve(problem: Problem, options: Options) -> Plan:
     """Answer a question about losses with a proof; at a limit, the best so far with its bound."""
-    reason = refuses(problem) or missing(options)
+    reason = refuses(problem) or missing()
     if reason is not None:
         plan = _by_another(problem, options)
         note = f"the search over losses was not used: {reason}"

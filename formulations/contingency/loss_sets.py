@@ -74,7 +74,7 @@ def refuses(problem: Problem) -> str | None:
 
 def solve(problem: Problem, options: Options) -> Plan:
     """Answer a question about losses with a proof; at a limit, the best so far with its bound."""
-    if options.settings["kernel"] == "numpy" or refuses(problem) is not None:
+    if refuses(problem) is not None:
         return method.solve(problem, options)
     search = _ListedSets(problem, options)
     try:

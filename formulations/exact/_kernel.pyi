@@ -74,20 +74,6 @@ def bounds_from_memory(
     seconds: float,
     /,
 ) -> int: ...
-def search_sizes(
-    context: _Context,
-    sizes: npt.NDArray[np.int32],
-    leaders: npt.NDArray[np.int32],
-    scores: _Floats,
-    leads: npt.NDArray[np.int32],
-    replicas: npt.NDArray[np.int32],
-    open: npt.NDArray[np.bool_],
-    steps: int,
-    swaps: int,
-    work: float,
-    seconds: float,
-    /,
-) -> bool: ...
 def resize(context: _Context, least: int, most: int, seconds: float, /) -> None: ...
 def set_gap(context: _Context, gap: float, /) -> None: ...
 def set_size_limits(
@@ -110,49 +96,3 @@ def incumbent(context: _Context, /) -> tuple[float, int, tuple[int, ...]]: ...
 def propose(context: _Context, score: float, leader: int, replicas: tuple[int, ...], /) -> None: ...
 def counters(context: _Context, /) -> tuple[int, int, int, float, float]: ...
 def record(context: _Context, on: bool, /) -> bytes: ...
-def stream_steps(
-    context: _Context,
-    clients: tuple[_Floats, _Floats, _Floats, _Floats, npt.NDArray[np.int64] | None],
-    leader: int,
-    iterations: int,
-    threads: int,
-    seconds: float,
-    /,
-) -> tuple[float, tuple[int, ...]]: ...
-def stream_fix(
-    context: _Context,
-    clients: tuple[_Floats, _Floats, _Floats, _Floats, npt.NDArray[np.int64] | None],
-    leader: int,
-    threads: int,
-    seconds: float,
-    /,
-) -> tuple[float, bytes, float, int]: ...
-
-class _Groups: ...
-
-def stream_groups(
-    context: _Context,
-    clients: tuple[_Floats, _Floats, _Floats, _Floats, npt.NDArray[np.int64] | None],
-    leader: int,
-    states: bytes,
-    threads: int,
-    seconds: float,
-    /,
-) -> _Groups | None: ...
-def regroup(
-    context: _Context, groups: _Groups, leader: int, states: bytes, seconds: float, /
-) -> _Groups | None: ...
-def bound_groups(
-    context: _Context,
-    groups: _Groups,
-    leader: int,
-    states: bytes,
-    decision: tuple[int, int, float],
-    steps: int,
-    threads: int,
-    seconds: float,
-    /,
-) -> tuple[float, bytes, float, int, int, tuple[int, ...]]: ...
-def groups_size(groups: _Groups, /) -> tuple[int, int]: ...
-def groups_cost(context: _Context, groups: _Groups, leader: int, chosen: bytes, /) -> float: ...
-def groups_arrays(groups: _Groups, /) -> tuple[bytes, bytes, bytes, bytes, bytes, bytes]: ...

@@ -44,7 +44,6 @@ from formulations.exact.kernel import (
     Kernel,
     QuickBounds,
     RootBounds,
-    has_many_clients,
     open_kernel,
 )
 from formulations.exact.no_plan_proof import NoPlan, counting_applies, counting_decides, no_plan
@@ -84,8 +83,6 @@ class _BranchAndBound:
         self.kernel = state.kernel
         self.descents = tuning.FULL_DESCENTS
         self.none: NoPlan | None = None
-        # with many clients, eliminated leaders leave them only where a certificate needs them
-        self.keeps_multipliers = state.certify or not has_many_clients(self.core)
 
     def run(self, warm: Mapping[int, FloatArray], continues: bool) -> None:
         """Bound every leader, then branch under those that stay open."""
@@ -221,8 +218,7 @@ class _BranchAndBound:
     def note_pruned(self, leaders: list[int], u: Sequence[FloatArray], bounds: FloatArray) -> None:
         """Note leaders that the multipliers alone close: one event each, not recorded."""
         state = self.state
-        if self.keeps_multipliers:
-            state.multipliers.update(zip(leaders, u, strict=True))
+        state.multipliers.update(zip(leaders, u, strict=True))
         state.proven.update(zip(leaders, bounds.tolist(), strict=True))
         if state.certify:
             state.proofs.update((leader, np.zeros(0)) for leader in leaders)
@@ -256,13 +252,9 @@ class _BranchAndBound:
         bound = self.kernel.bound_root(leader, u, steps, swaps, True, self.seconds())
         state.raise_bound(leader, bound)
         self.kernel.record(on=state.certify)
-        self.open_tree(self.kernel, leader, u)
+        # without a bound: so its root is recorded again
+        self.kernel.open_trees([leader], u[np.newaxis], np.zeros(1))
         state.opened = [leader]
-
-    @staticmethod
-    def open_tree(kernel: Kernel, leader: int, u: FloatArray) -> None:
-        """Open the tree of one leader alone, without a bound: so its root is recorded again."""
-        kernel.open_trees([leader], u[np.newaxis], np.zeros(1))
 
     def improve_incumbent(self, leader: int) -> bool:
         """Try descents among promising sites; return whether they found better replicas."""
@@ -290,9 +282,9 @@ class _BranchAndBound:
         found = self.kernel.incumbent()
         if found is not None:
             rival.propose(found)
-        bound = rival.bound_root(leader, u, 1, 0, True, self.seconds())
+        bound = rival.bound_root(u, self.seconds())
         rival.record(on=state.certify)
-        self.open_tree(rival, leader, u)
+        rival.open_tree(u)
         better = bound > self.kernel.tree_bounds([leader])[0]
         state.rival = rival  # not before its tree is open: until then its bound says nothing
         self.exchange_incumbents()
@@ -302,7 +294,7 @@ class _BranchAndBound:
             self.improve_incumbent(leader)
             self.exchange_incumbents()
 
-    def next_kernel(self) -> Kernel:
+    def next_kernel(self) -> Kernel | LinearKernel:
         """Return the kernel of the next step: the rival while its work is less than the other's."""
         rival = self.state.rival
         if rival is None or rival.counters().work >= self.kernel.counters().work:
@@ -325,11 +317,11 @@ class _BranchAndBound:
         proven = np.array([state.proven[one] for one in leaders])
         self.kernel.open_trees(leaders, u, proven)
         state.opened = leaders
-        events: defaultdict[Kernel, list[FloatArray]] = defaultdict(list)
+        events: defaultdict[Kernel | LinearKernel, list[FloatArray]] = defaultdict(list)
         before = self.kernel.counters().work
         clients = len(self.core.active)
         relaxes = PMedianRelaxation.applies_to(self.core)
-        restarts = relaxes and has_few_replicas(self.core)
+        restarts = not self.core.leader_matters and clients > 0 and has_few_replicas(self.core)
         effort = tuning.PREPARE_BOUNDS * clients * float(self.core.sites) if restarts else math.inf
         keep, patience = None, math.inf
         while True:
@@ -357,8 +349,6 @@ class _BranchAndBound:
         state.proven.update(zip(leaders, proven.tolist(), strict=True))
         for one in leaders:
             state.raise_bound(one, state.proven[one])
-            if not self.keeps_multipliers:
-                del state.multipliers[one]
         state.opened = []
         if state.certify:
             state.log = np.concatenate(events[kernel])
@@ -380,7 +370,7 @@ def search(
     continues: bool = False,
     listen: Callable[[SearchReport], None] | None = None,
     certify: bool = True,
-    kernel: str | Kernel = "auto",
+    kernel: str | Kernel = "compiled",
     pretend: float | None = None,
 ) -> Result:
     """Find the best configuration with its proof.
@@ -406,7 +396,7 @@ def search(
     certify
         Whether to keep what re-proves the bound.
     kernel
-        "auto", "compiled", "numpy", or one for this problem that has nothing but an incumbent.
+        A name for :func:`open_kernel`, or one for this problem that has nothing but an incumbent.
     pretend
         For tests of the pruning: close nodes only at this value or above until a better
         configuration is *found*; must be at least the optimum.

@@ -1,27 +1,21 @@
-"""The interface of the two kernels: compiled C where it was built, NumPy everywhere else.
+"""The compiled kernel of the engine (``csrc``): bounds of leaders, their trees, the incumbent.
 
-A kernel holds one problem, the incumbent, and the open parts of the trees of all leaders. Both
-kernels compute the bounds of :mod:`formulations.exact.certificate_events` and record the same
-events; they share no code, so that each tests the other.
+A kernel holds one problem, the incumbent, and the open parts of the trees of all leaders. It
+computes the bounds of :mod:`formulations.exact.certificate_events` and records their events.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from formulations.exact import tuning
 from formulations.exact.kernel_types import (
-    ClientStream,
     Counters,
     Incumbent,
     QuickBounds,
     RootBounds,
-    SizeBatch,
     case_arrays,
     family_arrays,
 )
@@ -30,17 +24,13 @@ from placement.errors import InputError
 from placement.support.checks import FloatArray, IntArray
 
 __all__ = [
-    "MOST_STREAMED_SITES",
     "TOLERANCE",
-    "CompiledKernel",
     "Counters",
     "Incumbent",
     "Kernel",
     "QuickBounds",
     "RootBounds",
-    "SizeBatch",
     "compiled_available",
-    "has_many_clients",
     "open_kernel",
 ]
 
@@ -48,182 +38,31 @@ TOLERANCE = 5e-10
 """A node is closed when its bound is within this, relatively, of the incumbent: half of what a plan
 may still call optimal."""
 
-MOST_STREAMED_SITES = 64
-"""Most sites of a problem whose clients are streamed; the compiled part has room for as many."""
-
 _BIG = 1e299
 
 
-class Kernel(Protocol):
-    """The calls of the engine to a kernel. Leader −1 stands for "no leader matters"."""
-
-    def bound_root(
-        self, leader: int, u: FloatArray, iterations: int, swaps: int, warm: bool, seconds: float
-    ) -> float:
-        """Bound one leader without branching, at most `seconds` long.
-
-        Parameters
-        ----------
-        leader
-            Site index, or −1.
-        u
-            Multipliers of the active clients: read when `warm`, replaced by the best found.
-        iterations
-            Most evaluations of the bound.
-        swaps
-            0: no primal search; 1: only adapt the incumbent; more: that many swaps at most.
-        warm
-            Whether to start from `u`.
-        """
-        ...
-
-    def bound_roots(self, asked: RootBounds, at: int, work: float, seconds: float) -> int:
-        """Bound leaders one after another, as `bound_root` does, and return how many.
-
-        Parameters
-        ----------
-        asked
-            The leaders, and what comes out.
-        at
-            Where to start.
-        work
-            Stop after the leader with which so much is done, in the unit of :class:`Counters`.
-        seconds
-            Stop, also within a leader, after so long; one is always bounded.
-        """
-        ...
-
-    def quick_bounds(self, asked: QuickBounds, at: int, work: float, seconds: float) -> int:
-        """Bound leaders, one evaluation each, and return how many; no tree is open afterwards.
-
-        Parameters
-        ----------
-        asked
-            The leaders, their multipliers, and what comes out.
-        at, work, seconds
-            As in `bound_roots`.
-        """
-        ...
-
-    def bounds_from_memory(self, leaders: Sequence[int], swaps: int, seconds: float) -> FloatArray:
-        """Improve the incumbent, then bound leaders at the multipliers that they were left at.
-
-        The multipliers are the `u` that `bound_root`, `bound_roots` or `quick_bounds` returned the
-        last time, be it for another number of replicas; no tree is open afterwards.
-
-        Parameters
-        ----------
-        leaders
-            Site indices, or −1.
-        swaps
-            Most swaps.
-        seconds
-            For the swaps; the bounds take O(sites) each, without a pass over the clients.
-
-        Returns
-        -------
-        FloatArray
-            Lower bounds, shape (leaders,); NaN for those that were never bounded.
-        """
-        ...
-
-    def with_sizes(self, core: ReducedProblem, seconds: float) -> Kernel:
-        """Return a kernel for a problem that differs in the number of replicas alone.
-
-        This one, which must not be used for its problem any more, or another. Its incumbent grows
-        or shrinks to the new number, unless that takes longer than `seconds`: then it has none.
-        """
-        ...
-
-    def solve_sizes(
-        self,
-        sizes: SizeBatch,
-        leaders: Sequence[int],
-        steps: int,
-        swaps: int,
-        work: float,
-        seconds: float,
-    ) -> bool:
-        """Prove several numbers of replicas at once, and return whether that could be tried.
-
-        The kernel must have been opened for one of them, and is of no use for another search.
-
-        Parameters
-        ----------
-        sizes
-            Which, and what comes out: also when the call ends by an exception, as after Ctrl-C,
-            once the scores are finite.
-        leaders
-            All that may lead, in the order in which to bound them; or −1 alone.
-        steps, swaps
-            Most evaluations of the bound at a time, and most swaps of a descent.
-        work, seconds
-            Stop after so much, as in :meth:`bound_roots`.
-        """
-        ...
-
-    def set_gap(self, gap: float) -> None:
-        """Close nodes whose bound is within `gap`, relatively, of the incumbent; 0: prove."""
-        ...
-
-    def open_trees(self, leaders: Sequence[int], u: FloatArray, bounds: FloatArray) -> None:
-        """Open the trees of leaders, in place of all others.
-
-        Parameters
-        ----------
-        leaders
-            Site indices, or −1 alone.
-        u
-            Multipliers to start from, shape (leaders, active clients).
-        bounds
-            Lower bounds that these multipliers prove, or less; shape (leaders,).
-        """
-        ...
-
-    def run(self, work: float, seconds: float) -> bool:
-        """Work on the open trees: True when they are finished."""
-        ...
-
-    def tree_bounds(self, leaders: Sequence[int]) -> FloatArray:
-        """Return the bounds of the trees for leaders, finished parts included; +∞: all evaluated.
-
-        Parameters
-        ----------
-        leaders
-            Some of those that were opened.
-        """
-        ...
-
-    def propose(self, proposal: Incumbent) -> None:
-        """Offer an incumbent from outside; only its score is compared."""
-        ...
-
-    def incumbent(self) -> Incumbent | None:
-        """Return the best so far."""
-        ...
-
-    def counters(self) -> Counters:
-        """Return the counters of the work so far."""
-        ...
-
-    def record(self, on: bool) -> FloatArray:
-        """Return the events recorded since the last call, and switch recording."""
-        ...
-
-
-class CompiledKernel:
-    """The C kernel.
+class Kernel:
+    """The compiled kernel. Leader −1 stands for "no leader matters".
 
     Parameters
     ----------
     core
         The problem.
-    order
-        Sites in the order of each active client, where that is not the order of their RTTs: of
-        clients that stand for many. Shape (active clients, sites).
+
+    Raises
+    ------
+    InputError
+        When the kernel was not built.
     """
 
-    def __init__(self, core: ReducedProblem, order: npt.NDArray[np.int32] | None = None) -> None:
+    def __init__(self, core: ReducedProblem) -> None:
+        if not compiled_available():
+            raise InputError(
+                "the compiled kernel was not built",
+                field="method",
+                value="exact",
+                expected="an installation that was built with a C compiler, or method 'milp'",
+            )
         import formulations.exact._kernel as compiled
 
         self.compiled = compiled
@@ -235,7 +74,7 @@ class CompiledKernel:
         flags = (rules.may_hold, rules.must_hold, rules.may_vote, rules.must_vote, rules.may_lead)
         self.context = compiled.create(
             np.ascontiguousarray(rtt),
-            core.closest_sites if order is None else np.ascontiguousarray(order, dtype=np.int32),
+            core.closest_sites,
             core.near[active],
             core.relay[active],
             np.ascontiguousarray(core.site_rtt),
@@ -263,12 +102,38 @@ class CompiledKernel:
     def bound_root(
         self, leader: int, u: FloatArray, iterations: int, swaps: int, warm: bool, seconds: float
     ) -> float:
-        """Bound one leader without branching, at most `seconds` long."""
+        """Bound one leader without branching, at most `seconds` long.
+
+        Parameters
+        ----------
+        leader
+            Site index, or −1.
+        u
+            Multipliers of the active clients: read when `warm`, replaced by the best found.
+        iterations
+            Most evaluations of the bound.
+        swaps
+            0: no primal search; 1: only adapt the incumbent; more: that many swaps at most.
+        warm
+            Whether to start from `u`.
+        """
         bound = self.compiled.bound_root(self.context, leader, u, iterations, swaps, warm, seconds)
         return float(bound) if bound < _BIG else math.inf
 
     def bound_roots(self, asked: RootBounds, at: int, work: float, seconds: float) -> int:
-        """Bound leaders one after another, as `bound_root` does, and return how many."""
+        """Bound leaders one after another, as `bound_root` does, and return how many.
+
+        Parameters
+        ----------
+        asked
+            The leaders, and what comes out.
+        at
+            Where to start.
+        work
+            Stop after the leader with which so much is done, in the unit of :class:`Counters`.
+        seconds
+            Stop, also within a leader, after so long; one is always bounded.
+        """
         bounds = asked.bounds[at:]
         try:
             return self.compiled.bound_roots(
@@ -288,7 +153,15 @@ class CompiledKernel:
             bounds[bounds >= _BIG] = math.inf
 
     def quick_bounds(self, asked: QuickBounds, at: int, work: float, seconds: float) -> int:
-        """Bound leaders, one evaluation each, and return how many; no tree is open afterwards."""
+        """Bound leaders, one evaluation each, and return how many; no tree is open afterwards.
+
+        Parameters
+        ----------
+        asked
+            The leaders, their multipliers, and what comes out.
+        at, work, seconds
+            As in `bound_roots`.
+        """
         bounds = asked.bounds[at:]
         try:
             return self.compiled.quick_bounds(
@@ -296,21 +169,6 @@ class CompiledKernel:
             )
         finally:
             bounds[bounds >= _BIG] = math.inf
-
-    def solve_sizes(
-        self,
-        sizes: SizeBatch,
-        leaders: Sequence[int],
-        steps: int,
-        swaps: int,
-        work: float,
-        seconds: float,
-    ) -> bool:
-        """Prove several numbers of replicas at once, and return whether that could be tried."""
-        asked = np.array(leaders, dtype=np.int32)
-        found = (sizes.scores, sizes.leaders, sizes.replicas, sizes.open)
-        limits = (steps, swaps, work, seconds)
-        return bool(self.compiled.search_sizes(self.context, sizes.sizes, asked, *found, *limits))
 
     def set_gap(self, gap: float) -> None:
         """Close nodes whose bound is within `gap`, relatively, of the incumbent; 0: prove."""
@@ -326,51 +184,53 @@ class CompiledKernel:
         cells = 0.0 if sparse else math.inf
         self.compiled.set_size_limits(self.context, cells, 1.0, 4, 2, 0.0, 4)
 
-    def stream_steps(
-        self, clients: ClientStream, leader: int, u: FloatArray, steps: int, seconds: float
-    ) -> tuple[float, tuple[int, ...]]:
-        """Take subgradient steps at a root over clients that this kernel does not hold.
-
-        The kernel must be that of the same problem without clients. Returns the bound of the best
-        multipliers, which replace `u`, and the sites that they select.
-        """
-        arrays = (clients.rtt, clients.near, clients.relay, u, clients.rows)
-        bound, selected = self.compiled.stream_steps(
-            self.context, arrays, leader, steps, clients.threads, seconds
-        )
-        return (bound if bound < _BIG else math.inf), selected
-
-    def stream_fix(
-        self, clients: ClientStream, leader: int, u: FloatArray, seconds: float
-    ) -> tuple[npt.NDArray[np.uint8], float, bool]:
-        """Fix sites at a root, for clients as in :meth:`stream_steps`.
-
-        Returns the state of each site (0: free, 1: in, 2: out), the least bound at which one was
-        fixed, and whether anything is left.
-        """
-        arrays = (clients.rtt, clients.near, clients.relay, u, clients.rows)
-        _, states, closed, left = self.compiled.stream_fix(
-            self.context, arrays, leader, clients.threads, seconds
-        )
-        found = np.frombuffer(states, dtype=np.uint8)
-        return found, (closed if closed < _BIG else math.inf), bool(left)
-
     def bounds_from_memory(self, leaders: Sequence[int], swaps: int, seconds: float) -> FloatArray:
-        """Improve the incumbent, then bound leaders at the multipliers that they were left at."""
+        """Improve the incumbent, then bound leaders at the multipliers that they were left at.
+
+        The multipliers are the `u` that `bound_root`, `bound_roots` or `quick_bounds` returned the
+        last time, be it for another number of replicas; no tree is open afterwards.
+
+        Parameters
+        ----------
+        leaders
+            Site indices, or −1.
+        swaps
+            Most swaps.
+        seconds
+            For the swaps; the bounds take O(sites) each, without a pass over the clients.
+
+        Returns
+        -------
+        FloatArray
+            Lower bounds, shape (leaders,); NaN for those that were never bounded.
+        """
         asked = np.array(leaders, dtype=np.int32)
         bounds = np.full(len(asked), math.nan)
         self.compiled.bounds_from_memory(self.context, asked, bounds, swaps, seconds)
         bounds[bounds >= _BIG] = math.inf
         return bounds
 
-    def with_sizes(self, core: ReducedProblem, seconds: float) -> CompiledKernel:
-        """Return a kernel for a problem that differs in the number of replicas alone."""
+    def resize(self, core: ReducedProblem, seconds: float) -> None:
+        """Take another problem, which differs in the number of replicas alone.
+
+        The incumbent grows or shrinks to the new number, unless that takes longer than `seconds`:
+        then there is none.
+        """
         rules = core.rules
         self.compiled.resize(self.context, rules.replicas_min, rules.replicas_max, seconds)
-        return self
 
     def open_trees(self, leaders: Sequence[int], u: FloatArray, bounds: FloatArray) -> None:
-        """Open the trees of leaders, in place of all others."""
+        """Open the trees of leaders, in place of all others.
+
+        Parameters
+        ----------
+        leaders
+            Site indices, or −1 alone.
+        u
+            Multipliers to start from, shape (leaders, active clients).
+        bounds
+            Lower bounds that these multipliers prove, or less; shape (leaders,).
+        """
         asked = np.array(leaders, dtype=np.int32)
         self.compiled.open_trees(self.context, asked, np.ascontiguousarray(u), bounds)
 
@@ -379,7 +239,13 @@ class CompiledKernel:
         return self.compiled.run(self.context, work, seconds)
 
     def tree_bounds(self, leaders: Sequence[int]) -> FloatArray:
-        """Return the bounds of the trees for leaders, finished parts included."""
+        """Return the bounds of the trees for leaders, finished parts included; +∞: all evaluated.
+
+        Parameters
+        ----------
+        leaders
+            Some of those that were opened.
+        """
         asked = np.array(leaders, dtype=np.int32)
         bounds = np.empty(len(asked))
         self.compiled.tree_bounds(self.context, asked, bounds)
@@ -428,16 +294,7 @@ def _scenarios(core: ReducedProblem) -> tuple[int, IntArray, FloatArray, FloatAr
     )
 
 
-def has_many_clients(core: ReducedProblem) -> bool:
-    """Return whether a problem is one of many clients and few sites."""
-    if core.cases is not None:
-        return False
-    clients = len(core.active)
-    enough = max(tuning.MANY_CLIENTS, tuning.CLIENTS_PER_SITE * core.sites)
-    return clients >= enough and core.sites <= MOST_STREAMED_SITES and not core.varies
-
-
-def open_kernel(core: ReducedProblem, which: str = "auto", threads: int = 1) -> Kernel:
+def open_kernel(core: ReducedProblem, which: str = "compiled") -> Kernel:
     """Return a kernel for a problem.
 
     Parameters
@@ -445,37 +302,18 @@ def open_kernel(core: ReducedProblem, which: str = "auto", threads: int = 1) -> 
     core
         The problem.
     which
-        "auto" (compiled if it was built), "compiled" or "numpy"; for tests also
-        "tight" and "sparse": every problem treated as if it were large, with dense or sparse
-        nodes.
+        "compiled"; for tests also "tight" and "sparse": every problem treated as if it were large,
+        with dense or sparse nodes.
 
     Raises
     ------
     InputError
-        For another name, or when the compiled kernel is asked for and was not built.
+        For another name, or when the kernel was not built.
     """
-    names: Sequence[str] = ("auto", "compiled", "numpy")
-    if which not in (*names, "tight", "sparse", "streamed"):
+    names = ("compiled", "tight", "sparse")
+    if which not in names:
         raise InputError("unknown kernel", field="kernel", value=which, expected=" or ".join(names))
-    if which != "numpy" and compiled_available():
-        fits = core.sites <= MOST_STREAMED_SITES and len(core.active) > 0 and not core.varies
-        fits = fits and core.cases is None
-        many = which == "streamed" and fits
-        if many or (which == "auto" and has_many_clients(core)):
-            from formulations.exact.many_clients.streamed_kernel import ManyClientsKernel
-
-            return ManyClientsKernel(core, threads)
-        opened = CompiledKernel(core)
-        if which in ("tight", "sparse"):
-            opened.treat_as_large(sparse=which == "sparse")
-        return opened
-    if which != "auto" and which != "numpy":
-        raise InputError(
-            "the compiled kernel was not built",
-            field="kernel",
-            value=which,
-            expected="'auto' or 'numpy', or an installation that was built with a C compiler",
-        )
-    from formulations.exact.numpy_kernel.kernel import NumpyKernel
-
-    return NumpyKernel(core)
+    opened = Kernel(core)
+    if which != "compiled":
+        opened.treat_as_large(sparse=which == "sparse")
+    return opened

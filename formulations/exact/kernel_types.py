@@ -1,8 +1,7 @@
-"""Data that the engine and its kernels exchange: arrays by leader or by size, and incumbents."""
+"""Data that the engine and its kernels exchange: arrays by leader, and incumbents."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,12 +13,10 @@ from placement.model.site_families import SiteFamily
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = [
-    "ClientStream",
     "Counters",
     "Incumbent",
     "QuickBounds",
     "RootBounds",
-    "SizeBatch",
     "case_arrays",
     "family_arrays",
 ]
@@ -85,29 +82,6 @@ class Counters:
 
 
 @dataclass(frozen=True, eq=False)
-class ClientStream:
-    """The active clients of a problem, where a kernel does not hold them.
-
-    Attributes
-    ----------
-    rtt
-        RTTs of all clients, shape (clients, sites): the instance's own array.
-    near, relay
-        A and B of the active clients.
-    rows
-        Indices of the active clients, int64; None: all.
-    threads
-        Most threads of a sweep; no result depends on it.
-    """
-
-    rtt: FloatArray
-    near: FloatArray
-    relay: FloatArray
-    rows: npt.NDArray[np.int64] | None
-    threads: int
-
-
-@dataclass(frozen=True, eq=False)
 class QuickBounds:
     """Leaders with multipliers, and the bound of each at these: one evaluation.
 
@@ -154,48 +128,6 @@ class RootBounds:
     full: int
     bounds: FloatArray
     ends: npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class SizeBatch:
-    """The best configuration of each of several numbers of replicas.
-
-    Attributes
-    ----------
-    sizes
-        |R|, ascending; shape (n,), int32.
-    scores
-        Replaced by what the kernel computed as the score of each; shape (n,).
-    leaders
-        Replaced by the leader of each, −1: any; shape (n,), int32.
-    replicas
-        Replaced by the replicas of each, as many as its size; shape (n, sites), int32.
-    open
-        Replaced by whether something better is still possible; shape (n,), bool.
-    """
-
-    sizes: npt.NDArray[np.int32]
-    scores: FloatArray
-    leaders: npt.NDArray[np.int32]
-    replicas: npt.NDArray[np.int32]
-    open: BoolArray
-
-    @classmethod
-    def of(cls, sizes: Sequence[int], sites: int) -> SizeBatch:
-        """Return the batch before the search: no scores, every size open."""
-        count = len(sizes)
-        return cls(
-            sizes=np.array(sizes, dtype=np.int32),
-            scores=np.full(count, math.inf),
-            leaders=np.full(count, -2, dtype=np.int32),
-            replicas=np.zeros((count, sites), dtype=np.int32),
-            open=np.ones(count, dtype=np.bool_),
-        )
-
-    def proposal(self, at: int) -> Incumbent:
-        """Return the configuration of one size."""
-        chosen = self.replicas[at, : self.sizes[at]].tolist()
-        return Incumbent(float(self.scores[at]), int(self.leaders[at]), tuple(chosen))
 
 
 CaseArrays = tuple[int, bool, tuple[tuple[object, ...], ...]]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -22,14 +22,14 @@ from formulations.enumeration.exhaustive import count_sets
 from formulations.exact.branch_and_bound import Result, SearchLimits, SearchReport, search
 from formulations.exact.certificate_events import Certificate
 from formulations.exact.enumeration_claim import certified_or_named
-from formulations.exact.kernel import Kernel, open_kernel
-from formulations.exact.kernel_types import Counters, Incumbent
-from formulations.exact.multi_size import SizeResult, differ_in_size_only, prove_sizes, take_shared
+from formulations.exact.kernel import Kernel, compiled_available, open_kernel
+from formulations.exact.kernel_types import Counters
 from formulations.exact.reduced_problem import ReducedProblem, weighs_more_than_sites
 from formulations.exact.thresholds.scenario_kernel import missing
+from formulations.exact.warm_start import differ_in_size_only, take_shared
 from placement.feasibility.feasible_plans import find_feasible, repaired
 from placement.methods.options import Options, Progress, Setting
-from placement.methods.registry import BatchSession, Method, load_method, run
+from placement.methods.registry import Method, load_method, run
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
@@ -51,7 +51,7 @@ def refuses(problem: Problem) -> str | None:
     return None if other is None else other.refusal or None
 
 
-class Session(BatchSession):
+class Session:
     """A session for successive problems: data that do not depend on |R| are computed once.
 
     The kernel of the problem before is reused when only the number of replicas differs, with its
@@ -63,37 +63,11 @@ class Session(BatchSession):
     def __init__(self) -> None:
         self._before: Plan | None = None
         self._core: ReducedProblem | None = None
-        self._kernel: tuple[str, Kernel] | None = None
+        self._kernel: Kernel | None = None
         self._warm_start: object | None = None
-        self._prepared: dict[int, tuple[Problem, ReducedProblem, SizeResult]] = {}
-
-    def prepare(self, problems: Sequence[Problem], options: Options) -> None:
-        """Answer several problems at once as far as that is quick; `__call__` then returns them.
-
-        These are the problems that differ from the first in their number of replicas alone, when
-        neither a certificate nor a gap is asked for. The others, and what is not proven in about a
-        second, are answered when they are asked. A time limit counts for each of them.
-        """
-        certified = bool(options.settings["certificate"])
-        if certified or options.gap_limit > 0 or options.settings["kernel"] == "numpy":
-            return
-        core, group = _group_by_size(problems)
-        if core is None or len(group) < 2:
-            return
-        kernel = open_kernel(core, str(options.settings["kernel"]))
-        limit = options.time_limit
-        seconds = math.inf if limit is None else limit * len(group)
-        sizes = [problem.rules.replicas_max for problem in group]
-        found = prove_sizes(core, sizes, kernel, seconds)
-        for problem, one in zip(group, found or (), strict=False):
-            self._prepared[id(problem)] = problem, core, one
 
     def __call__(self, problem: Problem, options: Options) -> Plan:
         """Answer a problem with a proof; at a limit or after Ctrl-C, the best so far."""
-        prepared = self._prepared.pop(id(problem), None)
-        if prepared is not None and (prepared[2].proven or prepared[2].interrupted):
-            self._before = plan = _plan_of_size(*prepared)
-            return plan
         other = _refuses(problem, options)
         if other is not None:
             if options.start is None and self._before is not None:
@@ -103,8 +77,7 @@ class Session(BatchSession):
         elif _has_limits(problem):
             plan = self._within_limits(problem, options)
         else:
-            best = None if prepared is None else prepared[2].proposal
-            plan = self._search(problem, options, best)
+            plan = self._search(problem, options)
         self._before = plan
         return plan
 
@@ -122,7 +95,7 @@ class Session(BatchSession):
         unlimited = dataclasses.replace(
             options, start=None, gap_limit=0.0, progress=None, time_limit=part
         )
-        plan = self._search(without_limits(problem), unlimited, None)
+        plan = self._search(without_limits(problem), unlimited)
         if answers(problem, plan):
             return plan.replace(problem=problem)
         search = LimitsSearch(problem, options, started + limit, plan.bound)
@@ -135,52 +108,24 @@ class Session(BatchSession):
             search.run()
         return plan_of_search(search, METHOD.name)
 
-    def _search(self, problem: Problem, options: Options, best: Incumbent | None) -> Plan:
+    def _search(self, problem: Problem, options: Options) -> Plan:
         end = time.perf_counter() + (math.inf if options.time_limit is None else options.time_limit)
-        core, which = ReducedProblem.of(problem), str(options.settings["kernel"])
+        core = ReducedProblem.of(problem)
         kernel: Kernel | None = None
         before, taken = self._core, self._kernel
         self._core = self._kernel = None  # whatever happens now, half a search is not gone on with
         if before is not None and taken is not None and differ_in_size_only(core, before):
             take_shared(core, before)
-            if taken[0] == which:
-                kernel = taken[1].with_sizes(core, _seconds_until(end))
+            kernel = taken
+            kernel.resize(core, _seconds_until(end))
         warm_start = self._warm_start if options.warm_start is None else options.warm_start
         continues = kernel is not None and warm_start is self._warm_start
-        kernel = open_kernel(core, which, options.threads) if kernel is None else kernel
-        if best is not None:
-            kernel.propose(best)
+        kernel = open_kernel(core) if kernel is None else kernel
         find = partial(find_feasible, problem)
         result = _run_search(core, options, kernel, end, warm_start, continues, find)
         plan = _plan(problem, core, options, result)
-        self._core, self._kernel, self._warm_start = core, (which, kernel), plan.warm_start
+        self._core, self._kernel, self._warm_start = core, kernel, plan.warm_start
         return plan
-
-
-def _group_by_size(problems: Sequence[Problem]) -> tuple[ReducedProblem | None, list[Problem]]:
-    """Return the core of the first that the engine takes, and all that differ from it in |R| alone.
-
-    Each has one |R|, which is all that their cores differ in: one does for all.
-    """
-    core: ReducedProblem | None = None
-    first, group = None, []
-    for problem in problems:
-        rules = problem.rules
-        if rules.replicas_min != rules.replicas_max or not problem.objective.minimises_mean:
-            continue
-        if problem.cost_parts or problem.budget is not None:
-            continue
-        if core is None:
-            if ReducedProblem.refuses(problem.demand, rules) is None:
-                core, first, group = ReducedProblem.of(problem), rules, [problem]
-        elif (
-            first is not None and problem.demand is core.demand and rules.shares_all_but_size(first)
-        ) or (
-            ReducedProblem.refuses(problem.demand, rules) is None
-            and differ_in_size_only(ReducedProblem.of(problem), core)
-        ):
-            group.append(problem)
-    return core, group
 
 
 def _stats(counters: Counters) -> dict[str, int]:
@@ -189,18 +134,6 @@ def _stats(counters: Counters) -> dict[str, int]:
         "leaves": counters.leaves,
         "bounds": counters.evaluations,
     }
-
-
-def _plan_of_size(problem: Problem, core: ReducedProblem, found: SizeResult) -> Plan:
-    """Return the plan of one size of a batch."""
-    return Plan.of(
-        problem,
-        core.configuration(found.proposal.leader, found.proposal.replicas),
-        method=METHOD.name,
-        bound=found.bound,
-        termination=Termination.FINISHED if found.proven else Termination.INTERRUPTED,
-        stats=_stats(found.counters),
-    )
 
 
 def solve(problem: Problem, options: Options) -> Plan:
@@ -212,12 +145,17 @@ def _refuses(problem: Problem, options: Options) -> tuple[str, str] | None:
     """Return why the engine does not support a problem, and the method that does; or None."""
     sets = partial(count_sets, problem)
     other = problem.objective.proof_method(problem, sets, options.time_limit)
+    beyond = f"which the engine of {METHOD.name!r} does not support"
     if other is not None:
-        return other.reason, other.name
+        return f"{other.reason}, {beyond}", other.name
     reason = ReducedProblem.refuses(problem.demand, problem.rules)
     if reason is None and _has_limits(problem):
-        reason = missing(options) or _beyond_limits(problem)
-    return None if reason is None else (reason, _DELEGATE)
+        reason = _beyond_limits(problem)
+    if reason is not None:
+        return f"{reason}, {beyond}", _DELEGATE
+    if not compiled_available() or missing() is not None:
+        return f"the compiled kernels of {METHOD.name!r} were not built", _DELEGATE
+    return None
 
 
 def _has_limits(problem: Problem) -> bool:
@@ -343,7 +281,7 @@ def _delegate(problem: Problem, options: Options, reason: str, name: str) -> Pla
     What took the time limit here counts there: the engine has not started.
     """
     plan = run(load_method(name), problem, dataclasses.replace(options, settings={}))
-    note = f"solved by {name!r}: {reason}, which the engine of {METHOD.name!r} does not support"
+    note = f"solved by {name!r}: {reason}"
     plan = plan.replace(method=METHOD.name, notes=(note, *plan.notes))
     return certified_or_named(plan, repr(name)) if options.settings["certificate"] else plan
 
@@ -369,9 +307,6 @@ METHOD = Method(
     refuses=refuses,
     settings={
         "certificate": Setting(True, "keep what re-proves the bound (plan.certificate)"),
-        "kernel": Setting(
-            "auto", "compiled where it was built, else NumPy", ("auto", "compiled", "numpy")
-        ),
     },
     complexity="exponential at worst; O(|C|·|S|) for each of the bounds it counts",
     reference="Narula, Ogbu and Samuelsson 1977; Wagner and Falkson 1975; this package",

@@ -31,39 +31,6 @@ LONG_STEPS = 300
 REPORT_EVERY = 0.1
 """Seconds between two reports, when the incumbent does not change."""
 
-# many_clients: many clients and few sites
-MANY_CLIENTS = 4_000
-"""Active clients from which sweeps over the instance's own RTTs pay [32 x 20000]."""
-CLIENTS_PER_SITE = 60
-"""Least number for each site: with fewer, cells are sorted and copied soon [32 x 20000]."""
-SAMPLE_CLIENTS = 4_000
-"""Clients of the sample that the first configuration comes from [32 x 100000]."""
-SAMPLE_TREE_SHARE = 20.0
-"""Most work of the tree of the sample, as a multiple of active clients x sites [32 x 500000]."""
-STREAM_SCAN_STEPS = 10
-"""Most sweeps for each leader before any tree [32 x 100000]."""
-STREAM_STEPS = 15
-"""Sweeps at the root of a tree: where clients are added up, further steps are quicker
-[32 x 100000]."""
-GROUPED_CELLS = 300_000
-"""Groups x free sites up to which a compiled kernel gets a part of a tree [32 x 500000]."""
-GROUPED_ROOT_STEPS = 20
-"""Subgradient steps over groups at the root of a tree [32 x 500000]."""
-GROUPED_STEPS = 8
-"""Subgradient steps over groups at a node below a root [32 x 500000]."""
-GROUPED_ROUNDS = 3
-"""Times that sites are fixed at a node, as long as some are [32 x 500000]."""
-
-# multi_size: several numbers of replicas at once
-SIZES_STEPS = 30
-"""Subgradient steps at a time [exact.sweep]."""
-SIZES_SWAPS = 60
-"""Most swaps of a descent [exact.sweep]."""
-SIZES_CELLS = 50_000
-"""Active clients x sites up to which all sizes begin at once; beyond, one may take long."""
-SIZES_WORK = 1e9
-"""Work, about a second; a size that is not proven then is asked for alone [exact.sweep]."""
-
 # p_median_descents: replica sets where no leader matters
 DESCENT_PASSES = 150
 """Neighbourhoods evaluated in all [p-median 900]."""
@@ -91,19 +58,14 @@ RELAXATION_ROUNDS = 12
 PIVOT_WORK = 30.0
 """Work of a pivot of the simplex, per row [p-median drawn]."""
 
-# kernel and numpy_kernel
+RELAXATION_ENUMERATED = 40
+"""Completions up to which a leaf is enumerated [p-median drawn]."""
+RELAXATION_BOUND_WORK = 8.0
+"""Work of a bound in NumPy, per client and site [p-median drawn]."""
+
+# kernel
 SORT_CELLS = 50_000
 """Cells from which sorting whole numbers with the site in one integer pays [200 x 400]."""
-NUMPY_ROOT_STEPS = 80
-"""Subgradient steps at a root of the NumPy kernel [exact.kernels]."""
-NUMPY_NODE_STEPS = 8
-"""Subgradient steps below a root [exact.kernels]."""
-NUMPY_ENUMERATED = 40
-"""Completions up to which the NumPy kernel enumerates a leaf [exact.kernels]."""
-NUMPY_CHUNK = 0.03
-"""Seconds between two returns to the engine [exact.kernels]."""
-NUMPY_BOUND_WORK = 8.0
-"""Work of a bound in NumPy, per client and site [p-median drawn]."""
 
 # threshold_search: scenarios with thresholds
 THRESHOLD_ROOT_STEPS = 80

@@ -16,12 +16,71 @@ import numpy as np
 
 from formulations.exact.kernel import Kernel
 from formulations.exact.reduced_problem import ReducedProblem
+from placement.model.constraints import GroupRule
 from placement.support.checks import FloatArray
 
-__all__ = ["WarmBounds", "adapt_multipliers", "warm_bounds"]
+__all__ = ["WarmBounds", "adapt_multipliers", "differ_in_size_only", "take_shared", "warm_bounds"]
 
 _BITS = 16
 """Bits of the largest multiplier that are kept, as in C: certificates stay short, bounds good."""
+
+
+_SHARED = (
+    "active",
+    "direct",
+    "leaders",
+    "families",
+    "floors",
+    "_wait_floors",
+    "_least_wait",
+    "leader_matters",
+    "granularity",
+)
+"""Cached properties that do not depend on |R|."""
+
+
+def _numbers(group: GroupRule) -> tuple[object, ...]:
+    """Return the numbers of a rule, without its labels."""
+    return group.role, group.cap, group.min_domains, group.domain, group.least
+
+
+def differ_in_size_only(one: ReducedProblem, other: ReducedProblem) -> bool:
+    """Return whether two problems differ in the number of replicas at most.
+
+    Only problems with the very same demand are compared, as problems on one instance have it.
+    """
+    first, second = one.rules, other.rules
+    if one.cases is not None or one.asked is not None or other.asked is not None:
+        return False  # the cases depend on |R|, and so may the facts about witnesses
+    if one.demand is not other.demand or len(first.groups) != len(second.groups):
+        return False
+    pairs = (
+        (first.may_hold, second.may_hold),
+        (first.must_hold, second.must_hold),
+        (first.may_vote, second.may_vote),
+        (first.must_vote, second.must_vote),
+        (first.may_lead, second.may_lead),
+        *((a.labels, b.labels) for a, b in zip(first.groups, second.groups, strict=True)),
+    )
+    if (first.voters, first.quorum) != (second.voters, second.quorum):
+        return False
+    if [_numbers(g) for g in first.groups] != [_numbers(g) for g in second.groups]:
+        return False
+    if one.price is None or other.price is None:
+        same = one.price is other.price
+    else:
+        same = np.array_equal(one.price, other.price)
+    return same and all(a is b or a.tobytes() == b.tobytes() for a, b in pairs)
+
+
+def take_shared(core: ReducedProblem, other: ReducedProblem) -> None:
+    """Give a problem the cached arrays of another one that differs in |R| only.
+
+    None of these arrays depends on |R|.
+    """
+    for name in _SHARED:
+        if name in other.__dict__:
+            core.__dict__[name] = other.__dict__[name]
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ def solve(problem: Problem, options: Options) -> Plan:
     if reason is not None:
         reason = f"{reason}, which the search for percentiles does not support"
         return _answered_by("exhaustive", problem, options, reason)
-    reason = missing(options)
+    reason = missing()
     if reason is not None:
         few = losses or bool(percentile.by_interval) or count_sets(problem) <= _FEW_SETS
         reason = f"the search for percentiles was not used: {reason}"

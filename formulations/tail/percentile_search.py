@@ -173,10 +173,7 @@ class PercentileProof:
         options = Options(
             time_limit=left,
             start=self.options.start,
-            settings={
-                "certificate": self.records.complete,
-                "kernel": self.options.settings["kernel"],
-            },
+            settings={"certificate": self.records.complete},
         )
         mean = run(METHOD, self.plain, options)
         if mean.status is Status.INFEASIBLE:

@@ -66,7 +66,7 @@ def solve(problem: Problem, options: Options) -> Plan:
         found = _by_copies(problem, options)
         if found is not None:
             return found
-    compiled = compiled_available() and options.settings["kernel"] != "numpy"
+    compiled = compiled_available()
     if problem.moves is not None:
         return _within_moves(problem, options)
     witnesses = problem.rules.witnesses > 0
@@ -94,7 +94,7 @@ def solve(problem: Problem, options: Options) -> Plan:
 
 def _within_moves(problem: Problem, options: Options) -> Plan:
     """Let the search over sets answer a question about moves, or enumeration."""
-    if sets_available() and options.settings["kernel"] != "numpy" and why_not(problem) is None:
+    if sets_available() and why_not(problem) is None:
         return move_sets.solve(problem, options)
     plan = run(load_method("exhaustive"), problem, dataclasses.replace(options, settings={}))
     plan = plan.replace(method="exact", notes=(*plan.notes, "solved by 'exhaustive'"))
@@ -137,7 +137,7 @@ def _by_copies(problem: Problem, options: Options) -> Plan | None:
 
     None where the copies do not stand for the question, or the engine does not take them.
     """
-    if not compiled_available() or options.settings["kernel"] == "numpy":
+    if not compiled_available():
         return None
     copies = lease_copies(problem)
     if copies is None:

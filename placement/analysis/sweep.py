@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ import numpy as np
 from placement.errors import InputError, LimitError, SolverError, UnsupportedError
 from placement.feasibility.feasible_plans import repaired
 from placement.methods.options import Options, Progress
-from placement.methods.registry import Method, explained, load_method, prepare_batch, run
+from placement.methods.registry import Method, explained, load_method, run
 from placement.model.instance import Instance
 from placement.plan import Plan
 from placement.problem import Problem
@@ -245,17 +244,6 @@ def sweep(
         previous = -1
         answer = chosen.in_session()
         cells = list(_cells(question, sizes, count))
-        share = 0.0  # of the time that all cells took together
-        if not stopped:
-            began = time.perf_counter()
-            try:
-                problems = [asked for _, asked in cells if isinstance(asked, Problem)]
-                prepare_batch(answer, problems, common)
-            except InputError:
-                pass  # every cell will say so
-            except KeyboardInterrupt:
-                stopped = True
-            share = (time.perf_counter() - began) / max(1, len(cells))
         for size, asked in cells:
             row = _empty_row(size, count)
             plan = None
@@ -269,7 +257,7 @@ def sweep(
                     row.update(plan_columns(plan))
                     row.update(
                         voters=plan.problem.rules.voters,
-                        seconds=plan.seconds + share,
+                        seconds=plan.seconds,
                         reason="; ".join(plan.reasons),
                     )
                     stopped = plan.termination is Termination.INTERRUPTED

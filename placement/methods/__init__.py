@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from placement.methods.options import Options as Options
     from placement.methods.options import Progress as Progress
     from placement.methods.options import Setting as Setting
-    from placement.methods.registry import BatchSession as BatchSession
     from placement.methods.registry import Method as Method
     from placement.methods.registry import available as available
     from placement.methods.registry import explained as explained
@@ -25,7 +24,6 @@ __getattr__, __dir__ = lazy_names(
     {
         "placement.methods.options": ("Options", "Progress", "Setting"),
         "placement.methods.registry": (
-            "BatchSession",
             "Method",
             "available",
             "explained",

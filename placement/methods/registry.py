@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -41,12 +40,10 @@ from placement.support.status import Status
 
 __all__ = [
     "METHODS",
-    "BatchSession",
     "Method",
     "available",
     "explained",
     "load_method",
-    "prepare_batch",
     "refusal",
     "run",
     "solve",
@@ -74,18 +71,6 @@ def up_to_tier(tier: int) -> Callable[[Problem], str | None]:
         )
 
     return refuses
-
-
-class BatchSession(ABC):
-    """A session that may work on several problems at once, before each of them is asked."""
-
-    @abstractmethod
-    def __call__(self, problem: Problem, options: Options) -> Plan:
-        """Answer one problem; one that was prepared before is recognised by identity."""
-
-    @abstractmethod
-    def prepare(self, problems: Sequence[Problem], options: Options) -> None:
-        """Begin with several problems; none of them need be asked later."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,8 +104,7 @@ class Method:
         For `placement methods` and the documentation.
     session
         Makes a `call` for problems that come one after another and resemble each other: it may
-        keep what they share, and begin each where the one before ended. It may also answer several
-        at once (:class:`BatchSession`). None: nothing to keep.
+        keep what they share, and begin each where the one before ended. None: nothing to keep.
     """
 
     name: str
@@ -301,25 +285,6 @@ def _with_all_settings(method: Method, options: Options) -> Options:
     if options.settings == settings:
         return options
     return dataclasses.replace(options, settings=settings)
-
-
-def prepare_batch(method: Method, problems: Sequence[Problem], options: Options) -> None:
-    """Let the session of a method see several problems before :func:`run` asks for each.
-
-    Nothing happens if the method has no session that uses it.
-
-    Raises
-    ------
-    InputError
-        For an unknown setting.
-    """
-    if isinstance(method.call, BatchSession):
-        taken = [
-            problem
-            for problem in problems
-            if refusal(method, problem) is None and _call_for(method, problem) is method.call
-        ]
-        method.call.prepare(taken, _with_all_settings(method, options))
 
 
 def run(method: Method, problem: Problem, options: Options) -> Plan:

@@ -114,17 +114,16 @@ def refused(problem, size):
     return ""
 
 
-@pytest.mark.parametrize("kernel", ["auto", "numpy"])
 @given(
     problems(max_sites=6, kinds=NESTED | {"replica_caps", "cost_weight", "range"}),
     st.sets(st.integers(1, 7), min_size=1),
 )
 @settings(max_examples=examples(60))
-def test_cells_of_generated_problems_are_what_enumeration_finds(kernel, problem, sizes):
+def test_cells_of_generated_problems_are_what_enumeration_finds(problem, sizes):
     """Ties, caps, pins, prices, clients without demand, leaders that do not matter, no answer."""
     if max(sizes) < problem.rules.voters:
         return
-    table = placement.sweep(problem, replicas=sizes, settings={"kernel": kernel})
+    table = placement.sweep(problem, replicas=sizes)
     for cell in table.itertuples():
         if refusal := refused(problem, cell.replicas):
             assert (cell.status, cell.reason) == ("refused", refusal)

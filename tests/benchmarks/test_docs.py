@@ -8,18 +8,15 @@ from pathlib import Path
 
 import pytest
 
-import placement
 from benchmarks.__main__ import _study
 from benchmarks.exact import speed as exact_speed
 from benchmarks.exact import speed_table as exact_speed_table
-from benchmarks.exact import sweep as exact_sweep
 from benchmarks.harness.doc_pages import tables_of, with_tables
 from benchmarks.harness.result_files import RESULTS, read_json, read_rows
 from benchmarks.harness.study import MODULES
 from benchmarks.harness.suites import SUITES
-from placement.errors import InputError, SolverError
+from placement.errors import InputError
 from placement.report.result_file import contradictions, read_results
-from placement.testing import random_instance
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -86,35 +83,8 @@ def test_all_contingency_methods_found_the_optimum() -> None:
     assert {row["gap %"] for row in rows} == {"0.00"}
 
 
-def test_ratios_of_sweeps_are_those_of_their_times() -> None:
-    for row in read_rows(RESULTS / "exact_sweep.csv"):
-        ratio = float(row["sweep ms"]) / float(row["slowest single ms"])
-        # the quotient has two digits after the point, the times three
-        rounding = 0.005 + 0.0006 * (1 + ratio) / float(row["slowest single ms"])
-        assert abs(ratio - float(row["sweep / slowest"])) <= rounding
-        assert float(row["median single ms"]) <= float(row["slowest single ms"])
-
-
 def test_every_group_of_questions_was_measured() -> None:
     measured = {row["group"] for row in read_rows(RESULTS / "exact_speed.csv")}
     runs = read_json(RESULTS / "exact_speed.json")
     assert measured == set(exact_speed_table.GROUPS) == set(runs) - {exact_speed_table.FIRST}
     assert measured == {group.name for group in exact_speed.groups(keep=False)}
-
-
-def test_a_sweep_is_measured_against_what_each_question_finds(monkeypatch) -> None:
-    """Every size that fits is timed, and a sweep that finds something else is refused."""
-    instance = random_instance(2, sites=6)
-    single, together = exact_sweep.measure(instance, voters=5, repeat=1)
-    assert list(single) == [5, 6]
-    assert min(single.values()) > 0 < together
-    true_sweep = placement.sweep
-
-    def other(*args, **kwargs):
-        table = true_sweep(*args, **kwargs)
-        table["score"] *= 1.001
-        return table
-
-    monkeypatch.setattr(placement, "sweep", other)
-    with pytest.raises(SolverError, match=r"\|R\| = 5 of the sweep"):
-        exact_sweep.measure(instance, voters=5, repeat=1)

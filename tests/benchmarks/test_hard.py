@@ -186,7 +186,7 @@ def test_a_run_is_resumed(tmp_path: Path) -> None:
     assert set(read_json(tmp_path / "exact_hard.json")) == {"modelled-120"}
 
 
-@pytest.mark.parametrize("study", ["exact.hard", "exact.rules", "exact.sweep"])
+@pytest.mark.parametrize("study", ["exact.hard", "exact.rules"])
 def test_results_go_to_a_folder(
     study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -60,7 +60,7 @@ def test_a_reader_who_leaves_early_is_no_error(command: str, buffered: bool) -> 
     assert _ending(["-m", *command.split()], buffered) == (141, b"")
 
 
-@pytest.mark.parametrize("program", ["placement", "benchmarks", "benchmarks run exact.kernels"])
+@pytest.mark.parametrize("program", ["placement", "benchmarks", "benchmarks run exact.speed"])
 def test_nor_is_one_who_does_not_want_the_help(program: str) -> None:
     assert _ending(["-m", *program.split(), "--help"], buffered=True) == (141, b"")
 

@@ -127,7 +127,7 @@ def hold(problem, truth, whom):
     if goal == "worst":
         assert plan.score == pytest.approx(truth.score, rel=2e-9, abs=1e-9)
     # A perfect incumbent hides pruning errors: the same from three times the optimum and none.
-    search = exact.LossSearch(problem, Options(settings={"kernel": "auto", "certificate": True}))
+    search = exact.LossSearch(problem, Options(settings={"certificate": True}))
     share = 1.0
     if goal == "weighted":
         share = 1 - sum(problem.objective.probabilities(problem))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 
 from formulations.exact.branch_and_bound import SearchLimits, search
 from formulations.exact.kernel import compiled_available, open_kernel
-from formulations.exact.kernel_types import SizeBatch
 from formulations.exact.reduced_problem import ReducedProblem
 from placement.support.status import Status
 
@@ -41,10 +39,10 @@ def world(
 @pytest.mark.parametrize("limit", [0.0, 0.05, pytest.param(0.5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("replicas", [(9, 9), (60, 60), (5, 40)])
 @pytest.mark.parametrize("relayed", [True, False])
-@pytest.mark.parametrize("kernel", [pytest.param("compiled", marks=needs_compiled), "numpy"])
-def test_a_search_ends_at_its_limit(kernel, relayed, replicas, limit):
+@needs_compiled
+def test_a_search_ends_at_its_limit(relayed, replicas, limit):
     core = world(400, replicas, 5 if relayed else 1, relayed)
-    opened = open_kernel(core, kernel)
+    opened = open_kernel(core)
     began = time.perf_counter()
     result = search(core, limits=SearchLimits(seconds=limit), kernel=opened, certify=False)
     assert time.perf_counter() - began < limit + LATE
@@ -58,18 +56,6 @@ def test_growing_to_another_size_ends_at_its_limit():
     search(core, limits=SearchLimits(seconds=0.0), kernel=opened, certify=False)
     assert opened.incumbent() is not None
     began = time.perf_counter()
-    opened = opened.with_sizes(world(400, (300, 300), 3), 0.0)
+    opened.resize(world(400, (300, 300), 3), 0.0)
     assert time.perf_counter() - began < LATE
     assert opened.incumbent() is None
-
-
-@needs_compiled
-def test_several_sizes_end_at_their_limit():
-    sizes = list(range(3, 63))
-    core = world(220, (3, 3), 3)
-    opened = open_kernel(core)
-    began = time.perf_counter()
-    asked = SizeBatch.of(sizes, core.sites)
-    taken = opened.solve_sizes(asked, core.leaders.tolist(), 30, 60, math.inf, 0.0)
-    assert time.perf_counter() - began < 0.3
-    assert not taken

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from formulations.exact import tuning
 from formulations.exact.branch_and_bound import SearchLimits, SearchReport, search
-from formulations.exact.kernel import compiled_available, open_kernel
+from formulations.exact.kernel import compiled_available
 from formulations.exact.reduced_problem import ReducedProblem
 from placement.errors import InputError
 from placement.support.status import Status, Termination
@@ -29,8 +29,6 @@ KERNELS = [
     pytest.param("compiled", marks=_BUILT),
     pytest.param("tight", marks=_BUILT),
     pytest.param("sparse", marks=_BUILT),
-    pytest.param("streamed", marks=_BUILT),
-    "numpy",
 ]
 
 each_kernel = pytest.mark.parametrize("kernel", KERNELS)
@@ -83,23 +81,6 @@ def test_worlds_that_once_failed(kernel, seed):
     assert_proven(random_core(seed), kernel, inflated=True)
 
 
-@_BUILT
-@settings(max_examples=examples(20))
-@given(st.integers(0, 10**9), st.integers(1, 70))
-def test_kernels_bound_alike_for_any_number_of_clients(seed, clients):
-    # the compiled loops work on blocks of clients: no number of them may matter
-    rng = np.random.default_rng(seed)
-    core = spread_out(14, clients, seed=seed, size=int(rng.integers(2, 7)), voters=2)
-    u = rng.random(clients) * 200 * core.demand.near[0]
-    bounds = []
-    for which in ("compiled", "numpy"):
-        kernel = open_kernel(core, which)
-        bounds.append(
-            [kernel.bound_root(leader, u.copy(), 1, 0, True, 60.0) for leader in range(core.sites)]
-        )
-    assert bounds[0] == pytest.approx(bounds[1], rel=1e-11)
-
-
 @pytest.mark.slow
 @each_kernel
 @pytest.mark.parametrize("block", range(8))
@@ -128,7 +109,6 @@ def test_reports_never_pass_the_optimum(kernel, monkeypatch):
     optimum = search(core).score
     monkeypatch.setattr(tuning, "CHUNK_WORK", 1.0)
     monkeypatch.setattr(tuning, "REPORT_EVERY", 0.0)
-    monkeypatch.setattr("formulations.exact.tuning.NUMPY_CHUNK", 0.0005)
     result = search(core, kernel=kernel, pretend=optimum * 1.2)
     assert len(result.trace) > 10
     for report in result.trace:

@@ -58,7 +58,8 @@ def test_a_gap_of_one_search_is_not_that_of_the_next():
     core = spread_out(24, 30, seed=3, size=6, voters=3)
     kernel = open_kernel(core)
     search(core, kernel=kernel, limits=SearchLimits(gap=0.2))
-    assert search(core, kernel=kernel.with_sizes(core, 60.0)).status is Status.OPTIMAL
+    kernel.resize(core, 60.0)
+    assert search(core, kernel=kernel).status is Status.OPTIMAL
 
 
 def test_the_tree_of_the_relaxation_keeps_the_gap(monkeypatch):

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from formulations.exact.branch_and_bound import search
 from formulations.exact.certificate_events import LeaderEvents
 from formulations.exact.kernel import (
-    CompiledKernel,
     Incumbent,
+    Kernel,
     compiled_available,
     open_kernel,
 )
@@ -61,15 +61,15 @@ def test_every_leader_begins_before_one_gets_many_nodes(which):
     assert 0 < kernel.counters().nodes <= 3 * len(leaders)
 
 
-def opened(core: ReducedProblem, leaders: list[int], restart: int) -> CompiledKernel:
+def opened(core: ReducedProblem, leaders: list[int], restart: int) -> Kernel:
     """A kernel with the trees of leaders open, in turns of five nodes, which restart after some."""
-    kernel = CompiledKernel(core)
+    kernel = Kernel(core)
     kernel.compiled.set_size_limits(kernel.context, 1e18, 1.0, restart, 5, 1e18, 0)
     kernel.open_trees(leaders, np.zeros((len(leaders), len(core.active))), np.zeros(len(leaders)))
     return kernel
 
 
-def learned(kernel: CompiledKernel, leaders: list[int]) -> np.ndarray:
+def learned(kernel: Kernel, leaders: list[int]) -> np.ndarray:
     return np.array([kernel.compiled.decisions_learned(kernel.context, one) for one in leaders])
 
 

@@ -67,12 +67,6 @@ def test_sites_that_a_minimum_needs_are_decided_first(rule: Diversity, most: int
     assert plan.stats["nodes"] < most
 
 
-@pytest.mark.parametrize("block", seeds(1, 10))
-def test_the_other_kernel_finds_the_same(block: int) -> None:
-    for seed in range(40 * block, 40 * block + 40):
-        equals_enumeration(ruled_core(seed), "numpy", seed)
-
-
 def ruled_problem(seed: int) -> Problem:
     """Return a problem in the user's words."""
     rng = np.random.default_rng(seed)

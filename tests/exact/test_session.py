@@ -16,8 +16,8 @@ from formulations.exact import tuning
 from formulations.exact.branch_and_bound import search
 from formulations.exact.kernel import RootBounds, compiled_available, open_kernel
 from formulations.exact.method import METHOD, Session
-from formulations.exact.multi_size import differ_in_size_only, take_shared
 from formulations.exact.reduced_problem import ReducedProblem
+from formulations.exact.warm_start import differ_in_size_only, take_shared
 from placement import Diversity, Problem
 from placement.methods.options import Options
 from placement.methods.registry import available, run
@@ -28,15 +28,7 @@ from tests.effort import examples
 from tests.exact.rational import Checker
 from tests.exact.worlds import brute_force, random_core
 
-KERNELS = [
-    pytest.param(
-        "compiled",
-        marks=pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built"),
-    ),
-    "numpy",
-]
-
-each_kernel = pytest.mark.parametrize("kernel", KERNELS)
+pytestmark = pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built")
 
 
 def sized(core: ReducedProblem, least: int, most: int) -> ReducedProblem:
@@ -52,16 +44,15 @@ def led_by(core: ReducedProblem, leader: int) -> ReducedProblem:
     return ReducedProblem(core.demand, dataclasses.replace(core.rules, may_lead=only), core.price)
 
 
-@each_kernel
 @settings(max_examples=examples(60))
 @given(
     st.integers(0, 10**6),
     st.lists(st.tuples(st.integers(0, 7), st.integers(0, 2)), max_size=4),
     st.booleans(),
 )
-def test_a_kernel_that_is_resized_proves_the_optimum_of_every_size(kernel, seed, steps, again):
+def test_a_kernel_that_is_resized_proves_the_optimum_of_every_size(seed, steps, again):
     core = random_core(seed)
-    opened = open_kernel(core, kernel)
+    opened = open_kernel(core)
     multipliers: dict[int, np.ndarray] = {}
     for size, span in [(core.rules.replicas_min, 0), *steps]:
         # sizes go up and down, past what is feasible too
@@ -69,7 +60,7 @@ def test_a_kernel_that_is_resized_proves_the_optimum_of_every_size(kernel, seed,
         next_core = sized(core, least, min(least + span, core.sites))
         assert differ_in_size_only(next_core, core)
         take_shared(next_core, core)
-        opened = opened.with_sizes(next_core, 60.0)
+        opened.resize(next_core, 60.0)
         result = search(
             next_core,
             kernel=opened,
@@ -91,24 +82,21 @@ def test_a_kernel_that_is_resized_proves_the_optimum_of_every_size(kernel, seed,
         core = next_core
 
 
-@each_kernel
 @settings(max_examples=examples(60))
 @given(st.integers(0, 10**6), st.integers(0, 7), st.integers(0, 2), st.data())
-def test_what_is_recalled_is_the_bound_at_the_multipliers_of_the_last_look(
-    kernel, seed, size, span, data
-):
+def test_what_is_recalled_is_the_bound_at_the_multipliers_of_the_last_look(seed, size, span, data):
     core = random_core(seed)
     leaders = [leader for leader in core.leaders.tolist() if data.draw(st.booleans())]
-    opened = open_kernel(core, kernel)
+    opened = open_kernel(core)
     u = {leader: np.zeros(len(core.active)) for leader in leaders}
     for leader in leaders:
         opened.bound_root(leader, u[leader], 5, 3, False, 60.0)
     least = min(max(size, core.rules.voters), core.sites)
     other = sized(core, least, min(least + span, core.sites))
-    opened = opened.with_sizes(other, 60.0)
+    opened.resize(other, 60.0)
     warm_bounds = opened.bounds_from_memory(core.leaders.tolist(), 9, 60.0)
     truth = brute_force(other)
-    fresh = open_kernel(other, kernel)
+    fresh = open_kernel(other)
     for leader, bound in zip(core.leaders.tolist(), warm_bounds.tolist(), strict=True):
         if leader not in u:
             assert math.isnan(bound)
@@ -125,8 +113,7 @@ def test_what_is_recalled_is_the_bound_at_the_multipliers_of_the_last_look(
 
 
 @pytest.mark.parametrize("role", ["voters", "replicas"])
-@each_kernel
-def test_a_session_answers_what_each_solve_answers(kernel, role):
+def test_a_session_answers_what_each_solve_answers(role):
     instance = random_instance(8, sites=8, clients=9, prices=True)
     rules: list[dict[str, object]] = [
         {},
@@ -135,7 +122,7 @@ def test_a_session_answers_what_each_solve_answers(kernel, role):
         {"forbidden": instance.sites[2:4]},
     ]
     session = METHOD.in_session()
-    options = Options(settings={"kernel": kernel})
+    options = Options()
     for rule in rules:
         for size in (3, 4, 6, 5, 8, 2):
             if size < 3 and rule:
@@ -179,7 +166,7 @@ def test_a_session_with_budgets_and_without():
 def test_a_session_that_was_stopped_goes_on():
     instance = random_instance(4, sites=9, clients=9)
     session = Session()
-    chosen = {"certificate": True, "kernel": "auto"}
+    chosen = {"certificate": True}
 
     def stop(_: object) -> None:
         raise KeyboardInterrupt
@@ -202,7 +189,7 @@ def test_what_was_not_noted_when_a_search_was_stopped_closes_nothing(monkeypatch
     monkeypatch.setattr(tuning, "REPORT_EVERY", 0.0)
     instance = random_instance(3, sites=12, clients=9)
     session = Session()
-    chosen = {"certificate": True, "kernel": "auto"}
+    chosen = {"certificate": True}
     seen: list[object] = []
 
     def stop(report: object) -> None:
@@ -256,10 +243,9 @@ def test_cores_that_differ_in_more_than_their_size_are_not_alike():
     assert not differ_in_size_only(core, ReducedProblem.of(Problem(doubled, **base)))
 
 
-@each_kernel
 @settings(max_examples=examples(50))
 @given(st.integers(0, 10**6))
-def test_scanning_many_leaders_is_scanning_one_after_another(kernel, seed):
+def test_scanning_many_leaders_is_scanning_one_after_another(seed):
     core = random_core(seed)
     leaders = core.leaders.astype(np.int32)
     count, clients = len(leaders), len(core.active)
@@ -276,7 +262,7 @@ def test_scanning_many_leaders_is_scanning_one_after_another(kernel, seed):
         bounds=np.full(count, np.nan),
         ends=np.zeros(count, dtype=np.int64),
     )
-    together, alone = open_kernel(core, kernel), open_kernel(core, kernel)
+    together, alone = open_kernel(core), open_kernel(core)
     together.record(on=True)
     alone.record(on=True)
     done, calls = 0, 0

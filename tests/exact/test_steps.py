@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from formulations.exact.branch_and_bound import search
 from formulations.exact.certificate_events import Beta, Transfers
 from formulations.exact.kernel import (
-    CompiledKernel,
     Incumbent,
+    Kernel,
     compiled_available,
     open_kernel,
 )
@@ -153,7 +153,7 @@ def test_transfers_raise_the_bound_and_shrink_the_tree():
     best = search(core, kernel="compiled", certify=False)
     leader, found = best.configuration.leader, {}
     for transfers in (False, True):
-        kernel = CompiledKernel(core)
+        kernel = Kernel(core)
         kernel.propose(Incumbent(best.score, -2, ()))
         kernel.compiled.set_size_limits(kernel.context, 1e18, 1.0, 1, 50, 1e18, int(transfers))
         kernel.open_trees([leader], np.zeros((1, len(core.active))), np.zeros(1))
@@ -168,7 +168,7 @@ def test_transfers_raise_the_bound_and_shrink_the_tree():
 
 def evaluations(core: ReducedProblem, leaders: list[int], score: float) -> int:
     """Return the bounds that prove leaders in one search, with transfers from the start."""
-    kernel = CompiledKernel(core)
+    kernel = Kernel(core)
     kernel.propose(Incumbent(score, -2, ()))
     kernel.compiled.set_size_limits(kernel.context, 1e18, 1.0, 1, 50, 1e18, 1)
     kernel.open_trees(leaders, np.zeros((len(leaders), len(core.active))), np.zeros(len(leaders)))

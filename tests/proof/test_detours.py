@@ -11,14 +11,13 @@ from formulations.exact.thresholds.scenario_kernel import missing
 from placement import Operation, Problem
 from placement.contingency.objective import Contingency
 from placement.errors import CertificateError
-from placement.methods.options import Options
 from placement.proof.certificate_check import check_certificate, check_mean
 from placement.proof.costs.detours import Detours
 from placement.support.work import Work
 from placement.testing import random_instance
 from tests.effort import seeds
 
-COMPILED = missing(Options(settings={"kernel": "auto"})) is None
+COMPILED = missing() is None
 
 
 @pytest.mark.parametrize("seed", seeds(60, 400))
@@ -91,7 +90,7 @@ def _relayed_question(seed: int) -> Problem:
     return Problem(instance, replicas=8, voters=3)
 
 
-@pytest.mark.skipif(not compiled_available(), reason="the NumPy kernel counts no detours")
+@pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built")
 def test_trees_of_one_leader_count_them(monkeypatch):
     """The certificate needs them: a checker that leaves them out does not get as far."""
     plan = placement.solve(_relayed_question(1))
@@ -103,7 +102,7 @@ def test_trees_of_one_leader_count_them(monkeypatch):
         check_certificate(plan)
 
 
-@pytest.mark.skipif(not compiled_available(), reason="the NumPy kernel counts no detours")
+@pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built")
 @pytest.mark.parametrize("seed", seeds(8, 60))
 def test_a_certificate_with_detours_proves_no_more_than_it_says(seed):
     """A claim above the optimum is refused, with the multipliers that prove the optimum."""

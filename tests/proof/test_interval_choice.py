@@ -132,6 +132,6 @@ def test_a_bound_of_the_waits_leaves_few_parts() -> None:
         counts=np.repeat(plain.counts.sum(axis=0)[np.newaxis] / 3, 3, axis=0),
         intervals=("1", "2", "3"),
     )
-    plan = solve(Problem(instance, replicas=7, voters=5), settings={"kernel": "compiled"})
+    plan = solve(Problem(instance, replicas=7, voters=5))
     assert plan.status.value == "optimal"
     assert plan.stats["nodes"] < 200

@@ -79,7 +79,7 @@ def test_the_command(
     for wrong, said in (
         (["--same-sites"], "--protocols together with it"),
         ([*named, "--methods", "exact,sets"], "--methods"),
-        ([*named, "--set", "exact.kernel=numpy"], "--set"),
+        ([*named, "--set", "exact.certificate=false"], "--set"),
         ([*named, "--protocol", "raft"], "already"),
     ):
         assert main([*ask, *wrong]) == 1

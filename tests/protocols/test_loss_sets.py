@@ -288,7 +288,3 @@ def test_what_the_search_over_sets_does_not_take_is_enumerated() -> None:
         plan = placement.solve(problem)
         assert plan.status is Status.OPTIMAL
         assert any("exhaustive" in note for note in plan.notes)
-    numpy = Problem(world(3), replicas=3, protocol="leases", objective=goal)
-    plan = placement.solve(numpy, settings={"kernel": "numpy"})
-    assert any("exhaustive" in note for note in plan.notes)
-    assert plan.objective == placement.solve(numpy).objective

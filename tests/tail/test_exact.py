@@ -29,8 +29,7 @@ from tests.tail.worlds import drawn, drawn_by_interval
 
 KINDS = ALL - {"varying_rtt", "cost_weight"}
 PERCENTS = st.sampled_from([50, 90, 95, 99, 99.9])
-COMPILED = missing(Options(settings={"kernel": "auto"})) is None
-KERNELS = ["numpy", *(["compiled"] if COMPILED else [])]
+COMPILED = missing() is None
 EXACT, EXHAUSTIVE = load_method("exact"), load_method("exhaustive")
 
 
@@ -93,10 +92,10 @@ def test_every_rule_and_operation(problem, seed, percent):
     agree(problem, run(EXACT, problem, Options()))
 
 
-@pytest.mark.parametrize(("seed", "kernel"), [*((s, k) for s in (0, 1, 3) for k in KERNELS)])
-def test_equal_to_enumeration(seed, kernel):
+@pytest.mark.parametrize("seed", [0, 1, 3])
+def test_equal_to_enumeration(seed):
     problem = question(seed)
-    agree(problem, run(EXACT, problem, Options(settings={"kernel": kernel})))
+    agree(problem, run(EXACT, problem, Options()))
 
 
 @pytest.mark.parametrize("block", seeds(1, 40))
@@ -194,7 +193,8 @@ def test_without_the_compiled_search(limit, method, monkeypatch):
     """Few replica sets are enumerated; of more the local search has a bound."""
     monkeypatch.setattr("formulations.tail.percentile_method._FEW_SETS", limit)
     problem = question(3)
-    plan = run(EXACT, problem, Options(settings={"kernel": "numpy"}))
+    monkeypatch.setattr("formulations.tail.percentile_method.missing", lambda: "it was not built")
+    plan = run(EXACT, problem, Options())
     best = run(EXHAUSTIVE, problem, Options())
     assert plan.notes[0].startswith(f"solved by '{method}': the search for percentiles was not")
     assert plan.bound <= best.objective <= plan.objective
@@ -226,17 +226,16 @@ def test_point_masses_tie():
         agree(problem, run(EXACT, problem, Options()))
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_bounds_are_honest_at_any_time(kernel):
+def test_bounds_are_honest_at_any_time():
     problem = question(4)
     best = run(EXHAUSTIVE, problem, Options()).objective
     reports = []
-    run(EXACT, problem, Options(progress=reports.append, settings={"kernel": kernel}))
+    run(EXACT, problem, Options(progress=reports.append))
     for limit in (0.0, 0.005, 0.02):
-        plan = run(EXACT, problem, Options(time_limit=limit, settings={"kernel": kernel}))
+        plan = run(EXACT, problem, Options(time_limit=limit))
         assert plan.bound <= best
         assert not plan.found or plan.objective >= best
-    gap = run(EXACT, problem, Options(gap_limit=0.5, settings={"kernel": kernel}))
+    gap = run(EXACT, problem, Options(gap_limit=0.5))
     assert gap.bound <= best <= gap.objective
     assert gap.gap <= 0.5
     assert reports
@@ -285,7 +284,7 @@ def test_rules_that_leave_no_plan():
         diversity=[placement.Diversity("all", "replicas", cap=1)],
         objective=goal,
     )
-    assert solve(problem, Options(settings={"kernel": "auto"})).status is Status.INFEASIBLE
+    assert solve(problem, Options()).status is Status.INFEASIBLE
 
 
 def test_large_worlds_are_proven():

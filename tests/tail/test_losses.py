@@ -30,7 +30,7 @@ from tests.contingency.test_threshold_search import some_rules
 from tests.effort import seeds
 from tests.tail.worlds import drawn, drawn_by_interval
 
-COMPILED = missing(Options(settings={"kernel": "auto"})) is None
+COMPILED = missing() is None
 EXACT, EXHAUSTIVE = load_method("exact"), load_method("exhaustive")
 
 

@@ -151,8 +151,6 @@ double improve_closest_assignment(context *x, tree_node *f, int iterations, doub
             return BIG;
         }
         double value = f->constant + served - offset + least, e = bound_error(x, f, served + offset, least, count);
-        if (x->sizes.active && close_sizes(x, f, f->constant + served - offset, e))
-            stall = it = 0;
         if (value - e > best) {
             if (value - e > best + 1e-4 * fabs(best))
                 stall = 0;

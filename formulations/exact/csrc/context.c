@@ -109,7 +109,6 @@ void context_free(context *x)
     free(x->rows.step);
     scratch_free(&x->scratch);
     memory_free(x);
-    free_sizes(x);
     free(x);
 }
 

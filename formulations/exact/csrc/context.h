@@ -28,8 +28,6 @@
 #define PAD 8                 /* clients per padded block: the loops of client_loops.c add up so many at a time */
 #define BIG 1e300             /* "no cost", "no bound"; what is at least _BIG = 1e299 of kernel.py is read as infinite */
 #define MAX_ENUMERATED 6      /* sites still to choose when a leaf may be enumerated: length of some arrays */
-#define MOST_SIZES 64         /* bits of a size_set; _MOST_SIZES of multi_size.py is the same number */
-#define MOST_NEEDED 64        /* largest quorum of a search over several sizes: length of some arrays */
 #define CLOSE_BITS 16         /* bits of the largest multiplier in a recorded proof: length of certificates */
 #define LEAST_SCALE 1e-30     /* least scale of a step: lengths stay far from overflow */
 #define LEAF_ROUNDING 1e-9        /* share by which two sums of the same costs may differ: far more than rounding does */
@@ -49,7 +47,7 @@ enum { FREE = 0, IN = 1, OUT = 2 };
 enum { FIX = 1, CLOSE = 2, ENUMERATE = 3, BRANCH = 4, BETA = 5, PART = 6, EVENTS_OF = 7, TRANSFER = 8 };
 
 /* The question. Written when the context is made (python/module.c, context.c); only the range of |R| changes
- * afterwards (root_bounds.c, multi_size/multi_size_bound.c). */
+ * afterwards (root_bounds.c). */
 typedef struct {
     int clients, padded, sites;
     double *rtt;               /* sites x padded */
@@ -148,7 +146,7 @@ typedef struct {
 } rule_room;
 
 /* The inner problem. `rho` is written by the functions that compute reduced costs (lagrangean_bound.c, sparse_node.c,
- * closest_assignment.c, warm_start.c), the rest by inner_minimum.c and multi_size/multi_size_bound.c. */
+ * closest_assignment.c, warm_start.c), the rest by inner_minimum.c. */
 typedef struct {
     double *rho;               /* reduced cost, by position of the free site */
     unsigned char *blocked;    /* by position: 1 when the rules leave no room for the site beside those that are in */
@@ -228,27 +226,6 @@ typedef struct {
     unsigned char *stored;     /* 1: the leader has been bounded */
 } root_memory;
 
-/* Several numbers of replicas at once. Written by multi_size/. */
-typedef unsigned long long size_set;
-
-typedef struct {
-    int active;                /* 1: the search is for all of them */
-    int count;
-    int *size;                 /* ascending */
-    int *at;                   /* by number of replicas: its place in `size`, -1: not asked for */
-    double *shift;             /* what closes at this size, less the cutoff */
-    double *least;             /* inner minimum of the last evaluation, less the shift */
-    double *without_quorum;    /* the same without a quorum */
-    double *bound;             /* bounds of the last evaluation, less the shift */
-    double *score;             /* incumbents: score, leader, replicas (sites each) */
-    int *leader, *replicas;
-    size_set *open;            /* by leader (the last row: of leader -1): sizes that are not proven yet */
-    size_set in_scope, focus;  /* sizes that are bounded now; sizes that the steps are for */
-    double *beta, *u;          /* multipliers of the last root that had steps on (u, beta) ... */
-    int kept_leader;           /* ... under this leader, -2: none */
-    double largest;            /* of the shifts and the cutoff, for the allowance for rounding */
-} size_batch;
-
 /* A state of the tree. Written by tree_node.c and sparse_node.c, its bound and multipliers by the steps. */
 #define MOST_DETOURS 8         /* detours of a client that are listed: one for every cost that falls below those before */
 
@@ -290,7 +267,6 @@ typedef struct tree_node {
     double parent_bound;       /* bound of the node it was decided in */
     int is_new;                /* 1: not bounded yet */
     int root;
-    int warm;                  /* 1: a root that began with the beta of another tree */
     int shared;                /* 1: the columns are the costs, see node_make_root */
     int sparse;                /* 1: `cells` stand in for columns and beta, see sparse_node.c */
     int outdated;              /* 1: the cells belong to an earlier state */
@@ -299,7 +275,6 @@ typedef struct tree_node {
     sparse_cells cells;
     double *plain_cost;        /* padded: cost at the nearest fixed replica without any beta */
     double *max_multiplier;    /* padded: the most that u may be, <= fixed_cost */
-    size_set open;             /* sizes that are not proven yet, when there are several */
 } tree_node;
 
 /* The tree on the stack: of one open part. Written by trees/depth_first_tree.c; root_bounds.c, quick_bound.c and warm_start.c use
@@ -407,7 +382,6 @@ typedef struct {
     evaluation evaluated;
     assignment_rows rows;
     root_memory memory;
-    size_batch sizes;
     proof_record proof;
     effort effort;
     control control;

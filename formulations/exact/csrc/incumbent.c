@@ -9,10 +9,6 @@ void offer_incumbent(context *x, double score, const int *replicas, int count)
 {
     if (score >= x->best.score)
         return;
-    if (x->sizes.active) {
-        offer_size(x, score, replicas, count);
-        return;
-    }
     x->best.score = score;
     x->best.leader = x->view.leader;
     x->best.count = count;

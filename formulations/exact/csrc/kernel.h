@@ -190,7 +190,6 @@ void learn_pseudo_cost(context *x, tree_node *f, double value);
 int choose_branching_site(const context *x, const tree_node *f, double value);
 
 /* trees/depth_first_tree.c */
-void open_leader_tree(context *x, int leader, const double *u);
 void open_root(context *x, const double *u, int shared);
 void open_root_at(context *x, const unsigned char *state, int shared);
 void visit_node(context *x);
@@ -229,6 +228,7 @@ void adapt_multipliers(context *x, const double *from, int other, int leader, do
 int quick_bounds(context *x, const int *leader, int count, double *u, double work, double *bounds);
 
 /* warm_start.c */
+size_t memory_row(const context *x, int leader);
 int memory_prepare(context *x);
 void memory_free(context *x);
 void store_reduced_costs(context *x, const tree_node *f, double served);
@@ -236,26 +236,6 @@ void store_root(context *x, double served);
 double bound_from_memory(context *x, int leader);
 void descend_under_leader(context *x, int leader, int swaps);
 int bounds_from_memory(context *x, const int *leader, int count, int swaps, double *bounds);
-
-/* multi_size/multi_size_bound.c */
-size_t memory_row(const context *x, int leader);
-size_set open_sizes(const context *x, int leader);
-void note_open_sizes(context *x, int leader, size_set open);
-void free_sizes(context *x);
-double minimum_of_sizes(context *x, tree_node *f, int all, double slack, int *count);
-int close_sizes(context *x, tree_node *f, double rest, double error);
-int count_sizes(size_set sizes);
-double size_shift(const context *x, int count);
-void offer_size(context *x, double score, const int *replicas, int count);
-void keep_multipliers(context *x, const tree_node *f);
-int warm_start_sizes(context *x, tree_node *f);
-void open_range(const context *x, tree_node *f, int *lo, int *hi);
-int prepare_sizes(context *x, const int *size, int count);
-void begin_sizes(context *x);
-
-/* multi_size/multi_size_search.c */
-int search_sizes(context *x, const int *size, int count, const int *leader, int leaders, int steps, int swaps,
-                double work);
 
 /* proof_record.c */
 int round_multipliers(double *u, int clients);

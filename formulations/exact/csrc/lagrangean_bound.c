@@ -19,14 +19,8 @@ int must_pause(context *x)
 double bound_error(const context *x, const tree_node *f, double served, double least, int count)
 {
     double magnitude = f->constant + served + fabs(least) + (f->has_detours ? f->detour_scale : 0.0);
-    for (int i = 0; i < count && !x->sizes.active; i++)
+    for (int i = 0; i < count; i++)
         magnitude += 2.0 * fabs(x->inner.rho[x->inner.selected[i]]) + f->base[x->inner.selected[i]];
-    if (x->sizes.active) { /* whatever the sizes select */
-        magnitude += 2.0 * x->sizes.largest;
-        count = f->free_count;
-        for (int i = 0; i < count; i++)
-            magnitude += 2.0 * fabs(x->inner.rho[i]) + f->base[i];
-    }
     double terms = x->p.clients + x->p.sites + 24.0, depth = f->beta || f->has_beta ? x->p.sites : 0.0;
     served += x->view.moved; /* a cost that a transfer lowers is as inexact as before */
     return 2.0 * UNIT_ROUNDOFF * (terms * magnitude + (6.0 + depth) * (count + 2.0) * served);
@@ -63,8 +57,6 @@ double evaluate_bound(context *x, tree_node *f, const double *u, int all_radii, 
     if (least >= BIG)
         return BIG;
     *error = bound_error(x, f, served + offset, least, *count);
-    if (x->sizes.active)
-        close_sizes(x, f, f->constant + x->evaluated.served, *error);
     return f->constant + x->evaluated.served + least;
 }
 
@@ -89,10 +81,7 @@ double improve_bound(context *x, tree_node *f, int iterations, double *error)
     memcpy(u, f->u, bytes);
     memset(x->scratch.direction, 0, bytes);
     for (int it = 0; it < iterations; it++) {
-        size_set open = f->open;
         double e, value = evaluate_bound(x, f, u, 0, &count, &e);
-        if ((f->open ^ open) & x->sizes.focus) /* fewer sizes: the remaining ones get all the steps */
-            stall = it = 0;
         if (value - e > best) {
             if (value - e > best + 1e-4 * fabs(best))
                 stall = 0;
@@ -199,10 +188,6 @@ int fix_by_reduced_cost(context *x, tree_node *f, double base, double error)
     int hi = p->replicas_max - f->in_count;
     if (hi > n)
         hi = n;
-    if (x->sizes.active) { /* every answer is of one size */
-        lo = n + 1;
-        hi = -1;
-    }
     int *dropped = x->inner.selected + p->sites, *taken = x->inner.selected + 2 * p->sites;
     if (x->inner.radius_count == 0)
         return -1;
@@ -230,7 +215,7 @@ int fix_by_reduced_cost(context *x, tree_node *f, double base, double error)
         return 0;
     /* Radii beyond the cutoff were left out of both minima. Where a gap is left, they can cost less than the incumbent. */
     double beyond = x->best.cutoff * (1.0 + 0.5 * BEYOND_CUTOFF);
-    if (!x->sizes.active && x->best.cutoff < BIG && beyond < x->tree.closed)
+    if (x->best.cutoff < BIG && beyond < x->tree.closed)
         x->tree.closed = beyond;
     if (x->proof.recording) {
         record_event(x, FIX, 0.0);

@@ -42,8 +42,6 @@ double bound_root(context *x, int leader, double *u, int warm, int iterations, i
             set[size++] = f->free_site[x->inner.selected[i]];
         swap_descent(x, set, size, ROOT_SWAPS);
     }
-    if (x->sizes.active)
-        note_open_sizes(x, leader, f->open);
     memcpy(u, f->u, (size_t)x->p.clients * sizeof(double));
     x->tree.depth = 0;
     return bound;

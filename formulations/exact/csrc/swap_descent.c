@@ -13,7 +13,7 @@ double score_of(context *x, const int *replicas, int count, double *radius)
     double total = x->view.leader < 0 ? 0.0 : p->direct[x->view.leader];
     int *rank = x->scratch.rank;
     double *cost = x->scratch.cost;
-    if (count < p->replicas_min || count > p->replicas_max || (x->sizes.active && x->sizes.at[count] < 0))
+    if (count < p->replicas_min || count > p->replicas_max)
         return BIG;
     if (!sites_obey(&p->replica_families, replicas, count, x->scratch.family_counts))
         return BIG;
@@ -42,7 +42,7 @@ double score_of(context *x, const int *replicas, int count, double *radius)
             total += price[replicas[i]];
     }
     x->effort.work += 2.0 * count * p->padded;
-    return total + p->quorum_weight * *radius - (x->sizes.active ? size_shift(x, count) : 0.0);
+    return total + p->quorum_weight * *radius;
 }
 
 /* Count a set that obeys the rules for replicas, so that swap_obeys is quick. */

@@ -136,8 +136,6 @@ void node_make_root(context *x, tree_node *f, int leader, int shared, const unsi
     f->bound = 0.0;
     f->beta = NULL;
     f->is_new = f->root = 1;
-    f->warm = 0;
-    f->open = x->sizes.active ? open_sizes(x, leader) : 0;
     f->shared = shared;
     f->sparse = f->outdated = f->has_beta = f->own_record = 0;
     f->branched_site = -1;
@@ -182,7 +180,6 @@ void node_make_child(context *x, tree_node *child, const tree_node *parent, int 
     child->outdated = 0;
     child->has_beta = parent->has_beta;
     child->own_record = parent->own_record;
-    child->open = parent->open;
     if (parent->sparse) {
         memcpy(child->plain_cost, parent->plain_cost, padded * sizeof(double));
         memcpy(child->max_multiplier, parent->max_multiplier, padded * sizeof(double));
@@ -198,7 +195,7 @@ void node_make_child(context *x, tree_node *child, const tree_node *parent, int 
     child->bound = parent->bound;
     child->constant = parent->constant;
     child->is_new = 1;
-    child->root = child->shared = child->warm = 0;
+    child->root = child->shared = 0;
     node_fix_in(x, child, site);
     if (parent->sparse)
         derive_cells(x, child, parent);

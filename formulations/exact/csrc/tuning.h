@@ -2,9 +2,8 @@
  * search takes, and which of several equally good plans it meets first.
  *
  * Measured on the questions of `python -m benchmarks run exact.speed` (27 to 1,000 sites, modelled and measured networks,
- * p-medians), where a line says "sizes", of `python -m benchmarks run exact.sweep`, and for scenarios of
- * `python -m benchmarks run contingency.losses` and `python -m benchmarks run tail`. Constants on which correctness or
- * the format of a certificate depends are in context.h. The Python constants are in ../tuning.py. */
+ * p-medians), for scenarios of `python -m benchmarks run contingency.losses` and `python -m benchmarks run tail`. Constants on
+ * which correctness or the format of a certificate depends are in context.h. The Python constants are in ../tuning.py. */
 #ifndef EXACT_TUNING_H
 #define EXACT_TUNING_H
 
@@ -44,7 +43,6 @@
 
 /* Tree of one leader (trees/depth_first_tree.c), all groups. */
 #define ROOT_STEPS 120            /* steps on u at a root */
-#define WARM_ROOT_STEPS 40        /* the same where another tree has left multipliers (sizes) */
 #define NODE_STEPS 7              /* the same below a root */
 #define LARGE_FROM 1e5            /* sites x clients from which a question is large: 490 sites, against 200 x 400; detours (node_detours.c)
                                    are counted below: least CPU with them against without, together, 48 sites 0.83, 100 x 200
@@ -53,9 +51,7 @@
 #define TIGHT_NODES_FEW 20000     /* ... with few replicas: 27 to 42 sites under rules, 100 x 200, 200 x 400 ... */
 #define FEW_REPLICAS 9            /* ... which are so many at most */
 #define TIGHT_NODES_LARGE 1000    /* ... of a large question, whose tree forgets then what it has learned of decisions */
-#define TIGHT_NODES_SIZES 2.0     /* times as many, all sizes together, of a tree for several of them (sizes) */
 #define TIGHT_ROOT_STEPS 200      /* steps on (u, beta) at a root */
-#define TIGHT_WARM_STEPS 25       /* the same where another tree has left multipliers (sizes) */
 #define TIGHT_NODE_STEPS 10       /* the same below a root */
 #define TIGHT_DEPTH 1             /* depth down to which every new node improves beta ... */
 #define TIGHT_EVERY 120           /* ... and nodes after which it is improved below */
@@ -88,14 +84,6 @@
 #define BLOCK_CLIENTS 1024        /* clients whose weights and multipliers stay in the nearest caches */
 #define LEADERS_PER_PASS 16       /* leaders that are bounded in one pass over the RTTs */
 
-/* Several numbers of replicas at once (multi_size/multi_size_search.c), sizes. */
-#define THOROUGH 4                /* leaders under which the first size gets a descent */
-#define TRIAL_STEPS 6             /* steps after which a size goes on with the multipliers of another ... */
-#define TRIAL_GAIN 0.1            /* ... unless they close this share of the gap */
-#define PROMISING 2               /* leaders under which each size gets another descent */
-#define AGREE 1.25                /* ratio of gaps up to which two sizes share the multipliers of one, and a tree */
-#define SHARED_TREE_NODES 2000    /* nodes per size: a larger shared tree is dropped, and each size gets its own */
-
 /* Waits of leaders by cases (waits/case_search.c), world27, aws and azure with leases. */
 #define BARRED_ROOT_STEPS 10      /* steps on u at a root where a wait is for all replicas ... */
 #define FAR_STEPS 8               /* ... then those that may rule out sites far from the leader ... */
@@ -110,14 +98,6 @@
 /* Sparse nodes (sparse_node.c), 100 x 200 and more. */
 #define SPARSE_FROM 20000.0       /* free sites x clients below which dense nodes are as quick */
 #define SPARSE_SHARE 0.2          /* share of these cells from which sparse nodes are quicker */
-
-/* Many clients (many_clients/), 32 x 20,000 to 32 x 500,000. */
-#define STREAM_BLOCK 512          /* clients that are added up at a time in a sweep */
-#define THREAD_LEAST_BLOCKS 8     /* blocks of a thread: fewer are done before it has started */
-#define THREAD_BLOCKS 4           /* blocks that a thread takes at a time */
-#define BLOCK_MEMBERS 128         /* clients that a thread puts into groups at a time ... */
-#define BATCH_BLOCKS 64           /* ... and number of such blocks before they are added up, in order: 5 MB */
-#define WORK_OF_GROUPING 4.0      /* work of grouping, per cell */
 
 /* Threshold search (scenarios/threshold_tree.c, threshold_bound.c, threshold_rows.c, live_clients.c): losses and percentiles. */
 #define THRESHOLD_FIRST_STEPS 120       /* steps on the multipliers at a root */

@@ -7,6 +7,12 @@
 
 #include "kernel.h"
 
+/* The row of a leader in arrays by leader. */
+size_t memory_row(const context *x, int leader)
+{
+    return leader < 0 ? (size_t)x->p.sites : (size_t)leader;
+}
+
 int memory_prepare(context *x)
 {
     size_t rows = (size_t)x->p.sites + 1, S = (size_t)x->p.sites;
@@ -87,7 +93,6 @@ double bound_from_memory(context *x, int leader)
     if (leader >= 0)
         memcpy(x->view.near_order, x->memory.near_order + row * S, S * sizeof(int));
     root_without_costs(x, f, leader);
-    f->open = x->sizes.active ? open_sizes(x, leader) : 0;
     for (int i = 0; i < f->free_count; i++)
         x->inner.rho[i] = rho[f->free_site[i]];
     double served = x->memory.served[row];
@@ -97,10 +102,6 @@ double bound_from_memory(context *x, int leader)
     if (least >= BIG)
         return BIG;
     double error = bound_error(x, f, served, least, count);
-    if (x->sizes.active) {
-        close_sizes(x, f, f->constant + served, error);
-        note_open_sizes(x, leader, f->open);
-    }
     return f->constant + served + least - error;
 }
 

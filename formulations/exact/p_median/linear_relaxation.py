@@ -7,7 +7,7 @@ Wolsey 1980; Duran-Mateluna, Ales and Elloumi, EJOR 308, 2023, call it compact B
 
     min  Σ_r price_r y_r + Σ_c θ_c
          θ_c + Σ_{r: w_cr < t} (t − w_cr) y_r >= t       for every client c and every cost t = w_cs
-         θ_c >= min_r w_cr,   n_min <= Σ_r y_r <= n_max,   caps on y,   0 <= y <= 1
+         θ_c >= min_r w_cr,   n_min <= Σ_r y_r <= n_max,   0 <= y <= 1
 
 Rows are made as they are violated. The first come from the multipliers of a short subgradient
 descent: for client c the cost just above u_c. A few rounds of the dual simplex of HiGHS then end
@@ -49,7 +49,7 @@ class Round:
     share
         y, shape (sites,).
     replicas
-        The sites of largest y that obey the caps, ascending.
+        The sites of largest y, ascending.
     value
         Optimum of the rows so far, in ms times operations, as HiGHS has it: for people.
     final
@@ -106,8 +106,10 @@ class PMedianRelaxation:
 
     @staticmethod
     def applies_to(core: ReducedProblem) -> bool:
-        """Return whether the relaxation describes the problem: nothing depends on the leader."""
-        return not core.leader_matters and core.clients > 0 and len(core.active) > 0
+        """Return whether the relaxation describes the problem: no leader matters, and no rules."""
+        rules = core.rules
+        plain = not rules.groups and bool((rules.may_vote | ~rules.may_hold).all())
+        return not core.leader_matters and len(core.active) > 0 and plain
 
     def _model(self) -> Any:
         """Return HiGHS with columns y, θ and the rows that are not generated."""
@@ -119,12 +121,6 @@ class PMedianRelaxation:
         rows: list[tuple[float, float, IntArray]] = [
             (rules.replicas_min, rules.replicas_max, np.arange(len(sites)))
         ]
-        for group in rules.of("replicas"):
-            if group.cap is not None:
-                labels = group.labels[sites]
-                rows += [
-                    (-np.inf, group.cap, np.nonzero(labels == one)[0]) for one in np.unique(labels)
-                ]
         self._fixed_rows = len(rows)
         model = highspy.HighsLp()
         model.num_col_ = len(sites) + clients
@@ -293,9 +289,8 @@ class PMedianRelaxation:
         return np.asarray(result + (1.0 - weight) * self._cost[:, 0])
 
     def _rounded(self, y: FloatArray) -> tuple[int, ...]:
-        """Return sites by descending y, forced sites first, as far as the caps allow."""
+        """Return sites by descending y, forced sites first."""
         rules = self.core.rules
-        groups = [group for group in rules.of("replicas") if group.cap is not None]
         chosen: list[int] = []
         for place in np.lexsort((-y, ~rules.must_hold[self._sites])).tolist():
             site = int(self._sites[place])
@@ -303,9 +298,5 @@ class PMedianRelaxation:
                 break
             if len(chosen) >= rules.replicas_min and y[place] < 0.5:
                 break
-            if all(
-                sum(group.labels[one] == group.labels[site] for one in chosen) < (group.cap or 0)
-                for group in groups
-            ):
-                chosen.append(site)
+            chosen.append(site)
         return tuple(sorted(chosen))

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from placement.methods.options import Options
-
 __all__ = ["TreeOutcome", "missing"]
 
 
@@ -22,10 +20,8 @@ class TreeOutcome(IntEnum):
     PAUSED = 4
 
 
-def missing(options: Options) -> str | None:
-    """Return why the compiled search is not to be used, or None."""
-    if options.settings["kernel"] == "numpy":
-        return "the kernel asked for is NumPy's"
+def missing() -> str | None:
+    """Return why the compiled search cannot be used, or None."""
     try:
         # its newest name: a checkout may hold a kernel that was built before it
         from formulations.exact._scenarios import search_thresholds  # noqa: F401

@@ -167,7 +167,7 @@ def test_methods_agree_and_certificates_hold(part: int) -> None:
 
 
 @pytest.mark.parametrize("part", seeds(1, 10))
-def test_a_bad_start_and_a_simple_kernel_change_no_answer(part: int) -> None:
+def test_a_bad_start_changes_no_answer(part: int) -> None:
     for problem in questions(100 + part, 12 if part else 8):
         best = placement.solve(problem, "exhaustive")
         if not best.found:
@@ -182,8 +182,6 @@ def test_a_bad_start_and_a_simple_kernel_change_no_answer(part: int) -> None:
         start = next((one for one in every if not violations(problem, one)), None)
         plan = placement.solve(problem, "exact", start=start)
         assert plan.score == pytest.approx(best.score, rel=1e-9)
-        slow = placement.solve(problem, "exact", settings={"kernel": "numpy"})
-        assert slow.score == pytest.approx(best.score, rel=1e-9)
 
 
 @pytest.mark.parametrize("part", seeds(1, 40))

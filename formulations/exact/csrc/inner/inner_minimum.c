@@ -439,8 +439,6 @@ static double ruled_minimum(context *x, tree_node *f, int lo, int hi, int all, d
 double inner_minimum(context *x, tree_node *f, int all_radii, double slack, int *count)
 {
     const problem *p = &x->p;
-    if (x->sizes.active)
-        return minimum_of_sizes(x, f, all_radii, slack, count);
     int lo = p->replicas_min, hi = p->replicas_max - f->in_count;
     if (lo < p->voters)
         lo = p->voters;

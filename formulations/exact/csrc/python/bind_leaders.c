@@ -1,4 +1,4 @@
-/* Binding of the calls that take leaders: bounds at their roots, their trees, and the search over several sizes. */
+/* Binding of the calls that take leaders: bounds at their roots, and their trees. */
 #include "context_capsule.h"
 #include <string.h>
 
@@ -194,62 +194,4 @@ PyObject *py_decisions_learned(PyObject *self, PyObject *args)
     }
     const pseudo_costs *p = x ? &x->open.tree[memory_row(x, leader)].pseudo : NULL;
     return p ? PyFloat_FromDouble(p->tries_sum[IN] + p->tries_sum[OUT]) : NULL;
-}
-
-const char search_sizes_doc[] =
-    "search_sizes(context, sizes, leaders, scores, leads, replicas, open, steps, swaps, work, seconds) -> taken\n\n"
-    "Prove several numbers of replicas (int32, ascending) at once; scores (float64), leads (int32),\n"
-    "replicas (int32, sizes x sites) and open (uint8: not proven) are overwritten when the sizes are taken.";
-
-PyObject *py_search_sizes(PyObject *self, PyObject *args)
-{
-    PyObject *capsule;
-    int steps, swaps;
-    double work, seconds;
-    enum { SIZE, SCORE, LEAD, SET, OPEN, COLUMNS };
-    column c[COLUMNS] = {[SIZE] = {.row = sizeof(int)}, [SCORE] = {.row = 8, .write = 1},
-                         [LEAD] = {.row = sizeof(int), .write = 1}, [SET] = {.write = 1},
-                         [OPEN] = {.row = 1, .write = 1}};
-    column leaders = {.row = sizeof(int)};
-    (void)self;
-    if (!PyArg_ParseTuple(args, "OOOOOOOiidd", &capsule, &c[SIZE].source, &leaders.source, &c[SCORE].source,
-                          &c[LEAD].source, &c[SET].source, &c[OPEN].source, &steps, &swaps, &work, &seconds))
-        return NULL;
-    context *x = context_of(capsule);
-    if (!x)
-        return NULL;
-    size_t sites = (size_t)x->p.sites;
-    c[SET].row = sites * sizeof(int);
-    int led = take_arrays(&leaders, 1, -1, x->p.sites), taken = 0, fine = 0;
-    if (led < 0)
-        return NULL;
-    int count = take_arrays(c, COLUMNS, x->p.voters, x->p.sites + 1);
-    if (count >= 0) {
-        const int *size = c[SIZE].view.buf;
-        fine = count > 0 && count <= MOST_SIZES;
-        for (int k = 1; fine && k < count; k++)
-            fine = size[k] > size[k - 1];
-        if (!fine)
-            PyErr_Format(PyExc_ValueError, "not 1 to %d numbers of replicas, ascending", MOST_SIZES);
-    }
-    if (fine) {
-        begin_call(x, seconds);
-        taken = search_sizes(x, c[SIZE].view.buf, count, leaders.view.buf, led, steps, swaps, work);
-        if (taken) {
-            unsigned char *open = c[OPEN].view.buf;
-            size_set left = 0;
-            for (size_t i = 0; i <= sites; i++)
-                left |= x->sizes.open[i];
-            for (int k = 0; k < count; k++)
-                open[k] = (unsigned char)(left >> k & 1);
-            memcpy(c[SCORE].view.buf, x->sizes.score, (size_t)count * 8);
-            memcpy(c[LEAD].view.buf, x->sizes.leader, (size_t)count * sizeof(int));
-            memcpy(c[SET].view.buf, x->sizes.replicas, (size_t)count * sites * sizeof(int));
-        }
-        fine = end_call(x);
-    }
-    if (count >= 0)
-        release_arrays(c, COLUMNS);
-    release_arrays(&leaders, 1);
-    return fine ? PyBool_FromLong(taken) : NULL;
 }

@@ -19,7 +19,6 @@ extern const char bound_root_doc[];
 extern const char bound_roots_doc[];
 extern const char quick_bounds_doc[];
 extern const char bounds_from_memory_doc[];
-extern const char search_sizes_doc[];
 extern const char open_trees_doc[];
 extern const char tree_bounds_doc[];
 extern const char decisions_learned_doc[];
@@ -27,27 +26,8 @@ PyObject *py_bound_root(PyObject *self, PyObject *args);
 PyObject *py_bound_roots(PyObject *self, PyObject *args);
 PyObject *py_quick_bounds(PyObject *self, PyObject *args);
 PyObject *py_bounds_from_memory(PyObject *self, PyObject *args);
-PyObject *py_search_sizes(PyObject *self, PyObject *args);
 PyObject *py_open_trees(PyObject *self, PyObject *args);
 PyObject *py_tree_bounds(PyObject *self, PyObject *args);
 PyObject *py_decisions_learned(PyObject *self, PyObject *args);
-
-/* bind_streams.c */
-extern const char stream_steps_doc[];
-extern const char stream_fix_doc[];
-extern const char stream_groups_doc[];
-extern const char regroup_doc[];
-extern const char bound_groups_doc[];
-extern const char groups_size_doc[];
-extern const char groups_cost_doc[];
-extern const char groups_arrays_doc[];
-PyObject *py_stream_steps(PyObject *self, PyObject *args);
-PyObject *py_stream_fix(PyObject *self, PyObject *args);
-PyObject *py_stream_groups(PyObject *self, PyObject *args);
-PyObject *py_regroup(PyObject *self, PyObject *args);
-PyObject *py_bound_groups(PyObject *self, PyObject *args);
-PyObject *py_groups_size(PyObject *self, PyObject *capsule);
-PyObject *py_groups_cost(PyObject *self, PyObject *args);
-PyObject *py_groups_arrays(PyObject *self, PyObject *capsule);
 
 #endif

@@ -357,7 +357,6 @@ static PyMethodDef methods[] = {
     {"bound_roots", py_bound_roots, METH_VARARGS, bound_roots_doc},
     {"quick_bounds", py_quick_bounds, METH_VARARGS, quick_bounds_doc},
     {"bounds_from_memory", py_bounds_from_memory, METH_VARARGS, bounds_from_memory_doc},
-    {"search_sizes", py_search_sizes, METH_VARARGS, search_sizes_doc},
     {"resize", py_resize, METH_VARARGS, resize_doc},
     {"set_gap", py_set_gap, METH_VARARGS, set_gap_doc},
     {"set_size_limits", py_set_size_limits, METH_VARARGS, set_size_limits_doc},
@@ -369,14 +368,6 @@ static PyMethodDef methods[] = {
     {"propose", py_propose, METH_VARARGS, propose_doc},
     {"counters", py_counters, METH_O, counters_doc},
     {"record", py_record, METH_VARARGS, record_doc},
-    {"stream_steps", py_stream_steps, METH_VARARGS, stream_steps_doc},
-    {"stream_fix", py_stream_fix, METH_VARARGS, stream_fix_doc},
-    {"stream_groups", py_stream_groups, METH_VARARGS, stream_groups_doc},
-    {"regroup", py_regroup, METH_VARARGS, regroup_doc},
-    {"bound_groups", py_bound_groups, METH_VARARGS, bound_groups_doc},
-    {"groups_size", py_groups_size, METH_O, groups_size_doc},
-    {"groups_cost", py_groups_cost, METH_VARARGS, groups_cost_doc},
-    {"groups_arrays", py_groups_arrays, METH_O, groups_arrays_doc},
     {NULL, NULL, 0, NULL},
 };
 

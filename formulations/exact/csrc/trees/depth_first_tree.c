@@ -12,11 +12,10 @@
  * the same terms in another order. */
 static int may_win(context *x, double part, const int *set, int size)
 {
-    double shift = x->sizes.active ? size_shift(x, size) : 0.0, wait;
-    if (part - shift >= x->best.score)
+    if (part >= x->best.score)
         return 0;
-    wait = least_wait_of_set(x, set, size);
-    return part + wait - shift - LEAF_ROUNDING * (fabs(part) + wait + fabs(shift)) < x->best.score;
+    double wait = least_wait_of_set(x, set, size);
+    return part + wait - LEAF_ROUNDING * (fabs(part) + wait) < x->best.score;
 }
 
 /* Enumerate the completions of a node, depth first over positions; the score is only computed in
@@ -105,27 +104,12 @@ static void push_node(context *x, const tree_node *parent, int site)
     x->tree.depth++;
 }
 
-/* Put the root of a leader on the stack, in place of any tree: for a search over several sizes. */
-void open_leader_tree(context *x, int leader, const double *u)
-{
-    forget_open_parts(x);
-    costs_for_leader(x, leader);
-    open_root(x, u, 0);
-    if (x->control.out_of_memory)
-        return;
-    reset_pseudo_costs(x);
-    x->tree.stack[0].tightened = x->tree.nodes;
-    current_tree(x)->tight = x->tree.stack[0].warm = warm_start_sizes(x, &x->tree.stack[0]);
-}
-
 /* 1 when the tree has turned out large: TIGHT_NODES nodes, or more with few replicas, whose trees have gone through as many
- * plain nodes before beta pays, or of a tree for several sizes, all sizes together. */
+ * plain nodes before beta pays. */
 static int is_large(const context *x)
 {
     double nodes = (double)current_tree(x)->nodes;
-    if (x->sizes.active)
-        nodes *= count_sizes(x->tree.stack[0].open) / TIGHT_NODES_SIZES;
-    else if (x->p.replicas_max <= FEW_REPLICAS)
+    if (x->p.replicas_max <= FEW_REPLICAS)
         return nodes >= (double)x->limits.tight_nodes_few;
     return nodes >= (double)x->limits.tight_nodes;
 }
@@ -139,7 +123,7 @@ static int begins_anew(const context *x)
         return 0;
     if (!t->tight && is_large(x))
         return 1;
-    return (t->tight || x->open.pattern) && !x->sizes.active && x->limits.transfer_nodes > 0 && t->nodes >= x->limits.transfer_nodes;
+    return (t->tight || x->open.pattern) && x->limits.transfer_nodes > 0 && t->nodes >= x->limits.transfer_nodes;
 }
 
 static void put_root(context *x, const double *u, int shared, const unsigned char *state)
@@ -211,7 +195,7 @@ void visit_node(context *x)
     tree_node *f = &x->tree.stack[x->tree.depth - 1];
     const problem *p = &x->p;
     int rounds = f->root ? 6 : 3, count, bars = f->root && p->cases.bars && x->best.cutoff < BIG;
-    int iterations = bars ? BARRED_ROOT_STEPS : f->root ? (f->warm ? WARM_ROOT_STEPS : ROOT_STEPS) : NODE_STEPS;
+    int iterations = bars ? BARRED_ROOT_STEPS : f->root ? ROOT_STEPS : NODE_STEPS;
     double error, base_error, value = 0.0;
     if (begins_anew(x)) {
         begin_anew(x);
@@ -226,8 +210,6 @@ void visit_node(context *x)
             lo = 0;
         if (hi > f->free_count)
             hi = f->free_count;
-        if (x->sizes.active)
-            open_range(x, f, &lo, &hi);
         double completions = hi >= lo && hi >= 0 && hi <= MAX_ENUMERATED ? count_completions(f->free_count, lo, hi) : BIG;
         int few = completions <= FEW + ENUMERATE_PER_SITE * f->free_count;
         /* where a bound is cheaper than a score, first see which sites it leaves */
@@ -245,14 +227,12 @@ void visit_node(context *x)
             (f->root || (f->is_new && f->in_count <= TIGHT_DEPTH) ||
              x->tree.nodes - f->tightened >= TIGHT_EVERY)) {
             int large = (double)f->free_count * p->padded > LARGE;
-            int steps = f->root ? (large ? 2 : 1) * (f->warm ? TIGHT_WARM_STEPS : TIGHT_ROOT_STEPS) : TIGHT_NODE_STEPS;
+            int steps = f->root ? (large ? 2 : 1) * TIGHT_ROOT_STEPS : TIGHT_NODE_STEPS;
             f->tightened = x->tree.nodes;
             double tight = improve_closest_assignment(x, f, steps, &error);
             if (tight > value)
                 value = tight;
             f->own_record |= !f->root;
-            if (x->sizes.active && f->root && !f->sparse)
-                keep_multipliers(x, f);
         }
         learn_pseudo_cost(x, f, value);
         if (value > f->bound)

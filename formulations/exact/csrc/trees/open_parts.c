@@ -337,7 +337,7 @@ void begin_anew(context *x)
     if (x->limits.large)
         reset_pseudo_costs(x);
     open_root(x, x->scratch.u, 0);
-    if (t->tight && !x->sizes.active && leader >= 0 && !x->control.out_of_memory)
+    if (t->tight && leader >= 0 && !x->control.out_of_memory)
         begin_with_transfers(x, t, proven);
     if (x->control.out_of_memory)
         return;
