@@ -1,6 +1,6 @@
 """Profiles of generated tests, and the signals that tests start from.
 
-HYPOTHESIS_PROFILE=ordinary (the default): the same twenty or so examples in every run.
+HYPOTHESIS_PROFILE=ordinary (the default): the same eight or so examples in every run.
 HYPOTHESIS_PROFILE=thorough: more, and fresh ones; `make test-thorough`, before a release.
 HYPOTHESIS_PROFILE=sanitize: fresh ones by the thousand; `make sanitize`, for the kernels alone.
 HYPOTHESIS_PROFILE=long: thousands of fresh ones per property, for an hour or more.
@@ -31,7 +31,7 @@ COMMON = settings(
     print_blob=True,
 )
 
-settings.register_profile("ordinary", COMMON, max_examples=16, derandomize=True)
+settings.register_profile("ordinary", COMMON, max_examples=8, derandomize=True)
 settings.register_profile("thorough", COMMON, max_examples=100)
 settings.register_profile("sanitize", COMMON, max_examples=1500, database=None)
 settings.register_profile("long", COMMON, max_examples=3000)

@@ -14,18 +14,18 @@ __all__ = ["PROFILE", "examples", "seeds"]
 
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ordinary")
 
-_SHARE = {"ordinary": 0.4, "thorough": 1, "sanitize": 1, "long": 10}
+_SHARE = {"ordinary": 0.2, "thorough": 1, "sanitize": 1, "long": 10}
 
 
 def examples(count: int) -> int:
-    """Return the examples of a property: `count` when thorough, two fifths in ordinary runs."""
+    """Return the examples of a property: `count` when thorough, a fifth in ordinary runs."""
     return max(1, int(count * _SHARE[PROFILE]))
 
 
 def seeds(quick: int, total: int) -> list[object]:
     """Return seeds from 0 on for ``parametrize``, `total` when thorough; from `quick` on slow ones.
 
-    In ordinary runs two fifths of the slow seeds are left, and not fewer than one.
+    In ordinary runs a fifth of the slow seeds is left, and not fewer than one.
     """
     more = math.ceil((total - quick) * min(1.0, _SHARE[PROFILE]))
     slow = (pytest.param(seed, marks=pytest.mark.slow) for seed in range(quick, quick + more))

@@ -70,7 +70,7 @@ def some(values: Sequence[str], verb: tuple[str, ...], action: argparse.Action) 
     number = verbs.index(verb)
     if number == 0 or PROFILE != "ordinary" or not action.option_strings:
         return values
-    shares = max(4, min(len(verbs) - 1, len(values)))
+    shares = max(8, min(len(verbs) - 1, len(values)))
     return values[number % shares :: shares]
 
 

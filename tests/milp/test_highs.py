@@ -229,9 +229,9 @@ def test_a_limit_of_nodes_gives_the_same_solution_in_every_run():
     """Both ways to stop are those of HiGHS: no clock takes part."""
     rng = np.random.default_rng(1)
     builder = Builder()
-    columns = builder.add_columns(-rng.integers(20, 100, 40).astype(float), 1.0, integer=True)
-    rows = builder.add_rows(-np.inf, np.full(5, 300.0), 5)
-    builder.put(np.repeat(rows, 40), np.tile(columns, 5), rng.integers(5, 60, 200).astype(float))
+    columns = builder.add_columns(-rng.integers(20, 100, 30).astype(float), 1.0, integer=True)
+    rows = builder.add_rows(-np.inf, np.full(5, 225.0), 5)
+    builder.put(np.repeat(rows, 30), np.tile(columns, 5), rng.integers(5, 60, 150).astype(float))
     program = builder.program()
     runs = [run_highs(program, Guard(most_nodes=3)) for _ in range(2)]
     assert [each.stop for each in runs] == [StopReason.NODES, StopReason.NODES]
