@@ -58,7 +58,7 @@ test-databases: $(VENV)/.dev
 test-live: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -rs -m live tests/benchmarks/live
 
-## test-slow: the long form of the tests, with the same instances in every run and two fifths of the seeds
+## test-slow: the tests marked slow, with the same instances in every run and a fifth of the seeds
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "slow and not databases and not live"
 
@@ -66,7 +66,7 @@ test-slow: $(VENV)/.dev
 test-thorough: $(VENV)/.dev
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not databases and not live"
 
-## sanitize: the C kernels under AddressSanitizer and UBSan, some thousand drawn calls
+## sanitize: the C kernels under AddressSanitizer and UBSan; HYPOTHESIS_PROFILE=thorough: the short form
 sanitize: $(VENV)/.dev
 	.ci/sanitize
 

@@ -57,5 +57,36 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()
 
 
+MOST_CPU_SECONDS = 600
+"""Twice what an ordinary run may take: 5 CPU minutes, with the processes that tests start."""
+
+CPU = pytest.StashKey[float]()
+
+
+def _cpu_seconds() -> float:
+    return sum(os.times()[:4])  # of this process and of those that it waited for
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: object) -> None:
+    """Add up the CPU time of the workers of pytest-xdist."""
+    config, output = node.config, getattr(node, "workeroutput", {})  # type: ignore[attr-defined]
+    config.stash[CPU] = config.stash.get(CPU, 0.0) + output.get("cpu_seconds", 0.0)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail an ordinary run of all tests that takes too much CPU time, however busy the machine."""
+    config = session.config
+    output = getattr(config, "workeroutput", None)
+    if output is not None:
+        output["cpu_seconds"] = _cpu_seconds()
+        return
+    used = config.stash.get(CPU, 0.0) or _cpu_seconds()
+    if PROFILE == "ordinary" and "not slow" in config.option.markexpr and used > MOST_CPU_SECONDS:
+        print(f"\n{used:.0f} CPU seconds, at most {MOST_CPU_SECONDS}: make the tests shorter")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
