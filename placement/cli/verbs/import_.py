@@ -125,6 +125,13 @@ def add_parser(verbs: Subparsers) -> None:
         "replica), relay (nearest replica to leader), direct (client to leader), quorum (rounds of "
         "votes); may be repeated",
     )
+    demand.add_argument(
+        "--merge-clients",
+        type=types.number(),
+        metavar="MS",
+        help="add up clients whose RTTs differ by at most MS to every site; the largest change of "
+        "the mean of any plan is printed, and kept in the manifest",
+    )
     more = parser.add_argument_group("more about the sites")
     more.add_argument(
         "--sites",
@@ -175,6 +182,7 @@ def run(args: argparse.Namespace) -> int:
     from placement.io.assemble_instance import assemble
     from placement.io.formats.files import check_file, check_folder, write_file
     from placement.io.instance_folder import save_instance
+    from placement.io.merge_clients import merge_clients
     from placement.io.rtt_distributions import pairs_csv
     from placement.text import escape, instance_text
 
@@ -215,6 +223,10 @@ def run(args: argparse.Namespace) -> int:
         intra_site=args.intra_site,
         name=args.name if args.name is not None else Path(args.output).resolve().name,
     )
+    if args.merge_clients is not None:
+        merged = merge_clients(instance, args.merge_clients)
+        instance = merged.instance
+        said.append(merged.note)
     quality, missing = data_quality(instance), reading.table.missing(instance.sites)
     manifest = save_instance(instance, args.output, tables=args.tables, force=args.force)
     if args.distributions is not None and reading.distributions is not None:
