@@ -56,7 +56,3 @@ FLEET_PARTNERS = 6
 OVERLOAD_PENALTY = 1e4
 """Penalty of an overload, however small, and of one as large as the limit, in objectives
 [no study]."""
-
-# quorumstore
-SWAP_BATCH = 2_000
-"""Sets of replicas of a quorum store that are evaluated at once [no study]."""

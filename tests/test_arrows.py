@@ -60,6 +60,7 @@ RANKS: dict[str, dict[str, int]] = {
         "placement.databases": 11,
         "placement.online.verbs": 11,
         "placement.contingency.verb": 11,
+        "placement.quorumstore.verb": 11,
         "placement.explore": 12,
         "placement.testing.databases": 12,
     },

@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 
 from formulations.exact.branch_and_bound import SearchLimits, search
 from formulations.exact.kernel import compiled_available as exact_available
-from formulations.quorumstore.enumeration.compiled_search import (
+from formulations.quorumstore.enumeration import Enumeration
+from formulations.quorumstore.enumeration import (
     compiled_available as sets_available,
 )
-from formulations.quorumstore.enumeration.enumeration import Enumeration
-from formulations.quorumstore.enumeration.nearest_sites import SetTables
 from heuristics.online.selection.run_policy import compiled_available as selection_available
 from heuristics.online.selection.run_policy import run
 from placement.support.status import Status
@@ -55,7 +54,7 @@ def test_sets(seed: int, sites: int, failures: int) -> None:
     problem = random_problem(rng, sites=sites, rules=rules)
     if not problem.pairs:
         return
-    search = Enumeration(SetTables.of(problem), "compiled")
+    search = Enumeration()
     plan = search.solve(problem)
     assert plan.bound <= plan.value
     assert search.optima(problem)[0] == plan.value

@@ -11,11 +11,10 @@ import numpy as np
 
 from benchmarks.contingency.data import StudySize, keys_of, regions27, solve_all, store
 from benchmarks.harness.pictures import COLOURS, Outcome, axes_of, ms, rows, share_of
-from formulations.quorumstore.covering.cpsat import CpSatCovering
-from formulations.quorumstore.covering.milp import HighsCovering
-from formulations.quorumstore.covering.threshold_bisection import solve as bisect
-from formulations.quorumstore.enumeration.enumeration import solve as enumerate_sets
-from formulations.quorumstore.optimal_ties import tie_envelope
+from formulations.quorumstore.covering_solvers import CpSatCovering, HighsCovering
+from formulations.quorumstore.enumeration import solve as enumerate_sets
+from formulations.quorumstore.enumeration import tie_envelope
+from formulations.quorumstore.threshold_bisection import solve as bisect
 from heuristics.quorumstore import coverage_greedy, local_search
 from placement.quorumstore import QuorumPlan, QuorumProblem, Redirect, StoreRules
 

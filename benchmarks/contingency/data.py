@@ -11,8 +11,7 @@ from typing import TypeAlias
 import numpy as np
 
 from benchmarks.harness.result_files import read_rows
-from formulations.quorumstore.enumeration.enumeration import Enumeration
-from formulations.quorumstore.enumeration.nearest_sites import SetTables
+from formulations.quorumstore.enumeration import Enumeration
 from placement.errors import InputError
 from placement.quorumstore import Goal, QuorumPlan, QuorumProblem, StoreRules
 from placement.quorumstore.problem import CountArray
@@ -124,7 +123,7 @@ def solve_all(
     """Prove the optimum of every key of a store."""
     if goal is not None:
         template = template.with_goal(goal)
-    solver = Enumeration(SetTables.of(template))
+    solver = Enumeration()
     return [solver.solve(template.with_demand(reads, writes)) for reads, writes in keys]
 
 

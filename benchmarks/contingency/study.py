@@ -54,7 +54,7 @@ from benchmarks.harness.pictures import (
 )
 from benchmarks.harness.result_files import read_json, save_json
 from benchmarks.harness.study import Study
-from formulations.quorumstore.optimal_ties import tie_envelope
+from formulations.quorumstore.enumeration import tie_envelope
 from placement.errors import InputError
 from placement.quorumstore import Goal, QuorumPlan, Redirect, StoreRules, Target, evaluate
 

@@ -32,12 +32,8 @@ import numpy as np
 from benchmarks.harness.machine import describe
 from benchmarks.harness.result_files import RESULTS, save_json, save_rows
 from benchmarks.harness.study import Study
-from formulations.quorumstore.covering.cpsat import CpSatCovering
-from formulations.quorumstore.covering.milp import HighsCovering
-from formulations.quorumstore.covering.threshold_bisection import solve as bisect
-from formulations.quorumstore.enumeration.enumeration import Enumeration
-from formulations.quorumstore.enumeration.nearest_sites import SetTables
-from formulations.quorumstore.keys.solve_keys import progress_to, solve_keys
+from formulations.quorumstore import place, progress_to, solve_keys
+from formulations.quorumstore.enumeration import Enumeration
 from placement import datasets
 from placement.quorumstore import QuorumPlan, QuorumProblem, Redirect, StoreRules
 from placement.quorumstore.problem import CountArray
@@ -113,7 +109,7 @@ def speed(
         template = store(rtt, rules)
         for kind, draw in KINDS.items():
             rng = np.random.default_rng(seed)
-            solver = Enumeration(SetTables.of(template))
+            solver = Enumeration()
             seconds = []
             for _ in range(keys):
                 problem = template.with_demand(*draw(rng, len(rtt)))
@@ -234,11 +230,7 @@ def _compared(problem: QuorumProblem, limit: float) -> dict[str, object]:
     row: dict[str, object] = {}
     for name in METHODS:
         start = time.process_time()
-        if name == "enumeration":
-            plans[name] = Enumeration(SetTables.of(problem)).solve(problem)
-        else:
-            covering = HighsCovering() if name == "milp" else CpSatCovering()
-            plans[name] = bisect(problem, covering, time_limit=limit)
+        plans[name] = place(problem, name, time_limit=limit, certificate=False)
         row[f"{name}_ms"] = plans[name].value
         row[f"{name}_bound_ms"] = plans[name].bound
         row[f"{name}_s"] = round(time.process_time() - start, 3)

@@ -11,18 +11,13 @@ from types import ModuleType
 import numpy as np
 
 import placement
-from benchmarks.quorumstore.speed import KINDS, models_of, rtt_matrix, store
 from formulations.exact import tuning as exact_tuning
 from formulations.fleet import FleetSearch, solve_fleet
 from formulations.fleet import tuning as fleet_tuning
-from formulations.quorumstore import tuning as quorum_tuning
-from formulations.quorumstore.enumeration.enumeration import Enumeration
-from formulations.quorumstore.enumeration.nearest_sites import SetTables
 from heuristics import tuning as heuristic_tuning
 from placement import Moves, Prices, Problem
 from placement.fleet import FleetPlan, FleetProblem, synthetic_fleet
 from placement.overtime.replay.generated_fleets import client_ground
-from placement.quorumstore import QuorumProblem
 from placement.tail import Distributions, Percentile
 from placement.workloads import MIXES
 
@@ -111,21 +106,6 @@ def _percentiles() -> Iterator[TunedQuestion]:
         yield TunedQuestion(f"world27 {mix} {spread}", partial(_value, asked, "local-search"))
 
 
-def _quorum_value(keys: list[QuorumProblem]) -> float:
-    solver = Enumeration(SetTables.of(keys[0]), "numpy")
-    return sum(solver.solve(key).value for key in keys)
-
-
-def _quorum_stores() -> Iterator[TunedQuestion]:
-    """Yield batches of ten keys of each kind and model, by the enumeration in NumPy."""
-    rtt = rtt_matrix(None, 27)
-    for (model, rules), (kind, draw) in itertools.product(models_of(5), KINDS.items()):
-        rng = np.random.default_rng(1)
-        template = store(rtt, rules)
-        keys = [template.with_demand(*draw(rng, len(rtt))) for _ in range(10)]
-        yield TunedQuestion(f"{model} {kind}", partial(_quorum_value, keys))
-
-
 def _fleet_value(fleet: FleetProblem) -> float:
     plan = solve_fleet(fleet, FleetSearch(gap=5e-3))
     return plan.value if isinstance(plan, FleetPlan) else float("inf")
@@ -176,17 +156,6 @@ QUESTION_SETS = {
             "LATE_ROLES": (200, 20_000),
         },
         _percentiles,
-    ),
-    "quorumstore": QuestionSet(
-        quorum_tuning,
-        {
-            "REMEMBERED_SETS": (1, 48),
-            "PREFIX_BLOCK": (50_000, 800_000),
-            "SURVIVOR_CHUNK": (512, 8192),
-            "SAMPLED_SURVIVORS": (128, 2048),
-            "LANE_CLIENTS": (7, 18),
-        },
-        _quorum_stores,
     ),
     "fleet": QuestionSet(
         fleet_tuning,

@@ -1,4 +1,4 @@
-"""Types of the compiled kernel (csrc/module.c); see enumeration/compiled_search.py."""
+"""Types of the compiled kernel (csrc/module.c); see enumeration.py."""
 
 from typing import TypeAlias
 

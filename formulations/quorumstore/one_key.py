@@ -3,47 +3,45 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
-from enum import Enum
+from enum import StrEnum
 from math import comb
 
-from formulations.quorumstore import tuning
-from formulations.quorumstore.covering.cpsat import CpSatCovering
-from formulations.quorumstore.covering.milp import HighsCovering
-from formulations.quorumstore.covering.one_shot_milp import solve_assignment, solve_radius
-from formulations.quorumstore.covering.threshold_bisection import solve as bisect
-from formulations.quorumstore.enumeration.compiled_search import compiled_available
-from formulations.quorumstore.enumeration.enumeration import solve as enumerate_sets
+from formulations.quorumstore.covering_solvers import CpSatCovering, HighsCovering
+from formulations.quorumstore.enumeration import compiled_available
+from formulations.quorumstore.enumeration import solve as enumerate_sets
 from formulations.quorumstore.refutation_writer import refutation_tree
-from formulations.quorumstore.unreachable_bounds import bound_reasons
-from placement.quorumstore import LossScope, QuorumPlan, QuorumProblem
+from formulations.quorumstore.threshold_bisection import solve as bisect
+from placement.errors import InputError
+from placement.quorumstore import Goal, LossScope, QuorumPlan, QuorumProblem, Target
 from placement.support.status import Status
 
-__all__ = ["QuorumMethod", "place"]
+__all__ = ["QuorumMethod", "bound_reasons", "place"]
+
+_ENUMERABLE = 2_000_000
+"""Replica sets up to which enumeration is the automatic choice: a few seconds for one key."""
 
 
-class QuorumMethod(Enum):
+class QuorumMethod(StrEnum):
     """Names of the methods that solve a key; all are exact.
 
-    - ``AUTO``: enumeration up to two million replica sets, else CP-SAT.
-      Under contingency for more than the loss of one site every set counts once per loss where each
-      is put to the evaluator: without the compiled kernel, and for weighted goals and costs.
+    - ``AUTO``: enumeration up to two million replica sets. CP-SAT beyond, and where the compiled
+      search was not built. Under contingency for more than the loss of one site every set of a
+      weighted goal counts once per loss, because each is put to the evaluator.
     - ``ENUMERATION``: all replica sets, screened; the full tie rule.
     - ``CP_SAT``, ``MILP``: bisection over thresholds with covering models.
-    - ``ASSIGNMENT``, ``RADIUS``: one-shot MILPs, cross-checks for small instances.
     """
 
     AUTO = "auto"
     ENUMERATION = "enumeration"
     CP_SAT = "cp-sat"
     MILP = "milp"
-    ASSIGNMENT = "assignment"
-    RADIUS = "radius"
 
 
 def place(
     problem: QuorumProblem,
-    method: QuorumMethod = QuorumMethod.AUTO,
+    method: QuorumMethod | str = QuorumMethod.AUTO,
     *,
     time_limit: float = math.inf,
     certificate: bool = True,
@@ -65,10 +63,10 @@ def place(
 
     Raises
     ------
+    InputError
+        For an unknown method.
     UnsupportedError
-        When the method does not take the goal; the message names one that does.
-    LimitError
-        When the instance is too large for the method.
+        When the method does not take the goal, or was not built; the message names one that does.
 
     Examples
     --------
@@ -77,7 +75,16 @@ def place(
     >>> plan.replicas, plan.read_quorum, plan.write_quorum, plan.value
     (('a', 'b', 'c'), 2, 2, 50.0)
     """
-    chosen = _automatic(problem) if method is QuorumMethod.AUTO else method
+    if method not in list(QuorumMethod):
+        raise InputError(
+            "unknown method",
+            field="method",
+            value=method,
+            expected="one of " + ", ".join(QuorumMethod),
+        )
+    chosen = QuorumMethod(method)
+    if chosen is QuorumMethod.AUTO:
+        chosen = _automatic(problem)
     plan = _solve(problem, chosen, time_limit)
     if plan.status is Status.INFEASIBLE and not plan.reasons:
         reasons = bound_reasons(problem, lambda other: _solve(other, chosen, time_limit))
@@ -89,14 +96,14 @@ def place(
 
 
 def _automatic(problem: QuorumProblem) -> QuorumMethod:
+    if not compiled_available():
+        return QuorumMethod.CP_SAT
     sets = sum(comb(len(problem.sites), size) for size in {total for total, _, _ in problem.pairs})
-    rules, goal = problem.rules, problem.goal
-    evaluated = not (compiled_available() and goal.monotone(rules.contingency)) or math.isfinite(
-        goal.cost_bound
-    )
-    if evaluated and rules.contingency and (rules.failures > 1 or rules.loss is LossScope.REGION):
-        sets *= max(1, len(problem.losses))
-    return QuorumMethod.ENUMERATION if sets <= tuning.ENUMERABLE_SETS else QuorumMethod.CP_SAT
+    rules = problem.rules
+    several = rules.failures > 1 or rules.loss is LossScope.REGION
+    if rules.contingency and several and not problem.goal.monotone(rules.contingency):
+        sets *= max(1, problem.loss_count)
+    return QuorumMethod.ENUMERATION if sets <= _ENUMERABLE else QuorumMethod.CP_SAT
 
 
 def _solve(problem: QuorumProblem, method: QuorumMethod, time_limit: float) -> QuorumPlan:
@@ -104,8 +111,79 @@ def _solve(problem: QuorumProblem, method: QuorumMethod, time_limit: float) -> Q
         return bisect(problem, CpSatCovering(), time_limit=time_limit)
     if method is QuorumMethod.MILP:
         return bisect(problem, HighsCovering(), time_limit=time_limit)
-    if method is QuorumMethod.ASSIGNMENT:
-        return solve_assignment(problem, time_limit=time_limit)
-    if method is QuorumMethod.RADIUS:
-        return solve_radius(problem, time_limit=time_limit)
     return enumerate_sets(problem)
+
+
+Method = Callable[[QuorumProblem], QuorumPlan]
+
+
+def bound_reasons(problem: QuorumProblem, method: Method) -> tuple[str, ...]:
+    """Return the sentences that show why a problem has no configuration because of its bounds.
+
+    Each bound is tried separately. If each can be met alone, the best value of one under the other
+    bounds is given.
+
+    Parameters
+    ----------
+    problem
+        The key: infeasible, and its rules do not contradict each other.
+    method
+        Solves one problem to proven optimality, such as ``Enumeration().solve``.
+    """
+    goal = problem.goal
+    bounds = [
+        (Target.READS, "reads", goal.read_bound),
+        (Target.WRITES, "writes", goal.write_bound),
+    ]
+    given = [entry for entry in bounds if math.isfinite(entry[2])]
+    free = Goal()
+    found = []
+    for target, word, bound in given:
+        reach = method(problem.with_goal(_judged(free, target)))
+        if reach.status is Status.OPTIMAL and reach.value > bound:
+            found.append(
+                f"the bound on {word} is {bound:g} ms, but the least any replica set reaches "
+                f"is {reach.value:g} ms{_scope(problem, target)}: {_who(reach)}"
+            )
+    if found:
+        return tuple(found)
+    for target, word, bound in given:
+        others = _judged(_without(goal, target), target)
+        reach = method(problem.with_goal(others))
+        rest = " and ".join(
+            f"{name} within {limit:g} ms" for kind, name, limit in given if kind is not target
+        )
+        if reach.status is Status.OPTIMAL:
+            found.append(
+                f"the bounds exclude each other: with {rest}, the least {word} reach is "
+                f"{reach.value:g} ms, above {bound:g}: {_who(reach)}"
+            )
+        else:
+            found.append(f"the bounds exclude each other even without the one on {word}")
+    return tuple(found)
+
+
+def _judged(goal: Goal, target: Target) -> Goal:
+    """Minimise the value that the bound applies to."""
+    return replace(goal, target=target, normal_weight=0.0, worst_weight=1.0)
+
+
+def _without(goal: Goal, target: Target) -> Goal:
+    if target is Target.READS:
+        return replace(goal, read_bound=math.inf)
+    return replace(goal, write_bound=math.inf)
+
+
+def _scope(problem: QuorumProblem, target: Target) -> str:
+    share = problem.rules.read_fraction if target is Target.READS else problem.rules.write_fraction
+    needed, total = (
+        (problem.needed_reads, problem.total_reads)
+        if target is Target.READS
+        else (problem.needed_writes, problem.total_writes)
+    )
+    where = "in the worst scenario" if problem.rules.contingency else "in normal operation"
+    return f" {where} (for {needed} of {total} requests, p = {share:g})"
+
+
+def _who(plan: QuorumPlan) -> str:
+    return f"{', '.join(plan.replicas)} with R = {plan.read_quorum}, W = {plan.write_quorum}"

@@ -6,8 +6,7 @@ from heuristics.quorumstore.baselines import (
     random_placement,
     weighted_medians,
 )
-from heuristics.quorumstore.greedy_cover import coverage_greedy
-from heuristics.quorumstore.swap_search import local_search
+from heuristics.quorumstore.set_search import coverage_greedy, local_search
 
 __all__ = [
     "busiest_sites",

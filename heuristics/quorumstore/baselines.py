@@ -1,4 +1,4 @@
-"""Placements made without an optimiser: the baselines of figures.
+"""Placements made without an optimiser, and all heuristics by name.
 
 No baseline uses thresholds. Each fixes the set by its rule and takes the quorums given, by
 default N = 3, R = W = 2.
@@ -7,15 +7,23 @@ default N = 3, R = W = 2.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import numpy as np
 
-from heuristics.quorumstore.rank_sets import Best, finish
-from placement.errors import InputError
+from heuristics.quorumstore.set_search import Best, coverage_greedy, finish, local_search
+from placement.errors import InputError, UnsupportedError
 from placement.quorumstore import QuorumPlan, QuorumProblem
 
-__all__ = ["busiest_sites", "home_and_nearest", "random_placement", "weighted_medians"]
+__all__ = [
+    "busiest_sites",
+    "heuristics",
+    "home_and_nearest",
+    "random_placement",
+    "weighted_medians",
+]
 
+_SEED = 1
 _DEFAULT = (3, 2, 2)
 
 
@@ -81,3 +89,26 @@ def _plan(
     best = Best()
     best.offer(problem, np.array([sorted(chosen)], dtype=np.intp), pair[1], pair[2])
     return finish(problem, best, method, began)
+
+
+def heuristics() -> dict[str, Callable[[QuorumProblem], QuorumPlan]]:
+    """Return the heuristics by name; random ones always draw the same.
+
+    Baselines that fix N, R and W take 3-2-2 where the rules leave it, else the first that they do.
+    """
+    return {
+        "coverage-greedy": coverage_greedy,
+        "local-search": lambda problem: local_search(problem, np.random.default_rng(_SEED)),
+        "weighted-medians": lambda problem: weighted_medians(problem, _pair(problem)),
+        "busiest-sites": lambda problem: busiest_sites(problem, _pair(problem)),
+        "home-and-nearest": lambda problem: home_and_nearest(problem, _pair(problem)),
+        "random": lambda problem: random_placement(
+            problem, np.random.default_rng(_SEED), _pair(problem)
+        ),
+    }
+
+
+def _pair(problem: QuorumProblem) -> tuple[int, int, int]:
+    if not problem.pairs:
+        raise UnsupportedError("no N, R and W obey the rules")
+    return _DEFAULT if _DEFAULT in problem.pairs else problem.pairs[0]

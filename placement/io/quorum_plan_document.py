@@ -24,7 +24,6 @@ from placement.quorumstore import (
     Redirect,
     StoreRules,
     Target,
-    TrafficPrices,
     evaluate,
 )
 from placement.quorumstore.refutation_tree import RefutationTree
@@ -42,6 +41,9 @@ KIND = "quorum store"
 """Key ``kind`` of a plan file with such a plan; leader plans have none."""
 
 _Choice = TypeVar("_Choice", bound="Enum")
+
+_RETIRED = ("prices", "cost_bound", "cost")
+"""Keys of prices of traffic, which older files hold without a value."""
 
 _CLAIMS = (
     "format", "version", "kind", "status", "termination", "method", "seconds", "bound", "claim",
@@ -102,7 +104,6 @@ def _values(plan: QuorumPlan) -> dict[str, object]:
         "value": _finite(plan.value),
         "gap": _finite(plan.gap),
         "mean_latency_ms": plan.mean_latency,
-        "cost": plan.cost if plan.problem.prices is not None else None,
         "losses": [
             {
                 "lost": list(effect.lost),
@@ -115,7 +116,7 @@ def _values(plan: QuorumPlan) -> dict[str, object]:
 
 
 def _problem_document(problem: QuorumProblem) -> dict[str, object]:
-    rules, goal, prices = problem.rules, problem.goal, problem.prices
+    rules, goal = problem.rules, problem.goal
     return {
         "name": problem.name,
         "sites": list(problem.sites),
@@ -135,14 +136,6 @@ def _problem_document(problem: QuorumProblem) -> dict[str, object]:
                 if field.name != "target"
             },
             "target": goal.target.value,
-        },
-        "prices": None
-        if prices is None
-        else {
-            "traffic": np.asarray(prices.traffic).tolist(),
-            "storage": None if prices.storage is None else np.asarray(prices.storage).tolist(),
-            "object_gb": prices.object_gb,
-            "digest_gb": prices.digest_gb,
         },
     }
 
@@ -216,7 +209,11 @@ def quorum_plan_from(document: Document, *, work: int = WORK) -> QuorumPlan:
         raise document.refuse(
             "status", "not the status of this value and bound", repr(plan.status.value)
         )
-    written = {key: value for key, value in document.values.items() if key not in _CLAIMS}
+    written = {
+        key: value
+        for key, value in document.values.items()
+        if key not in _CLAIMS and (key not in _RETIRED or value is not None)
+    }
     check_recomputed(
         dataclasses.replace(document, values=written), _values(plan), "this configuration"
     )
@@ -224,20 +221,14 @@ def quorum_plan_from(document: Document, *, work: int = WORK) -> QuorumPlan:
 
 
 def _problem(table: Document) -> QuorumProblem:
-    table.only(("name", "sites", "regions", "rtt", "reads", "writes", "rules", "goal", "prices"))
+    table.only(("name", "sites", "regions", "rtt", "reads", "writes", "rules", "goal", *_RETIRED))
     rules, goal = table.table("rules"), table.table("goal")
     rules.only([field.name for field in dataclasses.fields(StoreRules)])
-    goal.only([field.name for field in dataclasses.fields(Goal)])
-    prices = None
-    if table.has("prices"):
-        given = table.table("prices")
-        given.only(("traffic", "storage", "object_gb", "digest_gb"))
-        prices = TrafficPrices(
-            _array(given, "traffic"),
-            _array(given, "storage") if given.has("storage") else None,
-            object_gb=given.number("object_gb"),
-            digest_gb=given.number("digest_gb"),
-        )
+    goal.only([*(field.name for field in dataclasses.fields(Goal)), *_RETIRED])
+    for part in (table, goal):
+        for key in _RETIRED:
+            if part.values.get(key) not in (None, "inf"):
+                raise part.refuse(key, "traffic has no price in a quorum store", "null, or no key")
     counts = {
         key: rules.whole(key) if rules.has(key) else None
         for key in ("replicas", "read_quorum", "write_quorum")
@@ -267,7 +258,6 @@ def _problem(table: Document) -> QuorumProblem:
             write_quorum=counts["write_quorum"],
         ),
         goal=Goal(_choice(goal, "target", Target), **numbers),
-        prices=prices,
         name=table.text("name"),
     )
 

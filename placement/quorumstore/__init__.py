@@ -18,12 +18,12 @@ from placement.quorumstore.goal import (
 from placement.quorumstore.infeasible_reasons import structural_reasons
 from placement.quorumstore.latency import (
     SortedSets,
+    full_replication_bound,
     loss_thresholds,
     metrics,
     threshold,
     worst_thresholds,
 )
-from placement.quorumstore.lower_bound import full_replication_bound
 from placement.quorumstore.plan import (
     LossEffect,
     QuorumConfiguration,
@@ -31,9 +31,8 @@ from placement.quorumstore.plan import (
     SiteLatency,
     evaluate,
 )
-from placement.quorumstore.problem import QuorumProblem, from_instance
+from placement.quorumstore.problem import QuorumProblem, site_requests
 from placement.quorumstore.rules import LossScope, Redirect, StoreRules
-from placement.quorumstore.traffic_prices import TrafficPrices, message_prices
 from placement.support.lazy import lazy_names
 
 __all__ = [
@@ -50,13 +49,11 @@ __all__ = [
     "StoreRules",
     "Target",
     "ThresholdLimits",
-    "TrafficPrices",
     "evaluate",
-    "from_instance",
     "full_replication_bound",
     "loss_thresholds",
-    "message_prices",
     "metrics",
+    "site_requests",
     "stages",
     "structural_reasons",
     "threshold",

@@ -1,9 +1,8 @@
 """Goal of a key: objective, limits, and tie-breaking.
 
 A configuration (S, R, W) has four thresholds: the weighted percentiles of read and write latency in
-normal operation and in the worst scenario. A :class:`Goal` turns them (and the cost) into one
-number. It also turns "at most this number" back into limits on the thresholds, as every exact
-method here asks for.
+normal operation and in the worst scenario. A :class:`Goal` turns them into one number. It also
+turns "at most this number" back into limits on the thresholds, as every exact method here asks for.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from enum import Enum
 import numpy as np
 
 from placement.errors import InputError
-from placement.quorumstore.choices import check_member
+from placement.quorumstore.rules import check_member
 from placement.support.checks import BoolArray, FloatArray, IntArray, number
 
 __all__ = [
@@ -34,19 +33,17 @@ _SLACK = 1.0 + 1e-12
 
 
 class Target(Enum):
-    """The latency (or cost) a goal minimises.
+    """The latency that a goal minimises.
 
     - ``THRESHOLD``: T = max(T_r, T_w).
     - ``READS``, ``WRITES``: T_r or T_w alone; ties by the other one (lexicographic).
     - ``WEIGHTED``: α·T_r + β·T_w.
-    - ``COST``: the price of traffic and storage, under bounds on the thresholds.
     """
 
     THRESHOLD = "threshold"
     READS = "reads"
     WRITES = "writes"
     WEIGHTED = "weighted"
-    COST = "cost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +90,6 @@ class Metrics:
         where losses are not considered.
     mean
         Mean latency over all reads and writes in normal operation, ms.
-    cost
-        Price of traffic and storage, zero without prices.
     """
 
     normal_read: FloatArray
@@ -102,7 +97,6 @@ class Metrics:
     worst_read: FloatArray
     worst_write: FloatArray
     mean: FloatArray
-    cost: FloatArray
 
     def take(self, index: IntArray) -> Metrics:
         """Return the figures of the configurations in `index`."""
@@ -112,7 +106,6 @@ class Metrics:
             self.worst_read[index],
             self.worst_write[index],
             self.mean[index],
-            self.cost[index],
         )
 
 
@@ -138,8 +131,6 @@ class Goal:
         Weights of normal operation and of the worst scenario, N-1C only; not both zero.
     read_bound, write_bound
         Largest T_r, T_w allowed (ms): of the worst scenario in N-1C, of normal operation in BA.
-    cost_bound
-        Budget for traffic and storage.
     """
 
     target: Target = Target.THRESHOLD
@@ -150,7 +141,6 @@ class Goal:
     worst_weight: float = 1.0
     read_bound: float = math.inf
     write_bound: float = math.inf
-    cost_bound: float = math.inf
 
     def __post_init__(self) -> None:
         check_member(self.target, Target, "target")
@@ -173,7 +163,6 @@ class Goal:
         bounds = {
             "read_bound": self.read_bound,
             "write_bound": self.write_bound,
-            "cost_bound": self.cost_bound,
         }
         for field, value in bounds.items():
             number(value, field, infinite=True)
@@ -191,7 +180,7 @@ class Goal:
         """Limits every configuration with at most `value` obeys, with the bounds of the goal.
 
         For a :meth:`monotone` goal they are also sufficient. They are valid for any other because
-        thresholds and costs are >= 0 and the worst scenario is never below normal operation.
+        thresholds are >= 0 and the worst scenario is never below normal operation.
         """
         normal, worst = self.weights(contingency)
         read, write = math.inf, math.inf
@@ -219,21 +208,17 @@ class Goal:
 
     def values(self, metrics: Metrics, contingency: bool) -> FloatArray:
         """Value of each configuration; infinite where a bound is broken or a quorum fails."""
-        if self.target is Target.COST:
-            value = metrics.cost
-        else:
-            normal, worst = self.weights(contingency)
-            value = np.zeros_like(metrics.normal_read)
-            # A weight of zero leaves its term out altogether: 0 · ∞ is not a number.
-            if normal > 0:
-                value = value + normal * self._latency(metrics.normal_read, metrics.normal_write)
-            if worst > 0:
-                value = value + worst * self._latency(metrics.worst_read, metrics.worst_write)
+        normal, worst = self.weights(contingency)
+        value = np.zeros_like(metrics.normal_read)
+        # A weight of zero leaves its term out altogether: 0 · ∞ is not a number.
+        if normal > 0:
+            value = value + normal * self._latency(metrics.normal_read, metrics.normal_write)
+        if worst > 0:
+            value = value + worst * self._latency(metrics.worst_read, metrics.worst_write)
         judged = judged_thresholds(metrics, contingency)
         kept = (
             (judged[0] <= self.read_bound)
             & (judged[1] <= self.write_bound)
-            & (metrics.cost <= self.cost_bound)
             & np.isfinite(judged[0])
             & np.isfinite(judged[1])
         )
@@ -278,8 +263,8 @@ def tie_order_of_equals(
     The rule compares, in this order:
 
     1. the value of the goal;
-    2. the other side's threshold for ``READS`` and ``WRITES``; max(T_r, T_w) for ``WEIGHTED`` and
-       ``COST`` (both of the worst scenario in N-1C);
+    2. the other side's threshold for ``READS`` and ``WRITES``; max(T_r, T_w) for ``WEIGHTED``
+       (both of the worst scenario in N-1C);
     3. max(T_r, T_w) in normal operation;
     4. T_r + T_w in normal operation;
     5. the mean latency in normal operation;

@@ -10,19 +10,28 @@ and for larger losses the R-th survivor in the same order.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 
-from placement.quorumstore.goal import Metrics
+from placement.quorumstore.goal import Goal, Metrics
 from placement.quorumstore.problem import CountArray, QuorumProblem
 from placement.quorumstore.rules import LossScope, Redirect
 from placement.support.checks import FloatArray, IntArray
 
-__all__ = ["SortedSets", "loss_thresholds", "metrics", "threshold", "worst_thresholds"]
+__all__ = [
+    "SortedSets",
+    "full_replication_bound",
+    "loss_thresholds",
+    "metrics",
+    "swap_neighbours",
+    "threshold",
+    "worst_thresholds",
+]
 
 _CELLS = 1_000_000
 """Latencies of scenarios looked at together."""
@@ -343,7 +352,6 @@ def metrics(
         worst_read,
         worst_write,
         _mean(problem, read_latency, write_latency),
-        costs(problem, rows, ordered, read),
     )
 
 
@@ -356,19 +364,47 @@ def _mean(problem: QuorumProblem, read: FloatArray, write: FloatArray) -> FloatA
     return total / (problem.total_reads + problem.total_writes)
 
 
-def costs(problem: QuorumProblem, sets: IntArray, ordered: SortedSets, read: int) -> FloatArray:
-    """Return the traffic cost C of each set, shape (k,); zero without prices."""
-    total = np.zeros(len(sets))
-    prices = problem.prices
-    if prices is None:
-        return total
-    fixed = prices.fixed(problem.writes.astype(np.float64))
-    for column in sets.T:
-        total = total + fixed[column]
-    for client in np.flatnonzero(problem.reads):
-        one = np.zeros(len(sets))
-        for rank in range(min(read, sets.shape[1])):
-            size = prices.object_gb if rank == 0 else prices.digest_gb
-            one = one + size * prices.traffic[ordered.site[client, :, rank], client]
-        total = total + problem.reads[client] * one
-    return total
+def full_replication_bound(
+    problem: QuorumProblem, goal: Goal | None = None, pair: tuple[int, int, int] | None = None
+) -> float:
+    """Value of the goal if every site held a replica, bounds left aside.
+
+    For fixed (R, W) another replica never raises an order statistic, and under contingency the set
+    after a loss only grows: so no set of N replicas has a smaller value ("P3").
+
+    Parameters
+    ----------
+    problem
+        The key.
+    goal
+        Another goal than the problem's.
+    pair
+        (N, R, W); None: the least over all pairs of the problem.
+
+    Returns
+    -------
+    The bound; ∞ where there is no pair.
+    """
+    goal = goal or problem.goal
+    free = replace(goal, read_bound=math.inf, write_bound=math.inf)
+    everywhere = np.arange(len(problem.sites))[np.newaxis]
+    best = math.inf
+    for _, read, write in problem.pairs if pair is None else (pair,):
+        figures = metrics(problem, everywhere, read, write)
+        best = min(best, float(free.values(figures, problem.rules.contingency)[0]))
+    return best
+
+
+def swap_neighbours(replicas: tuple[int, ...], sites: int) -> IntArray:
+    """All sets that differ from `replicas` in one member; shape (N·(sites − N), N), rows sorted."""
+    outside = [site for site in range(sites) if site not in replicas]
+    rows = np.array(
+        [
+            [*replicas[:place], site, *replicas[place + 1 :]]
+            for place in range(len(replicas))
+            for site in outside
+        ],
+        dtype=np.intp,
+    ).reshape(-1, len(replicas))
+    rows.sort(axis=1)
+    return rows

@@ -242,11 +242,6 @@ class QuorumPlan:
         """Mean over all reads and writes in normal operation, ms."""
         return float(self._asked.mean[0])
 
-    @property
-    def cost(self) -> float:
-        """Price of traffic and storage; 0 without prices."""
-        return float(self._asked.cost[0])
-
     @cached_property
     def figures(self) -> Metrics:
         """All figures of the configuration, the worst over all losses included; arrays of one."""
@@ -309,7 +304,7 @@ def evaluate(problem: QuorumProblem, replicas: Sequence[str], read: int, write: 
     if not problem.admissible(rows, max(read, write))[0]:
         reasons += ("the replicas break the regional rules",)
     if not math.isfinite(value):
-        reasons += ("a threshold or the cost exceeds its bound, or no quorum survives some loss",)
+        reasons += ("a threshold exceeds its bound, or no quorum survives some loss",)
     status = Status.VIOLATING if reasons else Status.FEASIBLE
     return QuorumPlan(
         problem,

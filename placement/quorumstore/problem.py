@@ -16,7 +16,6 @@ import numpy.typing as npt
 from placement.errors import InputError, LimitError
 from placement.quorumstore.goal import Goal
 from placement.quorumstore.rules import LossScope, Redirect, StoreRules
-from placement.quorumstore.traffic_prices import TrafficPrices
 from placement.support.checks import (
     BoolArray,
     FloatArray,
@@ -24,9 +23,7 @@ from placement.support.checks import (
     elements,
     instance_of,
     nonnegative,
-    number,
     read_only,
-    text,
     unique_names,
 )
 from placement.support.work import Work, large_count
@@ -34,12 +31,15 @@ from placement.support.work import Work, large_count
 if TYPE_CHECKING:
     from placement.model.instance import Instance
 
-__all__ = ["CountArray", "QuorumProblem", "from_instance", "whole_counts"]
+__all__ = ["CountArray", "QuorumProblem", "site_requests", "whole_counts"]
 
 CountArray = npt.NDArray[np.int64]
 
 _MOST_REQUESTS = 2**48
 """Sums of counts, weighted by up to N = 27 losses, stay exact in float64 below this."""
+
+_SCALE = 1_000_000
+"""Requests in all where an instance counts in fractions: a rounding below a millionth each."""
 
 _MOST_LOSSES = 1_000_000
 """Losses that are listed."""
@@ -74,8 +74,6 @@ class QuorumProblem:
         Region of each site; None: every site is a separate region.
     rules, goal
         See :class:`StoreRules` and :class:`Goal`.
-    prices
-        For goals with a cost.
     name
         The key.
 
@@ -100,7 +98,6 @@ class QuorumProblem:
     regions: tuple[str, ...] = ()
     rules: StoreRules = field(default_factory=StoreRules)
     goal: Goal = field(default_factory=Goal)
-    prices: TrafficPrices | None = None
     name: str = "key"
 
     def __post_init__(self) -> None:
@@ -109,8 +106,6 @@ class QuorumProblem:
         instance_of(self.rules, StoreRules, "rules", "a StoreRules")
         instance_of(self.goal, Goal, "goal", "a Goal")
         instance_of(self.name, str, "name", "a string")
-        if self.prices is not None:
-            instance_of(self.prices, TrafficPrices, "prices", "a TrafficPrices")
         names = elements(self.sites, "sites", "a list of names") or tuple(
             str(index) for index in range(count)
         )
@@ -128,14 +123,6 @@ class QuorumProblem:
                 expected="at least one read or write",
             )
         put(self, "regions", self._checked_regions())
-        if self.prices is not None:
-            put(self, "prices", self.prices.checked(self.sites))
-        elif np.isfinite(self.goal.cost_bound) or self.goal.target.value == "cost":
-            raise InputError(
-                "the goal has a cost but there are no prices",
-                field="prices",
-                expected="TrafficPrices, or message_prices(sites) to count messages",
-            )
 
     def _checked_regions(self) -> tuple[str, ...]:
         regions = elements(self.regions, "regions", "a list of names") or self.sites
@@ -342,95 +329,34 @@ def whole_counts(values: object, field: str, sites: Sequence[str]) -> CountArray
     return read_only(array.astype(np.int64))
 
 
-def from_instance(
-    instance: Instance,
-    *,
-    read_operations: Sequence[str],
-    write_operations: Sequence[str],
-    resolution: int = 1,
-    local_rtt: float | None = None,
-    region_level: str | None = None,
-    rules: StoreRules | None = None,
-    goal: Goal | None = None,
-) -> QuorumProblem:
-    """Take a key from an instance whose clients are its sites.
+def site_requests(instance: Instance) -> tuple[CountArray, CountArray]:
+    """Return the reads and writes that enter at each site, shape (sites,) each.
+
+    Requests of a client enter at the site closest to it (ties: the first). Transactions are writes,
+    all other operations reads. Where the counts are not whole numbers they are scaled to a million
+    requests in all and rounded, because percentiles count requests.
 
     Parameters
     ----------
     instance
-        Its clients must carry the names of its sites; RTTs must not vary by interval. The RTT from
-        coordinator to replica is the instance's `client_rtt`, which keeps the intra-site figure.
-    read_operations, write_operations
-        Names of the operations that count as reads and as writes.
-    resolution
-        Counts are multiplied by this and rounded: instances may count in fractions, a percentile
-        over requests needs whole numbers.
-    local_rtt
-        RTT within a site in ms, in place of the diagonal; None keeps what the instance has.
-    region_level
-        Failure-domain level that plays the region; None: every site is its own.
+        Its counts are added over all intervals; RTTs that vary by interval are averaged.
 
     Raises
     ------
     InputError
-        Where the instance does not fit this description.
+        When no client reads.
     """
     from placement.model.instance import Instance
+    from placement.model.read_write_counts import reads_and_writes
 
     instance_of(instance, Instance, "instance", "a placement.Instance")
-    number(resolution, "resolution", above=True)
-    if local_rtt is not None:
-        number(local_rtt, "local_rtt")
-    if region_level is not None:
-        text(region_level, "region_level")
-    if set(instance.clients) != set(instance.sites):
-        stray = sorted(set(instance.clients) ^ set(instance.sites))[0]
-        raise InputError(
-            "a quorum store's coordinators sit at the sites, so clients must be named like sites",
-            field="clients",
-            value=stray,
-            expected="the same names as in sites",
-        )
-    if instance.client_rtt.ndim != 2:
-        raise InputError(
-            "RTTs vary by interval",
-            field="client_rtt",
-            value=instance.client_rtt.shape,
-            expected="one matrix; take the median over the intervals",
-        )
-    rows = [instance.clients.index(site) for site in instance.sites]
-    rtt = instance.client_rtt[rows].copy()
-    if local_rtt is not None:
-        np.fill_diagonal(rtt, local_rtt)
-    total = instance.counts.sum(axis=0)[rows] * resolution
-    regions: tuple[str, ...] = ()
-    if region_level is not None:
-        if region_level not in instance.domains:
-            raise InputError(
-                "no such failure-domain level",
-                field="region_level",
-                value=region_level,
-                expected=f"one of {sorted(instance.domains)}",
-            )
-        regions = tuple(str(label or "") for label in instance.domains[region_level])
-    return QuorumProblem(
-        rtt,
-        np.rint(total[:, _columns(instance, read_operations, "read_operations")].sum(axis=1)),
-        np.rint(total[:, _columns(instance, write_operations, "write_operations")].sum(axis=1)),
-        sites=instance.sites,
-        regions=regions,
-        rules=StoreRules() if rules is None else rules,
-        goal=Goal() if goal is None else goal,
-        name=instance.name,
-    )
-
-
-def _columns(instance: Instance, names: Sequence[str], field: str) -> list[int]:
-    known = [operation.name for operation in instance.operations]
-    chosen = unique_names(names, field)
-    for name in chosen:
-        if name not in known:
-            raise InputError(
-                "unknown operation", field=field, value=name, expected=f"one of {known}"
-            )
-    return [known.index(name) for name in chosen]
+    table = instance.client_rtt
+    nearest = (table.mean(axis=0) if table.ndim == 3 else table).argmin(axis=1)
+    counts = [
+        np.bincount(nearest, weights=issued, minlength=len(instance.sites))
+        for issued in reads_and_writes(instance)
+    ]
+    total = sum(float(side.sum()) for side in counts)
+    if any((side != np.floor(side)).any() for side in counts):
+        counts = [np.rint(side * (_SCALE / total)) for side in counts]
+    return counts[0].astype(np.int64), counts[1].astype(np.int64)

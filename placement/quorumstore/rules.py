@@ -12,11 +12,10 @@ from enum import Enum
 from fractions import Fraction
 
 from placement.errors import InputError
-from placement.quorumstore.choices import check_member
 from placement.support import checks
 from placement.support.checks import number
 
-__all__ = ["LossScope", "Redirect", "StoreRules"]
+__all__ = ["LossScope", "Redirect", "StoreRules", "check_member"]
 
 _DENOMINATOR = 10**6
 """Percentiles are read as the closest fraction with at most this denominator."""
@@ -175,3 +174,10 @@ class StoreRules:
         """
         share = Fraction(fraction).limit_denominator(_DENOMINATOR) * total
         return -(-share.numerator // share.denominator)
+
+
+def check_member(value: object, kind: type[Enum], field: str) -> None:
+    """Refuse anything but a member of `kind`, strings included: typos must not pass silently."""
+    if not isinstance(value, kind):
+        names = ", ".join(f"{kind.__name__}.{member.name}" for member in kind)
+        raise InputError("unknown choice", field=field, value=value, expected=names)

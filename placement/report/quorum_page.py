@@ -22,7 +22,6 @@ def quorum_sections(plan: QuorumPlan) -> list[Markup]:
     if plan.configuration is None:
         return [section("answer", "No configuration", facts([known]),
                         reasons("Why", plan.reasons))]  # fmt: skip
-    unit = "" if plan.problem.goal.target.value == "cost" else " ms"
     model = "worst loss" if plan.problem.rules.contingency else "normal operation"
     quorums = f"{len(plan.replicas)}-{plan.read_quorum}-{plan.write_quorum}"
     answer = section(
@@ -32,7 +31,7 @@ def quorum_sections(plan: QuorumPlan) -> list[Markup]:
             [
                 known,
                 ("N-R-W", quorums, "replicas, read quorum, write quorum"),
-                (plan.problem.goal.target.value, f"{plan.value:,.2f}{unit}", model),
+                (plan.problem.goal.target.value, f"{plan.value:,.2f} ms", model),
                 ("Mean latency", f"{plan.mean_latency:,.2f} ms", "in normal operation"),
                 ("Worst loss", "+".join(plan.worst.lost) or "none",
                  f"{plan.worst.threshold:,.2f} ms"),

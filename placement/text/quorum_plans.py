@@ -19,11 +19,9 @@ def _value(plan: QuorumPlan) -> str:
         "reads": "T_r",
         "writes": "T_w",
         "weighted": f"{goal.read_weight:g} T_r + {goal.write_weight:g} T_w",
-        "cost": "traffic and storage",
     }
-    unit = "" if goal.target.value == "cost" else " ms"
-    text = f"{plan.value:,.2f}{unit}, {names[goal.target.value]}"
-    if not plan.problem.rules.contingency or not unit:
+    text = f"{plan.value:,.2f} ms, {names[goal.target.value]}"
+    if not plan.problem.rules.contingency:
         return text
     normal, worst = goal.normal_weight, goal.worst_weight
     if (normal, worst) == (0, 1):
@@ -60,7 +58,6 @@ def quorum_plan_text(plan: QuorumPlan) -> str:
             f"Replicas  {escape(', '.join(plan.replicas))}",
             f"N-R-W     {len(plan.replicas)}-{plan.read_quorum}-{plan.write_quorum}",
             f"Mean      {plan.mean_latency:.2f} ms in normal operation",
-            *([] if plan.problem.prices is None else [f"Cost      {plan.cost:,.2f}"]),
             "",
             "Thresholds, worst losses first",
             table(["lost", "read ms", "write ms"], rows, right=(1, 2), indent="  "),

@@ -21,7 +21,7 @@ from formulations.milp import per_leader
 from formulations.milp.program_data import program_data
 from formulations.milp.program_model import build
 from formulations.milp.recipes import Recipe
-from formulations.quorumstore.enumeration import enumeration
+from formulations.quorumstore import enumeration
 from formulations.solvers import safe_bounds
 from placement import Configuration, Plan, Problem, Status, solve
 from placement.analysis.compare_methods import MethodRun, best_bound

@@ -86,22 +86,6 @@ def admissible(problem: QuorumProblem, replicas: tuple[int, ...], read: int, wri
     return read + write >= size + 1 and max(read, write) <= survivors
 
 
-def cost(problem: QuorumProblem, replicas: tuple[int, ...], read: int) -> float:
-    prices = problem.prices
-    if prices is None:
-        return 0.0
-    n, total = len(problem.sites), 0.0
-    for j in replicas:
-        total += 0.0 if prices.storage is None else float(prices.storage[j])
-    for i in range(n):
-        order = sorted(replicas, key=lambda j: (problem.rtt[i, j], j))
-        reply = prices.object_gb * prices.traffic[order[0], i]
-        reply += sum(prices.digest_gb * prices.traffic[j, i] for j in order[1:read])
-        copies = sum(prices.object_gb * prices.traffic[i, j] for j in replicas)
-        total += float(problem.reads[i]) * float(reply) + float(problem.writes[i]) * float(copies)
-    return total
-
-
 def every_configuration(problem: QuorumProblem):
     """Yield (replicas, R, W) for everything the rules allow."""
     n = len(problem.sites)
@@ -114,7 +98,7 @@ def every_configuration(problem: QuorumProblem):
 
 
 def figures(problem: QuorumProblem, replicas, read, write):
-    """(T_r, T_w) normal, (T_r, T_w) worst, mean, cost."""
+    """(T_r, T_w) normal, (T_r, T_w) worst, mean."""
     n = len(problem.sites)
     plain = scenario_matrix(problem, ())
     normal = thresholds(problem, plain, replicas, read, write)
@@ -130,7 +114,7 @@ def figures(problem: QuorumProblem, replicas, read, write):
         if problem.writes[i]:
             total += int(problem.writes[i]) * answers[write - 1]
     mean = total / int(problem.reads.sum() + problem.writes.sum())
-    return normal, tuple(worst), mean, cost(problem, replicas, read)
+    return normal, tuple(worst), mean
 
 
 def latency(goal, pair):
@@ -149,15 +133,13 @@ def value_and_ties(problem: QuorumProblem):
     goal, rules = problem.goal, problem.rules
     best, ties = math.inf, []
     for replicas, read, write in every_configuration(problem):
-        normal, worst, mean, price = figures(problem, replicas, read, write)
+        normal, worst, mean = figures(problem, replicas, read, write)
         judged = worst if rules.contingency else normal
         if judged[0] > goal.read_bound or judged[1] > goal.write_bound:
             continue
-        if not all(math.isfinite(x) for x in judged) or price > goal.cost_bound * (1 + 1e-12):
+        if not all(math.isfinite(x) for x in judged):
             continue
-        if goal.target is Target.COST:
-            value = price
-        elif not rules.contingency:
+        if not rules.contingency:
             value = latency(goal, normal)
         else:
             value = 0.0

@@ -7,7 +7,7 @@ import pytest
 
 import placement
 from placement.io import save_instance
-from placement.quorumstore.instance_demand import site_requests
+from placement.quorumstore.problem import site_requests
 from tests.cli.command import runner
 
 KEY = ("--reads", "s0=80", "--reads", "s5=40", "--writes", "s0=9", "--n-max", 3)

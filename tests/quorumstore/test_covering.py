@@ -8,15 +8,21 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from formulations.quorumstore.covering import threshold_bisection as bisection
-from formulations.quorumstore.covering.cpsat import CpSatCovering
-from formulations.quorumstore.covering.milp import HighsCovering
-from formulations.quorumstore.covering.model import covering_model, relaxed_model
-from formulations.quorumstore.covering.reduction import Reduced, reduce_model
-from formulations.quorumstore.covering.start_by_swaps import improve_by_swaps, start_configuration
-from formulations.quorumstore.covering.threshold_bisection import solve as bisect
-from formulations.quorumstore.covering.threshold_bisection import threshold_values
-from formulations.quorumstore.enumeration.enumeration import solve as enumerate_sets
+from formulations.quorumstore import threshold_bisection as bisection
+from formulations.quorumstore.covering_model import (
+    Reduced,
+    covering_model,
+    reduce_model,
+    relaxed_model,
+)
+from formulations.quorumstore.covering_solvers import CpSatCovering, HighsCovering
+from formulations.quorumstore.enumeration import solve as enumerate_sets
+from formulations.quorumstore.threshold_bisection import (
+    improve_by_swaps,
+    start_configuration,
+    threshold_values,
+)
+from formulations.quorumstore.threshold_bisection import solve as bisect
 from placement.quorumstore import (
     Goal,
     QuorumConfiguration,
@@ -53,7 +59,7 @@ def answers(problem, pair, limits):
     total, read, write = pair
     found = set()
     for replicas in combinations(range(len(problem.sites)), total):
-        normal, worst, _, _ = referee.figures(problem, replicas, read, write)
+        normal, worst, _ = referee.figures(problem, replicas, read, write)
         if not problem.rules.contingency:
             worst = (0.0, 0.0)
         if (

@@ -13,11 +13,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from formulations.quorumstore.covering.cpsat import CpSatCovering
-from formulations.quorumstore.covering.milp import HighsCovering
-from formulations.quorumstore.covering.threshold_bisection import solve as bisect
-from formulations.quorumstore.enumeration.enumeration import solve
-from formulations.quorumstore.optimal_ties import tie_envelope
+from formulations.quorumstore.covering_solvers import CpSatCovering, HighsCovering
+from formulations.quorumstore.enumeration import solve, tie_envelope
+from formulations.quorumstore.threshold_bisection import solve as bisect
 from placement.quorumstore import QuorumProblem, Redirect, StoreRules, evaluate
 
 REGIONS = ("use", "usw2", "usw1", "euw", "sin", "tokyo", "sydney", "sae")

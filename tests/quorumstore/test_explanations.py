@@ -8,18 +8,16 @@ from itertools import product
 import numpy as np
 import pytest
 
-from formulations.quorumstore.covering.cpsat import CpSatCovering
-from formulations.quorumstore.covering.threshold_bisection import solve as bisect
-from formulations.quorumstore.enumeration.enumeration import Enumeration, solve
-from formulations.quorumstore.enumeration.nearest_sites import SetTables
+from formulations.quorumstore.covering_solvers import CpSatCovering
+from formulations.quorumstore.enumeration import Enumeration, solve
 from formulations.quorumstore.one_key import place
+from formulations.quorumstore.threshold_bisection import solve as bisect
 from placement.quorumstore import (
     Goal,
     LossScope,
     QuorumProblem,
     StoreRules,
     Target,
-    message_prices,
     structural_reasons,
 )
 from placement.support.status import Status
@@ -100,7 +98,7 @@ def test_reasons_are_complete():
 def test_bound_below_reach():
     """A bound no set reaches is answered with the least that can be reached, and by whom."""
     asked = problem(StoreRules(True)).with_goal(Goal(read_bound=1.0))
-    method = Enumeration(SetTables.of(asked)).solve
+    method = Enumeration().solve
     assert method(asked).status is Status.INFEASIBLE
     (sentence,) = place(asked).reasons
     reach = method(asked.with_goal(Goal(Target.READS)))
@@ -112,7 +110,7 @@ def test_bound_below_reach():
 def test_bounds_that_exclude_each_other():
     """Each bound alone can be met; the sentence says what one costs the other."""
     asked = problem(StoreRules(True))
-    method = Enumeration(SetTables.of(asked)).solve
+    method = Enumeration().solve
     best_read = method(asked.with_goal(Goal(Target.READS))).value
     best_write = method(asked.with_goal(Goal(Target.WRITES))).value
     both = asked.with_goal(Goal(read_bound=best_read, write_bound=best_write))
@@ -120,12 +118,3 @@ def test_bounds_that_exclude_each_other():
     assert len(sentences) == 2
     assert "exclude each other" in sentences[0]
     assert place(asked).reasons == ()
-
-
-def test_budget_below_reach():
-    """The cheapest configuration is named when the budget is below it."""
-    asked = problem(StoreRules(), prices=message_prices(6)).with_goal(Goal(cost_bound=1.0))
-    method = Enumeration(SetTables.of(asked)).solve
-    (sentence,) = place(asked).reasons
-    cheapest = method(asked.with_goal(Goal(Target.COST)))
-    assert f"{cheapest.value:g} of cost" in sentence

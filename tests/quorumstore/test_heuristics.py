@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from formulations.quorumstore.enumeration.enumeration import solve
+from formulations.quorumstore.enumeration import solve
 from heuristics.quorumstore import (
     busiest_sites,
     coverage_greedy,
@@ -25,7 +25,7 @@ from placement.quorumstore import (
     Target,
     full_replication_bound,
 )
-from placement.quorumstore.set_neighbours import swap_neighbours
+from placement.quorumstore.latency import swap_neighbours
 from placement.support.status import Status, Termination
 from tests.effort import seeds
 from tests.quorumstore.instances import random_problem, random_rules

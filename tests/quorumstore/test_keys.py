@@ -16,12 +16,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from formulations.quorumstore.enumeration.enumeration import solve
-from formulations.quorumstore.keys.key_rows import canonical, row_names, solve_batch
-from formulations.quorumstore.keys.key_tables import read_keys
-from formulations.quorumstore.keys.solve_keys import progress_to, solve_keys
+from formulations.quorumstore.enumeration import solve
+from formulations.quorumstore.keys import (
+    progress_to,
+    read_keys,
+    row_names,
+    solve_batch,
+    solve_keys,
+)
 from placement.errors import InputError
-from placement.quorumstore import Goal, QuorumProblem, StoreRules, Target, message_prices
+from placement.quorumstore import Goal, QuorumProblem, StoreRules, Target
 from placement.support.status import Termination
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,15 +90,6 @@ def test_proportional_keys_are_solved_once(tmp_path):
     rows = rows_of(target)
     for first, second, third in zip(rows[:5], rows[5:10], rows[10:], strict=True):
         assert {**first, "key": ""} == {**second, "key": ""} == {**third, "key": ""}
-
-
-def test_scale_matters_with_prices():
-    """Storage does not scale with requests, so priced keys are only merged when identical."""
-    reads, writes = np.array([[2, 4]]), np.array([[6, 0]])
-    problem = QuorumProblem(np.ones((2, 2)), [1, 0], [0, 0])
-    assert canonical(problem, reads, writes)[0].tolist() == [[1, 2]]
-    priced = dataclasses.replace(problem, prices=message_prices(2))
-    assert canonical(priced, reads, writes)[0].tolist() == [[2, 4]]
 
 
 def test_processes_and_parquet_give_the_same(source, tmp_path):
@@ -178,7 +173,7 @@ def test_kill_minus_nine(source, tmp_path):
     code = (
         "import sys, time\n"
         "from tests.quorumstore.test_keys import store\n"
-        "from formulations.quorumstore.keys.solve_keys import solve_keys\n"
+        "from formulations.quorumstore.keys import solve_keys\n"
         "solve_keys(store(), sys.argv[1], sys.argv[2], batch=5,\n"
         "           progress=lambda state: time.sleep(0.2))\n"
     )

@@ -20,10 +20,8 @@ from placement.quorumstore import (
     Target,
     evaluate,
     loss_thresholds,
-    message_prices,
 )
-from placement.quorumstore.enumerated_proof import prove_bound
-from placement.quorumstore.refutation_tree import ScenarioBounds, replay
+from placement.quorumstore.refutation_tree import ScenarioBounds, prove_bound, replay
 from placement.quorumstore.rules import LossScope, Redirect
 from placement.support.status import Status
 from tests.cli.command import runner
@@ -50,7 +48,6 @@ PROBLEMS = [
     key(3, rules=StoreRules(True, max_replicas=5, loss=LossScope.REGION, distinct_regions=False)),
     key(4, goal=Goal(Target.WEIGHTED, read_weight=2.0, normal_weight=1.0, worst_weight=0.5)),
     key(5, goal=Goal(Target.READS, write_bound=150.0)),
-    key(6, goal=Goal(Target.COST, read_bound=190.0), prices=message_prices(7)),
     key(7, goal=Goal(read_bound=1.0)),
 ]
 
@@ -164,6 +161,23 @@ def test_the_limit_of_a_check_counts_sets_times_losses(tmp_path, capsys):
     assert command("show", path).code == 0
 
 
+def test_a_file_of_before_is_read_and_a_price_is_refused(tmp_path):
+    """Older files name prices of traffic: without a value they are read over."""
+    path = save_plan(place(key(0)), tmp_path / "plan.json")
+    document = json.loads(path.read_text())
+    document["cost"] = document["problem"]["prices"] = None
+    document["problem"]["goal"]["cost_bound"] = "inf"
+    path.write_text(json.dumps(document))
+    assert load_any_plan(path).status is Status.OPTIMAL
+    for where, name, value in (("problem", "prices", {"traffic": []}), ("goal", "cost_bound", 9.0)):
+        changed = json.loads(path.read_text())
+        part = changed["problem"] if where == "problem" else changed["problem"]["goal"]
+        part[name] = value
+        (tmp_path / "other.json").write_text(json.dumps(changed))
+        with pytest.raises(InputError, match="traffic has no price"):
+            load_any_plan(tmp_path / "other.json")
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_a_certificate_is_counted_before_it_is_followed(seed):
     problem = key(seed, rules=StoreRules(True, max_replicas=4))
@@ -272,8 +286,8 @@ def test_the_command_saves_checks_exports_and_reports(capsys, tmp_path):
     for name in load_any_plan(plan).replicas:
         assert name in html
     assert command("contingency", "quorum", "aws", *asked, "-o", plan).code == 1
-    front = command("contingency", "quorum", "aws", *asked, "--pareto", "-o", plan)
-    assert "a front and a range of optima are no plan" in front.err
+    front = command("contingency", "quorum", "aws", *asked, "--envelope", "-o", plan)
+    assert "a range of optima is no plan" in front.err
 
 
 def test_folders_and_long_tables_are_taken(capsys, tmp_path):

@@ -8,34 +8,25 @@ import math
 import numpy as np
 import pytest
 
-from formulations.quorumstore import QuorumMethod, pareto_front, place, tuning
-from formulations.quorumstore import one_key as entry_module
-from formulations.quorumstore.covering.cpsat import CpSatCovering
-from formulations.quorumstore.covering.milp import HighsCovering
-from formulations.quorumstore.covering.model import (
+from formulations.quorumstore import QuorumMethod, one_key, place
+from formulations.quorumstore.covering_model import (
     Cover,
     CoverDemand,
     CoveringModel,
     covering_model,
 )
-from formulations.quorumstore.covering.threshold_bisection import Bisection
-from formulations.quorumstore.covering.threshold_bisection import solve as bisect
-from formulations.quorumstore.enumeration.compiled_search import CompiledSearch
-from formulations.quorumstore.enumeration.enumeration import Enumeration, solve
-from formulations.quorumstore.enumeration.nearest_sites import SetTables
-from formulations.quorumstore.enumeration.set_search import SetSearch
-from formulations.quorumstore.keys.key_rows import solve_batch
+from formulations.quorumstore.covering_solvers import CpSatCovering, HighsCovering
+from formulations.quorumstore.enumeration import CompiledSearch, solve
+from formulations.quorumstore.keys import solve_batch
+from formulations.quorumstore.threshold_bisection import Bisection
+from formulations.quorumstore.threshold_bisection import solve as bisect
 from placement.errors import InputError, LimitError, SolverError, UnsupportedError
-from placement.model.instance import Instance
 from placement.quorumstore import (
     Goal,
     QuorumProblem,
-    Redirect,
     StoreRules,
     Target,
     ThresholdLimits,
-    from_instance,
-    message_prices,
     metrics,
 )
 from placement.support.status import Status, Termination
@@ -81,34 +72,6 @@ def test_time_limit_of_zero():
     """Nothing found, nothing proven, nothing claimed."""
     plan = bisect(key(), CpSatCovering(), time_limit=0.0)
     assert (plan.status, plan.termination) == (Status.UNKNOWN, Termination.TIME_LIMIT)
-
-
-def test_enumeration_interrupted(monkeypatch):
-    """Ctrl-C before any of the looks: the best so far, with a valid bound."""
-    problem = key()
-    optimum = solve(problem).value
-    looked = SetSearch._look
-    calls, allowed = 0, math.inf
-
-    def interrupted(self, *arguments):
-        nonlocal calls
-        calls += 1
-        if calls > allowed:
-            raise KeyboardInterrupt
-        looked(self, *arguments)
-
-    monkeypatch.setattr(SetSearch, "_look", interrupted)
-    Enumeration(SetTables.of(problem), "numpy").solve(problem)
-    total = calls
-    assert total > 1
-    values = []
-    for allowed in range(total):  # noqa: B007 - read by `interrupted`
-        calls = 0
-        plan = Enumeration(SetTables.of(problem), "numpy").solve(problem)
-        assert plan.termination is Termination.INTERRUPTED
-        assert plan.bound <= optimum <= plan.value
-        values.append(plan.value)
-    assert math.isfinite(values[-1])
 
 
 def test_false_infeasible_is_confirmed(monkeypatch):
@@ -177,39 +140,6 @@ def test_methods_agree_through_the_one_door():
     assert len(values) == 1
 
 
-def test_automatic_choice(monkeypatch):
-    """Enumeration for few sets and for costs, CP-SAT beyond."""
-    problem = key()
-    assert place(problem).method == "enumeration"
-    monkeypatch.setattr(tuning, "ENUMERABLE_SETS", 10)
-    assert place(problem).method == "cp-sat bisection"
-    monkeypatch.setattr(tuning, "ENUMERABLE_SETS", 1_000)
-    assert place(problem).method == "enumeration"
-    pairs_lost = dataclasses.replace(problem, rules=StoreRules(True, failures=2))
-    weighted = pairs_lost.with_goal(Goal(Target.WEIGHTED))
-    for built, goal_of, chosen in (
-        (False, pairs_lost, "cp-sat bisection"),
-        (True, pairs_lost, "enumeration"),
-        (True, weighted, "cp-sat bisection"),
-    ):
-        monkeypatch.setattr(entry_module, "compiled_available", lambda built=built: built)
-        assert place(goal_of).method == chosen
-    priced = QuorumProblem(
-        problem.rtt,
-        problem.reads,
-        problem.writes,
-        prices=message_prices(8),
-        goal=Goal(Target.COST),
-    )
-    assert place(priced).method == "enumeration"
-    assert place(priced, QuorumMethod.MILP).value == place(priced).value
-    everything = Goal(Target.WEIGHTED, normal_weight=1.0, worst_weight=1.0)
-    with pytest.raises(UnsupportedError, match="enumeration"):
-        place(
-            dataclasses.replace(problem, rules=StoreRules(True), goal=everything), QuorumMethod.MILP
-        )
-
-
 def test_infeasible_plans_carry_reasons():
     """The door explains bounds that cannot be met, whatever the method."""
     problem = key().with_goal(Goal(read_bound=1.0))
@@ -217,26 +147,6 @@ def test_infeasible_plans_carry_reasons():
         plan = place(problem, method)
         assert plan.status is Status.INFEASIBLE
         assert "the least any replica set reaches" in plan.reasons[0]
-
-
-def test_too_many_sets_are_refused():
-    """The refusal gives the number and the way out."""
-    large = QuorumProblem(np.ones((300, 300)), [1] * 300, [1] * 300)
-    with pytest.raises(LimitError, match="bisection"):
-        SetTables.of(large)
-
-
-def test_many_runs(monkeypatch):
-    """Prefixes grown in many small runs give the same optimum and the same ties."""
-    problem = key(sites=9)
-    whole = Enumeration(SetTables.of(problem), "numpy")
-    configuration = whole.solve(problem).configuration
-    ties = [row for group in whole.optima(problem)[1] for row in group.sets.tolist()]
-    monkeypatch.setattr(tuning, "PREFIX_BLOCK", 7)
-    split = Enumeration(SetTables.of(problem), "numpy")
-    assert split.solve(problem).configuration == configuration
-    found = [row for group in split.optima(problem)[1] for row in group.sets.tolist()]
-    assert found == ties
 
 
 def test_bisection_refuses_wrong_answers():
@@ -251,38 +161,56 @@ def test_bisection_refuses_wrong_answers():
         Bisection(problem, Wrong()).minimise(problem.goal)
 
 
-def test_from_instance():
-    """Sites that are clients; operations become reads and writes; counts may be fractions."""
-    sites = ("p", "q", "r")
-    rtt = np.array([[0.0, 10, 20], [10, 0, 30], [20, 30, 0]])
-    names = ("weak_read", "bounded_read", "strong_read", "single_group", "multi_group")
-    counts = np.zeros((3, 5))
-    counts[:, 0] = [1.5, 2, 0]
-    counts[:, 3] = [0, 0.25, 1]
-    instance = Instance(
-        sites=sites,
-        clients=("r", "p", "q"),
-        client_rtt=rtt[[2, 0, 1]] + 0.7,
-        site_rtt=rtt,
-        counts=counts[[2, 0, 1]],
-        domains={"region": ("x", "x", "y")},
-    )
-    options = {"read_operations": names[:3], "write_operations": names[3:], "resolution": 4}
-    problem = from_instance(instance, **options, local_rtt=0.5, region_level="region")
-    assert problem.reads.tolist() == [6, 8, 0]
-    assert problem.writes.tolist() == [0, 1, 4]
-    assert problem.rtt[0].tolist() == [0.5, 10.7, 20.7]
-    assert problem.regions == ("x", "x", "y")
-    assert solve(problem).status is Status.OPTIMAL
-    with pytest.raises(InputError, match="no such failure-domain level"):
-        from_instance(instance, **options, region_level="planet")
-    with pytest.raises(InputError, match="unknown operation"):
-        from_instance(instance, read_operations=["fly"], write_operations=[])
-    stranger = Instance(
-        sites=sites, clients=("p",), client_rtt=rtt[:1], site_rtt=rtt, counts=counts[:1]
-    )
-    with pytest.raises(InputError, match="named like sites"):
-        from_instance(stranger, **options)
+def test_automatic_choice(monkeypatch):
+    """Enumeration for few sets, CP-SAT beyond and where the compiled search was not built."""
+    problem = key()
+    assert place(problem).method == "enumeration"
+    monkeypatch.setattr(one_key, "_ENUMERABLE", 10)
+    assert place(problem).method == "cp-sat bisection"
+    monkeypatch.setattr(one_key, "_ENUMERABLE", 1_000)
+    pairs_lost = dataclasses.replace(problem, rules=StoreRules(True, failures=2))
+    weighted = pairs_lost.with_goal(Goal(Target.WEIGHTED))
+    assert place(pairs_lost).method == "enumeration"
+    assert place(weighted).method == "cp-sat bisection"
+    monkeypatch.setattr(one_key, "compiled_available", lambda: False)
+    assert place(problem).method == "cp-sat bisection"
+    everything = Goal(Target.WEIGHTED, normal_weight=1.0, worst_weight=1.0)
+    with pytest.raises(UnsupportedError, match="enumeration"):
+        place(dataclasses.replace(problem, goal=everything), QuorumMethod.MILP)
+    with pytest.raises(InputError, match="unknown method"):
+        place(problem, "radius")
+
+
+@pytest.mark.parametrize("goal", [Goal(), Goal(Target.WEIGHTED, read_weight=2.0)])
+def test_enumeration_interrupted(goal, monkeypatch):
+    """Ctrl-C before any list or pass: the best so far, with a valid bound."""
+    problem = key().with_goal(goal)
+    optimum = solve(problem).value
+    for name in ("run", "choose", "sets"):
+        for allowed in range(4):
+            honest, calls = getattr(CompiledSearch, name), [0]
+
+            def interrupted(self, *arguments, honest=honest, calls=calls, allowed=allowed):
+                calls[0] += 1
+                if calls[0] > allowed:
+                    raise KeyboardInterrupt
+                return honest(self, *arguments)
+
+            with monkeypatch.context() as patch:
+                patch.setattr(CompiledSearch, name, interrupted)
+                plan = solve(problem)
+            assert plan.bound <= optimum <= plan.value
+            if calls[0] > allowed:
+                assert plan.termination is Termination.INTERRUPTED
+            else:
+                assert plan.value == optimum
+
+
+def test_too_many_sets_are_refused():
+    """The refusal gives the number and the way out."""
+    large = QuorumProblem(np.ones((300, 300)), [1] * 300, [1] * 300)
+    with pytest.raises(LimitError, match="bisection"):
+        solve(large)
 
 
 def test_interrupted_key_is_no_answer_for_a_table(monkeypatch):
@@ -292,24 +220,6 @@ def test_interrupted_key_is_no_answer_for_a_table(monkeypatch):
     def interrupted(self, *arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(SetSearch, "run", interrupted)
     monkeypatch.setattr(CompiledSearch, "run", interrupted)
     with pytest.raises(KeyboardInterrupt):
         solve_batch(problem, problem.reads[np.newaxis], problem.writes[np.newaxis])
-    with pytest.raises(SolverError, match="not complete"):
-        pareto_front(problem)
-
-
-def test_tables_of_another_store_are_refused():
-    """Tables hold the order of sites: other RTTs or another redirection would be silently wrong."""
-    solver = Enumeration(SetTables.of(key()))
-    for other in (
-        key(seed=61),
-        dataclasses.replace(key(), rules=StoreRules(True, redirect=Redirect.KEEP)),
-    ):
-        with pytest.raises(InputError, match="another store"):
-            solver.solve(other)
-        with pytest.raises(InputError, match="another store"):
-            solver.optima(other)
-    for rules in (StoreRules(), StoreRules(True, distinct_regions=True)):
-        assert solver.solve(dataclasses.replace(key(), rules=rules)).status is Status.OPTIMAL

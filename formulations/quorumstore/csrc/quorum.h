@@ -1,8 +1,26 @@
 /* Shared declarations of the compiled search over replica sets of a quorum store.
  *
- * The mathematics is written down once, in ../enumeration/screening.py (O_k and the conditions that discard a
- * prefix); this is the same thing made fast, with the incumbent lowered as soon as a better set is
- * met.  Conventions:
+ * For one limit let a site be outside for client i when its latency exceeds the limit. For a set P of
+ * sites, complete or still growing, O_k(P) are the clients for whom at least k sites of P are outside.
+ * With M_j the clients for whom site j is outside,
+ *
+ *     O_k(P + j) = O_k(P) | (O_{k-1}(P) & M_j),
+ *
+ * and O_k only grows with P. With N replicas a client lacks a quorum of q iff it is in O_{N-q+1}; once
+ * the replica at j is lost, iff it is in O_{N-q+1}, or in O_{N-q} with j inside. So these conditions
+ * refute every set that contains P as soon as P breaks them (screening.c); slack = A - ceil(p A).
+ *
+ * 1. Normal operation: requests(O_{N-q+1}) <= slack.
+ * 2. After losses a client in O_{N-q} lacks a quorum after the loss of some other site (q >= 2), so its
+ *    requests may not exceed the slack.
+ * 3. Summed over all C(N, F) ways to lose F replicas: a client with k replicas outside lacks its quorum
+ *    in m(k) of them, in m'(k) even if it escapes whenever its own site is lost and its requests are
+ *    redirected. Hence the sum of (m(k) - m(k-1)) requests(O_k) is at most C(N, F) slack.
+ * 4. For F = 1, each lost replica j by itself, clients of a redirected j counted as within.
+ * 5. For F = 1, a client whose requests exceed the slack must be in time when its own site is lost: it
+ *    may not be in O_{N-q+1} of the latencies after redirection, whether its site holds a replica or not.
+ *
+ * Conventions:
  *
  * - a latency is its rank in the grid of all values a threshold can take, and a limit is the number of
  *   grid values it allows: a latency is within iff rank < limit.  No floating point decides anything

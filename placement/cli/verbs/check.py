@@ -247,8 +247,7 @@ def _none(plan: Plan, checked: CheckResult, args: argparse.Namespace) -> int:
 def _quorum_plan(plan: QuorumPlan, args: argparse.Namespace) -> int:
     """Account for every replica set of a quorum store, by its certificate or the evaluator."""
     from placement.errors import CertificateError
-    from placement.quorumstore.enumerated_proof import prove_bound
-    from placement.quorumstore.refutation_tree import replay
+    from placement.quorumstore.refutation_tree import prove_bound, replay
     from placement.support.status import OPTIMALITY_TOLERANCE, Status
 
     held = "value, thresholds and losses of the file are those of the configuration"

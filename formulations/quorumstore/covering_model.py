@@ -23,17 +23,28 @@ replica, there is one more row, with all the other y_i, whatever x_f is.
 
 Rows with the same ball and quorum share their y; rows of percentiles that become equal are merged.
 
-A budget is linear too, with nearest-first routing: sort the sites by RTT from client i, let u_k say
-that position k is still asked (u falls from 1 to 0 once) and q_k = x_k ∧ u_k that its replica
-answers; then Σ_k q_k = R makes q the R nearest replicas, and the bill is a sum over x and q.
+The model is only described here. A reduction fixes the sites and steps that follow from the
+constraints; :mod:`formulations.quorumstore.covering_solvers` hands the rest to a solver.
 
-The model is only described here; :mod:`formulations.quorumstore.covering.reduction` decides what is
-obvious, and `covering_milp` and `covering_cpsat` hand the rest to a solver.
+The reduction has five rules, applied until nothing changes. With O the sites still open and F those
+that must hold a replica, every set in question has between max(|F ∩ B|, N − |O ∖ B|) and
+min(|O ∩ B|, N − |F ∖ B|) replicas in a ball B.
+
+1. A cover whose quorum is within the lower number always holds, one above the upper never does:
+   either leaves the demands.
+2. A demand that cannot be met refutes the question; if it is for the loss of a replica at f, then f
+   holds none.
+3. A cover whose requests are more than a demand can miss is *required*; a required cover decides
+   others (|S ∩ B'| >= |S ∩ B| − |B ∖ B'|), and fixes its sites when it needs all of them.
+4. Site j is *replaceable* by k if every ball with j holds k, and losses allow it (see `swaps` of
+   the model): then k for j in any answer gives an answer. With N open sites to replace it, one of
+   them is not in the answer, and j is closed.
+5. What remains of that relation, along one fixed order of the sites, may be asked of the answer:
+   x_j <= x_k. Each replacement moves a replica forward in the order, so they end.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -43,13 +54,14 @@ from placement.quorumstore import LossScope, QuorumProblem, Redirect, ThresholdL
 from placement.support.checks import FloatArray
 
 __all__ = [
-    "Bill",
     "Cover",
     "CoverDemand",
     "CoveringModel",
-    "Routed",
-    "bill_of",
+    "CoveringRow",
+    "Reduced",
+    "ReductionStep",
     "covering_model",
+    "reduce_model",
     "relaxed_model",
     "scenario_rtt",
 ]
@@ -76,41 +88,6 @@ class CoverDemand:
 
 
 @dataclass(frozen=True, slots=True)
-class Routed:
-    """Cost of one client's reads: a price for each of its `quorum` nearest replicas.
-
-    Attributes
-    ----------
-    order
-        Sites, nearest first.
-    prices
-        Of each site, in that order.
-    quorum
-        How many answer.
-    """
-
-    order: tuple[int, ...]
-    prices: tuple[float, ...]
-    quorum: int
-
-
-@dataclass(frozen=True, slots=True)
-class Bill:
-    """Cost of a replica set: `fixed` prices of its sites, and the routed reads."""
-
-    fixed: tuple[float, ...]
-    routed: tuple[Routed, ...]
-
-    def of(self, replicas: tuple[int, ...]) -> float:
-        """Cost of a replica set, up to rounding."""
-        total = math.fsum(self.fixed[site] for site in replicas)
-        for one in self.routed:
-            held = [k for k, site in enumerate(one.order) if site in replicas]
-            total += math.fsum(one.prices[k] for k in held[: one.quorum])
-        return total
-
-
-@dataclass(frozen=True, slots=True)
 class CoveringModel:
     """A yes-no question about replica sets, free of any solver.
 
@@ -124,12 +101,6 @@ class CoveringModel:
         The rows.
     caps
         (sites, at most so many replicas among them).
-    bill
-        What replica sets cost; None: nothing.
-    budget
-        Most they may cost. Solvers may exceed it within their tolerances, never fall short of it.
-    excluded
-        Replica sets that are no answer.
     swaps
         For each site j, the sites that may take over its replica without harm to any demand,
         provided that they are in every ball that j is in. Empty: none.
@@ -140,15 +111,12 @@ class CoveringModel:
     covers: tuple[Cover, ...]
     demands: tuple[CoverDemand, ...]
     caps: tuple[tuple[tuple[int, ...], int], ...]
-    bill: Bill | None = None
-    budget: float = math.inf
-    excluded: tuple[tuple[int, ...], ...] = ()
     swaps: tuple[tuple[int, ...], ...] = ()
 
     def holds(self, replicas: tuple[int, ...]) -> bool:
-        """Check a replica set in exact arithmetic; the budget is left to the evaluator."""
+        """Check a replica set in exact arithmetic."""
         chosen = set(replicas)
-        if len(chosen) != self.replicas or any(chosen == set(one) for one in self.excluded):
+        if len(chosen) != self.replicas:
             return False
         if any(len(chosen.intersection(members)) > cap for members, cap in self.caps):
             return False
@@ -172,36 +140,14 @@ def scenario_rtt(problem: QuorumProblem, lost: tuple[int, ...]) -> FloatArray:
     return matrix
 
 
-def bill_of(problem: QuorumProblem, read: int) -> Bill | None:
-    """Return the cost of the traffic prices as a bill; None without prices."""
-    prices = problem.prices
-    if prices is None:
-        return None
-    routed = []
-    for client in np.flatnonzero(problem.reads).tolist():
-        order = np.argsort(problem.rtt[client], kind="stable")
-        each = float(problem.reads[client]) * prices.traffic[order, client]
-        # Every one of the R nearest sends a digest; the nearest sends the object in its place.
-        for quorum, size in ((read, prices.digest_gb), (1, prices.object_gb - prices.digest_gb)):
-            paid = size * each
-            if paid.any():
-                routed.append(Routed(tuple(order.tolist()), tuple(paid.tolist()), quorum))
-    fixed = prices.fixed(problem.writes.astype(np.float64))
-    return Bill(tuple(fixed.tolist()), tuple(routed))
-
-
 def covering_model(
     problem: QuorumProblem,
     replicas: int,
     read: int,
     write: int,
     limits: ThresholdLimits,
-    budget: float = math.inf,
-    excluded: tuple[tuple[int, ...], ...] = (),
 ) -> CoveringModel:
-    """Describe "some set of `replicas` sites obeys `limits` and `budget` under (R, W)".
-
-    Sets in `excluded` do not count.
+    """Describe "some set of `replicas` sites obeys `limits` under (R, W)".
 
     O(n²) where single sites are lost, O(n²) per scenario otherwise; the losses are those of the
     problem where its rules ask for contingency.
@@ -225,9 +171,8 @@ def covering_model(
                 after = scenario_rtt(problem, lost)
                 rows.add(_wanted(side, _balls(after, side.clients, side.worst)), side.needed)
     caps = _caps(problem, replicas, read, write)
-    bill = bill_of(problem, read)
     swaps: tuple[tuple[int, ...], ...] = ()
-    if not caps and bill is None and (single or not contingency):
+    if not caps and (single or not contingency):
         swaps = _swaps(problem, _sides(problem, read, write, limits) if single else [])
     return CoveringModel(
         len(problem.sites),
@@ -235,9 +180,6 @@ def covering_model(
         tuple(rows.covers),
         tuple(rows.demands),
         caps,
-        bill,
-        budget,
-        excluded,
         swaps,
     )
 
@@ -249,14 +191,13 @@ def relaxed_model(
 
     Where clients of a lost site are moved, they are given the ball of before and that of
     afterwards together, in every scenario: then no client needs to be moved, any site may take over
-    from any other, and much more can be left out. None where no client is moved, and where prices,
-    regional rules or larger losses are in the way.
+    from any other, and much more can be left out. None where no client is moved, and where regional
+    rules or larger losses are in the way.
     """
     if not (
         problem.rules.contingency
         and problem.losses
         and problem.redirects
-        and problem.prices is None
         and _single_sites(problem)
         and not _caps(problem, replicas, read, write)
     ):
@@ -273,7 +214,7 @@ def relaxed_model(
         tuple(rows.covers),
         tuple(rows.demands),
         (),
-        swaps=_swaps(problem, []),
+        _swaps(problem, []),
     )
 
 
@@ -408,3 +349,276 @@ def _caps(
         if len(members) > cap:
             groups.append((members, cap))
     return tuple(groups)
+
+
+# --- reduction ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ReductionStep:
+    """y of this index = 1 needs at least `quorum` replicas in the ball."""
+
+    quorum: int
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class CoveringRow:
+    """Σ count · y over `terms` (index of a step, count) is at least `needed`, if `lost` is held."""
+
+    terms: tuple[tuple[int, int], ...]
+    needed: int
+    lost: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """A covering question that asks for less.
+
+    Attributes
+    ----------
+    possible
+        False: there is no answer.
+    open
+        Sites that may hold a replica.
+    held
+        Those that must.
+    required
+        (ball, least number of replicas in it).
+    ladders
+        For each ball, the steps y of increasing quorums; a step takes the one before.
+    rows
+        The demands.
+    ahead
+        (j, k): a replica at j takes one at k.
+    """
+
+    possible: bool
+    open: tuple[int, ...] = ()
+    held: tuple[int, ...] = ()
+    required: tuple[tuple[tuple[int, ...], int], ...] = ()
+    ladders: tuple[tuple[tuple[int, ...], tuple[ReductionStep, ...]], ...] = ()
+    rows: tuple[CoveringRow, ...] = ()
+    ahead: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def steps(self) -> int:
+        """Number of variables y."""
+        return sum(len(steps) for _, steps in self.ladders)
+
+
+def reduce_model(model: CoveringModel) -> Reduced:
+    """Return the question without its decided variables. Sites are bits of whole numbers.
+
+    An answer of the reduced question is one of `model`; if `model` has an answer, so has the
+    reduced question. O(n² · covers) per round, with at most a round for each site and cover.
+    """
+    try:
+        return _Reduction(model).run()
+    except _RefutedError:
+        return Reduced(False)
+
+
+class _RefutedError(Exception):
+    """Raised by a reduction that finds no solution."""
+
+
+@dataclass(slots=True)
+class _ReducedDemand:
+    terms: dict[int, int]
+    needed: int
+    lost: int | None
+
+
+@dataclass(slots=True)
+class _Reduction:
+    model: CoveringModel
+    open: int = field(init=False)
+    held: int = 0
+    balls: list[int] = field(init=False)
+    quorums: list[int] = field(init=False)
+    demands: list[_ReducedDemand] = field(init=False)
+    required: dict[int, int] = field(default_factory=dict)
+    changed: bool = True
+
+    def __post_init__(self) -> None:
+        model = self.model
+        self.open = (1 << model.sites) - 1
+        self.balls = [sum(1 << site for site in cover.ball) for cover in model.covers]
+        self.quorums = [cover.quorum for cover in model.covers]
+        self.demands = [
+            _ReducedDemand(dict(one.terms), one.needed, one.lost) for one in model.demands
+        ]
+
+    def run(self) -> Reduced:
+        while self.changed:
+            self.changed = False
+            self._decide()
+            self._tighten()
+            if not self.changed and self.model.swaps:
+                self._close()
+        return self._result()
+
+    def _bounds(self, ball: int) -> tuple[int, int]:
+        """Least and largest number of replicas in a ball."""
+        total, kept = self.model.replicas, self.open & ball
+        low = max((self.held & ball).bit_count(), total - (self.open & ~ball).bit_count())
+        for other, least in self.required.items():
+            low = max(low, least - (other & self.open & ~ball).bit_count())
+        high = min(kept.bit_count(), total - (self.held & ~ball).bit_count())
+        return low, high
+
+    def _shut(self, sites: int) -> None:
+        sites &= self.open
+        if sites:
+            if sites & self.held:
+                raise _RefutedError
+            self.open &= ~sites
+            self.changed = True
+
+    def _hold(self, sites: int) -> None:
+        sites &= ~self.held
+        if sites:
+            self.held |= sites
+            self.changed = True
+
+    def _decide(self) -> None:
+        """Rules 1 and 2."""
+        bounds: dict[int, tuple[int, int]] = {}
+        for ball in self.balls:
+            if ball not in bounds:
+                bounds[ball] = self._bounds(ball)
+        left = []
+        for demand in self.demands:
+            if demand.lost is not None and not self.open >> demand.lost & 1:
+                continue  # that replica is not there to be lost
+            if demand.lost is not None and self.held >> demand.lost & 1:
+                demand.lost = None
+                self.changed = True
+            for index, count in list(demand.terms.items()):
+                low, high = bounds[self.balls[index]]
+                if low >= self.quorums[index]:
+                    demand.needed -= count
+                elif high >= self.quorums[index]:
+                    continue
+                del demand.terms[index]
+                self.changed = True
+            if demand.needed <= 0:
+                continue
+            if sum(demand.terms.values()) < demand.needed:
+                if demand.lost is None:
+                    raise _RefutedError
+                self._shut(1 << demand.lost)
+                continue
+            left.append(demand)
+        self.demands = left
+
+    def _tighten(self) -> None:
+        """Rule 3."""
+        for demand in self.demands:
+            if demand.lost is not None:
+                continue
+            spare = sum(demand.terms.values()) - demand.needed
+            for index, count in demand.terms.items():
+                ball, quorum = self.balls[index], self.quorums[index]
+                if count > spare and self.required.get(ball, 0) < quorum:
+                    self.required[ball] = quorum
+                    self.changed = True
+        for ball, least in self.required.items():
+            inside = ball & self.open
+            if inside.bit_count() < least:
+                raise _RefutedError
+            if inside.bit_count() == least:
+                self._hold(inside)
+            if (self.held & ~ball).bit_count() + least >= self.model.replicas:
+                if (self.held & ~ball).bit_count() + least > self.model.replicas:
+                    raise _RefutedError
+                self._shut(~ball & self.open & ~self.held)
+        if self.open.bit_count() < self.model.replicas or (
+            self.held.bit_count() > self.model.replicas
+        ):
+            raise _RefutedError
+
+    def _live(self) -> set[int]:
+        """Balls that still matter."""
+        live = {self.balls[index] for demand in self.demands for index in demand.terms}
+        return live | set(self.required)
+
+    def _replacements(self) -> dict[int, int]:
+        """Rule 4: for each open site, the open sites that replace it."""
+        sites = [site for site in range(self.model.sites) if self.open >> site & 1]
+        found = {}
+        for site in sites:
+            found[site] = sum(1 << k for k in self.model.swaps[site]) & self.open
+        for ball in self._live():
+            for site in sites:
+                if ball >> site & 1:
+                    found[site] &= ball
+        return found
+
+    def _close(self) -> None:
+        for site, others in self._replacements().items():
+            if (others & self.open).bit_count() >= self.model.replicas:
+                self._shut(1 << site)
+
+    def _result(self) -> Reduced:
+        ladders: dict[int, list[ReductionStep]] = {}
+        place: dict[int, int] = {}
+        used = sorted({index for demand in self.demands for index in demand.terms})
+        merged: dict[tuple[int, int], int] = {}
+        for index in used:
+            # Balls that agree on the open sites have become one.
+            key = (self.balls[index] & self.open, self.quorums[index])
+            if key not in merged:
+                merged[key] = len(merged)
+                ladders.setdefault(key[0], []).append(ReductionStep(key[1], merged[key]))
+            place[index] = merged[key]
+        rows: dict[CoveringRow, None] = {}
+        for demand in self.demands:
+            terms: dict[int, int] = {}
+            for index, count in demand.terms.items():
+                terms[place[index]] = terms.get(place[index], 0) + count
+            rows[CoveringRow(tuple(sorted(terms.items())), demand.needed, demand.lost)] = None
+        required: dict[int, int] = {}
+        for ball, least in self.required.items():
+            ball &= self.open
+            required[ball] = max(least, required.get(ball, 0))
+        return Reduced(
+            True,
+            _sites(self.open),
+            _sites(self.held),
+            tuple(
+                (_sites(ball), least)
+                for ball, least in required.items()
+                if (ball & self.held).bit_count() < least
+            ),
+            tuple(
+                (_sites(ball), tuple(sorted(steps, key=lambda step: step.quorum)))
+                for ball, steps in ladders.items()
+            ),
+            tuple(rows),
+            self._ahead(),
+        )
+
+    def _ahead(self) -> tuple[tuple[int, int], ...]:
+        """Return the pairs of rule 5, without pairs that follow from other pairs."""
+        if not self.model.swaps:
+            return ()
+        found = self._replacements()
+        live = self._live()
+        order = sorted(found, key=lambda site: (-sum(ball >> site & 1 for ball in live), site))
+        before, arcs = 0, []
+        direct: dict[int, int] = {}
+        for site in order:
+            direct[site] = found[site] & before
+            before |= 1 << site
+        for site in order:
+            for other in _sites(direct[site]):
+                rest = direct[site] & ~(1 << other)
+                if not any(direct[k] >> other & 1 for k in _sites(rest)):
+                    arcs.append((site, other))
+        return tuple(arcs)
+
+
+def _sites(bits: int) -> tuple[int, ...]:
+    return tuple(site for site in range(bits.bit_length()) if bits >> site & 1)

@@ -1,26 +1,24 @@
 """Exact optimum by bisection over thresholds, one covering question per step.
 
 Every threshold is one of the numbers E^f[i, j] ("P1") and feasibility only grows with it, so the
-least value of a goal is found by a few questions per (R, W). Swaps provide an incumbent
-(:mod:`formulations.quorumstore.covering.start_by_swaps`), which is the optimum more often than not:
-so each (R, W) is first asked for anything better than the best so far, and is dropped if there is
-nothing. Each answer is evaluated and improved by swaps in turn, and the next question is one, two,
-four … values below it, until one is refuted.
+least value of a goal is found by a few questions per (R, W). Swaps, judged by the evaluator,
+provide an incumbent, which is the optimum more often than not: so each (R, W) is first asked for
+anything better than the best so far, and is dropped if there is nothing. Each answer is evaluated
+and improved by swaps in turn, and the next question is one, two, four … values below it, until one
+is refuted. Swaps prove nothing and nothing is proven from them; but a bisection whose incumbent is
+the optimum already has only refutations left to ask for.
 
 The tie rule's first keys (:func:`placement.quorumstore.stages`) are optimised one after the other;
 among configurations equal in those, the solver's choice stands.
 
 Goals that mix two thresholds (α·T_r + β·T_w, or normal against worst) are solved by walking down
-the staircase of their Pareto front (:mod:`formulations.quorumstore.threshold_fronts`). A budget is
-a row of the covering model, and a cost its objective
-(:mod:`formulations.quorumstore.covering.model`).
+the staircase of the pairs that some configuration reaches.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -28,31 +26,33 @@ from typing import Protocol
 
 import numpy as np
 
-from formulations.quorumstore.covering.model import (
+from formulations.quorumstore.covering_model import (
     CoveringModel,
     covering_model,
     relaxed_model,
     scenario_rtt,
 )
-from formulations.quorumstore.covering.start_by_swaps import improve_by_swaps, start_configuration
-from placement.errors import SolverError
+from placement.errors import SolverError, UnsupportedError
 from placement.quorumstore import (
     Goal,
+    Metrics,
     QuorumConfiguration,
     QuorumPlan,
     QuorumProblem,
     Target,
     ThresholdLimits,
+    full_replication_bound,
     metrics,
     stages,
     structural_reasons,
 )
-from placement.quorumstore.lower_bound import full_replication_bound
-from placement.support.checks import FloatArray
-from placement.support.status import Termination, end_early, least_bound
+from placement.quorumstore.goal import second_key
+from placement.quorumstore.latency import swap_neighbours
+from placement.support.checks import FloatArray, IntArray
+from placement.support.status import Termination, end_early
 
-_ROUNDING = 1e-9
-"""Relative difference up to which a solver's cost may miss the evaluator's."""
+_SWAP_BATCH = 2_000
+"""Sets times scenarios evaluated at once."""
 
 __all__ = ["Bisection", "Covering", "ThresholdStep", "solve", "threshold_values"]
 
@@ -65,11 +65,6 @@ class Covering(Protocol):
 
     def __call__(self, model: CoveringModel, seconds: float = ...) -> tuple[int, ...] | None:
         """Return a replica set, or None when there is none; TimeoutError when time runs out."""
-
-    def cheapest(
-        self, model: CoveringModel, seconds: float = ...
-    ) -> tuple[tuple[int, ...] | None, float]:
-        """Return the cheapest replica set (or None), and a lower bound of its cost."""
 
 
 def threshold_values(problem: QuorumProblem) -> FloatArray:
@@ -197,24 +192,17 @@ class Bisection:
             configuration = QuorumConfiguration(found, read, write)
             if self._obeys(configuration, goal, caps, value):
                 return configuration
-        excluded: tuple[tuple[int, ...], ...] = ()
-        while True:
-            model = covering_model(
-                self.problem, total, read, write, limits, goal.cost_bound, excluded
+        model = covering_model(self.problem, total, read, write, limits)
+        self.questions += 1
+        found = self.covering(model, self._left())
+        if found is None:
+            return None
+        configuration = QuorumConfiguration(found, read, write)
+        if not model.holds(found) or not self._obeys(configuration, goal, caps, value):
+            raise SolverError(
+                f"{self.covering.method} returned {found}, which does not meet its limits"
             )
-            self.questions += 1
-            found = self.covering(model, self._left())
-            if found is None:
-                return None
-            configuration = QuorumConfiguration(found, read, write)
-            if model.holds(found) and self._obeys(configuration, goal, caps, value):
-                return configuration
-            if not model.holds(found) or self.cost(configuration) <= goal.cost_bound:
-                raise SolverError(
-                    f"{self.covering.method} returned {found}, which does not meet its limits"
-                )
-            # Over budget by less than the solver's tolerance: not this one.
-            excluded += (found,)
+        return configuration
 
     def _obeys(
         self, found: QuorumConfiguration, goal: Goal, caps: ThresholdLimits, value: float
@@ -230,46 +218,6 @@ class Bisection:
             raise TimeoutError
         return left
 
-    def cost(self, found: QuorumConfiguration) -> float:
-        """Cost of a configuration, from the evaluator."""
-        return float(metrics(self.problem, [found.replicas], found.read, found.write).cost[0])
-
-    def cheapest(self, goal: Goal) -> ThresholdStep:
-        """Return the least cost under the bounds of a ``COST`` goal, with its proof.
-
-        One covering model per (N, R, W), with the bill for objective.
-        """
-        best, value, bound = None, math.inf, math.inf
-        limits = goal.limits(math.inf, self.problem.rules.contingency)
-        with end_early(self):
-            for total, read, write in self.problem.pairs:
-                model = covering_model(self.problem, total, read, write, limits)
-                self.questions += 1
-                found, least = self.covering.cheapest(model, self._left())
-                bound = least_bound(bound, least)
-                if found is None:
-                    continue
-                configuration = QuorumConfiguration(found, read, write)
-                free = replace(goal, cost_bound=math.inf)
-                if not model.holds(found) or math.isinf(self.value(free, configuration)):
-                    raise SolverError(
-                        f"{self.covering.method} returned {found}, which does not meet its limits"
-                    )
-                here = self.value(goal, configuration)
-                if math.isinf(here) and least <= goal.cost_bound * (1 + _ROUNDING):
-                    # Over budget by rounding alone: is there another one within it?
-                    other = self._ask(
-                        goal, ThresholdLimits(), (total, read, write), sys.float_info.max
-                    )
-                    if other is not None:
-                        configuration, here = other, self.value(goal, other)
-                if here < value:
-                    best, value = configuration, here
-        if self.termination is not Termination.FINISHED:
-            return ThresholdStep(best, value, 0.0)
-        proven = max(0.0, min(bound, value))  # a solver's rounding can go below 0, and no cost does
-        return ThresholdStep(best, value, proven if best is not None else math.inf)
-
 
 def solve(
     problem: QuorumProblem, covering: Covering, *, time_limit: float = math.inf
@@ -280,10 +228,10 @@ def solve(
     ----------
     problem
         The key. Goals: ``THRESHOLD``, ``READS``, ``WRITES`` on normal operation or the worst
-        scenario, mixtures of two thresholds, and ``COST``; any of them with bounds and a budget.
+        scenario, and mixtures of two thresholds; any of them with bounds.
     covering
-        :class:`~formulations.quorumstore.covering.milp.HighsCovering` or
-        :class:`~formulations.quorumstore.covering.cpsat.CpSatCovering`.
+        :class:`~formulations.quorumstore.covering_solvers.HighsCovering` or
+        :class:`~formulations.quorumstore.covering_solvers.CpSatCovering`.
     time_limit
         Seconds.
 
@@ -293,17 +241,13 @@ def solve(
         For goals that weigh reads, writes, normal operation and the worst scenario all at once:
         enumeration takes those.
     """
-    from formulations.quorumstore.threshold_fronts import walk_weighted
-
     began = time.perf_counter()
     goal, contingency = problem.goal, problem.rules.contingency
     reasons = structural_reasons(problem)
     if reasons:
         return QuorumPlan.of(problem, None, method=covering.method, bound=math.inf, reasons=reasons)
     bisection = Bisection(problem, covering, began + time_limit)
-    if goal.target is Target.COST:
-        step = bisection.cheapest(goal)
-    elif not goal.monotone(contingency):
+    if not goal.monotone(contingency):
         step = walk_weighted(bisection, goal)
     else:
         best = start_configuration(problem, goal, bisection.deadline)
@@ -343,3 +287,172 @@ def _lexicographic(
         )
         step = bisection.minimise(goal, caps, better)
     return ThresholdStep(step.configuration, first.value, first.bound)
+
+
+def walk_weighted(bisection: Bisection, goal: Goal) -> ThresholdStep:
+    """Minimise a goal that mixes two thresholds by walking its staircase with bisections.
+
+    The two are T_r and T_w (``WEIGHTED``), or normal operation and the worst scenario.
+
+    Raises
+    ------
+    UnsupportedError
+        When the goal mixes all four.
+    """
+    contingency = bisection.problem.rules.contingency
+    normal, worst = goal.weights(contingency)
+    if goal.target is Target.WEIGHTED:
+        if contingency and normal > 0 and worst > 0:
+            raise UnsupportedError(
+                "bisection supports two thresholds at a time; use enumeration for reads, writes, "
+                "normal operation and the worst scenario together"
+            )
+        on_normal = contingency and worst == 0
+        first = replace(
+            goal,
+            target=Target.READS,
+            normal_weight=float(on_normal),
+            worst_weight=float(not on_normal),
+        )
+        second = replace(first, target=Target.WRITES)
+    else:
+        first = replace(goal, normal_weight=1.0, worst_weight=0.0)
+        second = replace(goal, normal_weight=0.0, worst_weight=1.0)
+    best = ThresholdStep(None, math.inf, math.inf)
+    caps = ThresholdLimits()
+    while True:
+        one = bisection.minimise(first, caps)
+        if one.configuration is None:
+            break
+        met = caps.tightened(first.limits(one.value, contingency))
+        two = bisection.minimise(second, met, one.configuration)
+        value = _weighted(bisection, goal, two.configuration)
+        if value < best.value:
+            best = ThresholdStep(two.configuration, value, value)
+        if bisection.termination is not Termination.FINISHED or two.value == 0.0:
+            break
+        below = float(np.nextafter(two.value, -math.inf))
+        caps = caps.tightened(second.limits(below, contingency))
+    if bisection.termination is not Termination.FINISHED:
+        return ThresholdStep(best.configuration, best.value, 0.0)
+    return best
+
+
+def _weighted(bisection: Bisection, goal: Goal, configuration: QuorumConfiguration | None) -> float:
+    return math.inf if configuration is None else bisection.value(goal, configuration)
+
+
+# --- swaps -----------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _SwapEvaluator:
+    problem: QuorumProblem
+    goal: Goal
+    caps: ThresholdLimits
+    deadline: float
+
+    def best(
+        self, sets: IntArray, read: int, write: int
+    ) -> tuple[tuple[float, ...], tuple[int, ...]] | None:
+        """Return the best of some sets with its rank; None when no set obeys the regional rules."""
+        problem = self.problem
+        sets = sets[problem.admissible(sets, max(read, write))]
+        step = _SWAP_BATCH
+        if problem.rules.contingency and problem.rules.failures > 1:
+            step = max(16, _SWAP_BATCH // (1 + len(problem.losses)))
+        found = None
+        for low in range(0, len(sets), step):
+            if time.perf_counter() > self.deadline:
+                raise TimeoutError
+            rows = sets[low : low + step]
+            keys = self._keys(metrics(problem, rows, read, write))
+            first = int(np.lexsort(tuple(reversed(keys)))[0])
+            one = tuple(float(key[first]) for key in keys), tuple(rows[first].tolist())
+            if found is None or one < found:
+                found = one
+        return found
+
+    def _keys(self, figures: Metrics) -> list[FloatArray]:
+        """The value, infinite beyond the caps, and the first keys of the tie rule.
+
+        The value alone is flat: thousands of sets share it, and a descent has nowhere to go.
+        """
+        values = self.goal.values(figures, self.problem.rules.contingency)
+        keys = [np.where(self.caps.kept(figures), values, np.inf)]
+        second = second_key(self.goal, figures, self.problem.rules.contingency)
+        if second is not None:
+            keys.append(second)
+        normal = np.maximum(figures.normal_read, figures.normal_write)
+        worst = np.maximum(figures.worst_read, figures.worst_write)
+        return [*keys, worst, normal, figures.normal_read + figures.normal_write, figures.mean]
+
+
+def improve_by_swaps(
+    problem: QuorumProblem,
+    goal: Goal,
+    caps: ThresholdLimits,
+    start: QuorumConfiguration,
+    deadline: float = math.inf,
+) -> QuorumConfiguration:
+    """Return the configuration after single swaps: the best one each time, while it improves.
+
+    Parameters
+    ----------
+    problem, goal, caps
+        What is minimised, and within which limits.
+    start
+        Where to begin; returned itself when no swap is better.
+    deadline
+        ``time.perf_counter()`` at which to stop, with the best so far.
+
+    Notes
+    -----
+    A round evaluates N·(n − N) sets.
+    """
+    judge = _SwapEvaluator(problem, goal, caps, deadline)
+    read, write = start.read, start.write
+    replicas = start.replicas
+    try:
+        found = judge.best(np.array([replicas], dtype=np.intp), read, write)
+        while found is not None:
+            rank, replicas = found
+            rows = swap_neighbours(replicas, len(problem.sites))
+            found = judge.best(rows, read, write) if len(rows) else None
+            if found is not None and not found[0] < rank:
+                break
+    except TimeoutError:
+        pass
+    return QuorumConfiguration(replicas, read, write)
+
+
+def start_configuration(
+    problem: QuorumProblem, goal: Goal, deadline: float = math.inf
+) -> QuorumConfiguration | None:
+    """Return a good configuration under every rule and bound, or None when none was met.
+
+    For each (N, R, W), single swaps from the busiest sites and from the best of some sets that are
+    spread out by index.
+    """
+    best, value = None, math.inf
+    demand = problem.reads + problem.writes
+    count = len(problem.sites)
+    judge = _SwapEvaluator(problem, goal, ThresholdLimits(), deadline)
+    for total, read, write in problem.pairs:
+        busiest = np.sort(np.argsort(-demand, kind="stable")[:total])[np.newaxis]
+        steps = np.arange(total) * (count // total)
+        spread = np.sort((np.arange(count)[:, np.newaxis] + steps) % count, axis=1)
+        for rows in (busiest, spread):
+            try:
+                found = judge.best(rows, read, write)
+            except TimeoutError:
+                return best
+            if found is None:
+                continue
+            start = QuorumConfiguration(found[1], read, write)
+            start = improve_by_swaps(problem, goal, ThresholdLimits(), start, deadline)
+            figures = metrics(problem, [start.replicas], read, write)
+            here = float(goal.values(figures, problem.rules.contingency)[0])
+            if here < value:
+                best, value = start, here
+    return best

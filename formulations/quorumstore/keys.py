@@ -1,11 +1,14 @@
 """Many keys: a table of demands in, a table of configurations out, resumable at any moment.
 
-Batches are independent, and solving one is a pure function
-(:func:`formulations.quorumstore.keys.key_rows.solve_batch`), so they run in as many processes as
-asked for. Each finished batch is a separate file in ``<target>.parts``, written whole or not at
-all; once all are there they are joined into the target, which appears by one rename. A run that is
-killed (``kill -9`` included) is continued by running it again: finished batches are not solved
-again.
+The table is CSV or Parquet, one row per key, read in batches. Columns: ``key``, then
+``reads:<site>`` and ``writes:<site>`` for the sites that have any; a site without a column has no
+requests. Other columns are refused, so that a misspelt site is not silently dropped.
+
+Batches are independent, and solving one is a pure function (:func:`solve_batch`), so they run in as
+many processes as asked for. Each finished batch is a separate file in ``<target>.parts``, written
+whole or not at all; once all are there they are joined into the target, which appears by one
+rename. A run that is killed (``kill -9`` included) is continued by running it again: finished
+batches are not solved again.
 
 Keys with proportional demand are solved once per run.
 """
@@ -15,34 +18,315 @@ from __future__ import annotations
 import contextlib
 import csv
 import hashlib
+import io
 import json
 import multiprocessing
 import os
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
-from typing import IO, TextIO
+from typing import IO, TYPE_CHECKING, TextIO
 
 import numpy as np
 
-from formulations.quorumstore import tuning
-from formulations.quorumstore.keys.key_rows import KeyRow, canonical, row_names, solve_batch, to_csv
-from formulations.quorumstore.keys.key_tables import KeyBatch, read_keys
+from formulations.quorumstore.enumeration import Enumeration
 from placement.errors import InputError, MissingDependencyError
 from placement.io.formats.document import read_document
 from placement.io.formats.files import check_file, write_file, writing
 from placement.io.formats.input_files import check_input
 from placement.quorumstore import QuorumProblem
 from placement.quorumstore.problem import CountArray
-from placement.support.status import Termination
+from placement.support.status import Status, Termination
 
-__all__ = ["KeysProgress", "KeysSummary", "progress_to", "solve_keys"]
+if TYPE_CHECKING:
+    import pandas as pd
 
+__all__ = [
+    "NO_REQUESTS",
+    "KeyBatch",
+    "KeyRow",
+    "KeysProgress",
+    "KeysSummary",
+    "canonical",
+    "progress_to",
+    "read_keys",
+    "row_names",
+    "solve_batch",
+    "solve_keys",
+    "to_csv",
+]
+
+_REMEMBERED = 200_000
+"""Distinct demands whose configuration is remembered within a run."""
 
 _BLAS_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+NO_REQUESTS = "no requests"
+"""Status of a key without requests."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyBatch:
+    """A run of keys.
+
+    Attributes
+    ----------
+    names
+        The keys.
+    reads, writes
+        Requests per key and site, shape (k, sites).
+    """
+
+    names: tuple[str, ...]
+    reads: CountArray
+    writes: CountArray
+
+
+def read_keys(path: str | os.PathLike[str], sites: Sequence[str], size: int) -> Iterator[KeyBatch]:
+    """Yield the keys of a table in batches of `size`, in the order of the file.
+
+    Memory is that of one batch (for Parquet, of one batch and one row group).
+
+    Raises
+    ------
+    InputError
+        Naming file, row and column of what is wrong.
+    MissingDependencyError
+        For Parquet without pyarrow.
+    """
+    source = Path(path)
+    check_input(source)
+    frames = _parquet(source, size) if source.suffix == ".parquet" else _csv(source, size)
+    first = 1
+    found = False
+    for frame in frames:
+        if frame.empty:
+            continue
+        found = True
+        yield _batch(frame, sites, str(path), first)
+        first += len(frame)
+    if not found:
+        raise InputError("the table has no keys", source=str(path), expected="at least one row")
+
+
+def _csv(source: Path, size: int) -> Iterator[pd.DataFrame]:
+    import pandas as pd
+
+    try:
+        # A key may be called "NA" or "null": only an empty cell is missing.
+        with pd.read_csv(
+            source,
+            chunksize=size,
+            dtype={"key": str},
+            keep_default_na=False,
+            na_values={"key": [""]},
+        ) as chunks:
+            yield from chunks
+    except (ValueError, pd.errors.ParserError, UnicodeDecodeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"not a CSV table ({error})", source=str(source), expected="a header and numbers"
+        ) from None
+
+
+def _parquet(source: Path, size: int) -> Iterator[pd.DataFrame]:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise MissingDependencyError.of("reading Parquet needs pyarrow", "parquet") from None
+    try:
+        with pq.ParquetFile(source) as table:
+            for batch in table.iter_batches(batch_size=size):
+                yield batch.to_pandas()
+    except pa.ArrowInvalid as error:
+        raise InputError(f"not a Parquet table ({error})", source=str(source)) from None
+
+
+def _batch(frame: pd.DataFrame, sites: Sequence[str], source: str, first: int) -> KeyBatch:
+    if "key" not in frame.columns:
+        raise InputError(
+            "no column of keys", source=source, field="key", expected="a column named key"
+        )
+    known = {
+        f"{side}:{site}": (side, place)
+        for side in ("reads", "writes")
+        for place, site in enumerate(sites)
+    }
+    arrays = {side: np.zeros((len(frame), len(sites))) for side in ("reads", "writes")}
+    for column in frame.columns:
+        if column == "key":
+            continue
+        if column not in known:
+            raise InputError(
+                "unknown column",
+                source=source,
+                field=str(column),
+                expected=f"reads:<site> or writes:<site> with a site of {', '.join(sites)}",
+            )
+        side, place = known[str(column)]
+        try:
+            values = frame[column].to_numpy(dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(
+                "not a column of numbers",
+                source=source,
+                field=str(column),
+                expected="whole numbers",
+            ) from None
+        wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0) & (values % 1 == 0)))
+        if wrong.size:
+            row = int(wrong[0])
+            raise InputError(
+                "bad count",
+                source=f"{source}, row {first + row}",
+                field=str(column),
+                value=float(values[row]),
+                expected="a whole number >= 0; percentiles count requests",
+            )
+        arrays[side][:, place] = values
+    if (arrays["reads"].sum(axis=1) >= 2**48).any() or (
+        arrays["writes"].sum(axis=1) >= 2**48
+    ).any():
+        raise InputError(
+            "too many requests to count exactly",
+            source=source,
+            expected="totals below 2^48 per key",
+        )
+    names = frame["key"]
+    if names.isna().any():
+        row = int(np.flatnonzero(names.isna())[0])
+        raise InputError("a key without a name", source=f"{source}, row {first + row}", field="key")
+    return KeyBatch(
+        tuple(str(name) for name in names),
+        arrays["reads"].astype(np.int64),
+        arrays["writes"].astype(np.int64),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    """Configuration of one key.
+
+    Attributes
+    ----------
+    key, status
+        Name; ``optimal``, ``infeasible`` or ``no requests``.
+    value
+        Value of the goal.
+    replicas
+        Names of the sites, joined by ";", in site order.
+    n, r, w
+        N, R, W.
+    normal_read_ms, normal_write_ms, worst_read_ms, worst_write_ms
+        Thresholds in normal operation, and their largest values over all losses.
+    mean_ms
+        Mean latency in normal operation.
+    """
+
+    key: str
+    status: str
+    value: float | None = None
+    replicas: str = ""
+    n: int | None = None
+    r: int | None = None
+    w: int | None = None
+    normal_read_ms: float | None = None
+    normal_write_ms: float | None = None
+    worst_read_ms: float | None = None
+    worst_write_ms: float | None = None
+    mean_ms: float | None = None
+
+    def named(self, key: str) -> KeyRow:
+        """Return this row for another key."""
+        return replace(self, key=key)
+
+
+def row_names() -> tuple[str, ...]:
+    """Column names, in order."""
+    return tuple(entry.name for entry in fields(KeyRow))
+
+
+def canonical(reads: CountArray, writes: CountArray) -> tuple[CountArray, CountArray]:
+    """Reduce each key's demand so that keys with proportional demand become equal.
+
+    Percentiles and means do not change when all counts of a key are divided by their greatest
+    common divisor.
+
+    Parameters
+    ----------
+    reads, writes
+        Shape (k, sites).
+    """
+    both = np.concatenate([reads, writes], axis=1)
+    divisor = np.maximum(np.gcd.reduce(both, axis=1), 1)[:, np.newaxis]
+    return reads // divisor, writes // divisor
+
+
+def solve_batch(
+    problem: QuorumProblem, reads: CountArray, writes: CountArray
+) -> tuple[KeyRow, ...]:
+    """Return the optimal configuration of every key of a batch: a pure function.
+
+    Parameters
+    ----------
+    problem
+        The store: RTTs, rules, goal. Its own demand is not used.
+    reads, writes
+        Requests per key, shape (k, sites).
+
+    Returns
+    -------
+    One row per key, in order, without a name.
+    """
+    solver = Enumeration()
+    rows = []
+    for key_reads, key_writes in zip(reads, writes, strict=True):
+        if not (key_reads.any() or key_writes.any()):
+            rows.append(KeyRow("", NO_REQUESTS))
+            continue
+        key = problem.with_demand(key_reads, key_writes)
+        plan = solver.solve(key)
+        if plan.termination is Termination.INTERRUPTED:
+            # The best so far of one key is no answer for a table; its batch is solved again.
+            raise KeyboardInterrupt
+        found = plan.configuration
+        if found is None:
+            rows.append(KeyRow("", str(Status.INFEASIBLE)))
+            continue
+        figures = plan.figures
+        rows.append(
+            KeyRow(
+                "",
+                str(plan.status),
+                plan.value,
+                ";".join(plan.replicas),
+                found.size,
+                found.read,
+                found.write,
+                float(figures.normal_read[0]),
+                float(figures.normal_write[0]),
+                float(figures.worst_read[0]),
+                float(figures.worst_write[0]),
+                float(figures.mean[0]),
+            )
+        )
+    return tuple(rows)
+
+
+def to_csv(rows: Iterable[KeyRow], *, header: Sequence[str] = ()) -> bytes:
+    """Rows as UTF-8 CSV; floats in their shortest exact form, missing values empty."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    if header:
+        writer.writerow(header)
+    for row in rows:
+        writer.writerow("" if value is None else value for value in astuple(row))
+    return text.getvalue().encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +394,12 @@ def solve_keys(
     Parameters
     ----------
     problem
-        The store: RTTs, sites, rules, goal, prices. Its own demand is not used.
+        The store: RTTs, sites, rules, goal. Its own demand is not used.
     source
-        CSV or Parquet table of keys; see :mod:`formulations.quorumstore.keys.key_tables`.
+        CSV or Parquet table of keys; see the module.
     target
         CSV, or Parquet by its suffix, with the columns of
-        :class:`~formulations.quorumstore.keys.key_rows.KeyRow`, one row per key in the order of
+        :class:`KeyRow`, one row per key in the order of
         `source`.
     batch
         Keys per unit of work.
@@ -249,7 +533,7 @@ class _KeyBatches:
                 self.resumed += len(batch.names)
                 self._advance(len(batch.names))
                 continue
-            reads, writes = canonical(self.problem, batch.reads, batch.writes)
+            reads, writes = canonical(batch.reads, batch.writes)
             marks = [row.tobytes() for row in np.concatenate([reads, writes], axis=1)]
             held = {mark: self.known[mark] for mark in marks if mark in self.known}
             first = {
@@ -265,7 +549,7 @@ class _KeyBatches:
         write_file(_part(self.parts, job.number), to_csv(table), force=True)
         self.solved += len(fresh)
         self.known.update(fresh)
-        while len(self.known) > tuning.REMEMBERED_KEYS:
+        while len(self.known) > _REMEMBERED:
             self.known.popitem(last=False)
         self._advance(len(job.names))
 
@@ -296,12 +580,6 @@ def _fingerprint(problem: QuorumProblem, source: Path, batch: int) -> str:
     digest = hashlib.sha256()
     digest.update(problem.rtt.tobytes())
     words = [problem.sites, problem.regions, problem.rules, problem.goal, batch, row_names()]
-    prices = problem.prices
-    if prices is not None:
-        words += [prices.object_gb, prices.digest_gb]
-        digest.update(np.ascontiguousarray(prices.traffic).tobytes())
-        if prices.storage is not None:
-            digest.update(np.ascontiguousarray(prices.storage).tobytes())
     digest.update(repr(words).encode())
     with source.open("rb") as stream:
         while block := stream.read(1 << 20):

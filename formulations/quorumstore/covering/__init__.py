@@ -1,1 +1,0 @@
-"""The covering model of quorum stores, solved by bisection on the latency threshold."""

@@ -1,0 +1,772 @@
+"""Proven-optimal configurations by enumerating all replica sets: the production method for N <= 5.
+
+Every admissible (R, W) with R + W = N + 1 and every replica set is accounted for, either by a
+screening condition that refutes it or by its exact thresholds. That is the proof of optimality;
+the same pass yields all optimal configurations, which are many (hundreds for a typical key), and
+the tie rule (:func:`placement.quorumstore.tie_order_of_equals`) picks one.
+
+The search is compiled (csrc/). It grows sets site by site, depth first. A prefix that breaks a
+condition (csrc/screening.c) breaks it with whatever sites follow, and is not grown. What passes the
+conditions is tested exactly on the spot, in every scenario of whatever may be lost, and the
+incumbent falls as soon as a better set is met. Latencies are ranks in one grid of all values that a
+threshold can take, so a limit is a number of allowed grid values and nothing is rounded.
+
+The search visits all sets twice: first for any set better than the best so far, until none is left,
+which proves the optimum; then for the configurations of this value, of which it keeps the first
+under the tie rule, so that thousands of ties cost no memory. For goals that weigh several
+thresholds the kernel lists the sets within the limits of the incumbent, and the evaluator judges
+them. The evaluator computes the value of every result.
+
+Complexity: O(n^N) sets per key in the worst case. With the screening, a key among 27 sites with
+N <= 5 takes a few milliseconds (``python -m benchmarks run quorumstore.speed``).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from math import comb
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from placement.errors import LimitError, SolverError, UnsupportedError
+from placement.quorumstore import (
+    Goal,
+    LossScope,
+    Metrics,
+    QuorumConfiguration,
+    QuorumPlan,
+    QuorumProblem,
+    Redirect,
+    StoreRules,
+    Target,
+    ThresholdLimits,
+    full_replication_bound,
+    metrics,
+    stages,
+    structural_reasons,
+    tie_order_of_equals,
+)
+from placement.quorumstore.goal import second_key
+from placement.support.checks import FloatArray, IntArray, read_only
+from placement.support.status import Status, Termination, least_bound
+from placement.support.work import large_count
+
+if TYPE_CHECKING:
+    from formulations.quorumstore._kernel import _Search, _Store
+
+__all__ = [
+    "METHOD",
+    "Allowed",
+    "CompiledSearch",
+    "CompiledStore",
+    "Enumeration",
+    "TieEnvelope",
+    "TieRange",
+    "Ties",
+    "compiled_available",
+    "solve",
+    "tie_envelope",
+]
+
+METHOD = "enumeration"
+
+_REMEMBERED = 12
+"""Recently optimal sets remembered per size, to start the next key from a good incumbent."""
+
+_MOST_SETS = 50_000_000
+"""Replica sets above which enumeration is refused."""
+
+_CHUNK = 512
+"""Sets that the evaluator judges together; fewer where many sites may be lost."""
+
+
+def compiled_available() -> bool:
+    """Return whether the compiled search was built and can be imported."""
+    try:
+        import formulations.quorumstore._kernel  # noqa: F401 - only whether it imports matters
+    except ImportError:
+        return False
+    return True
+
+
+Allowed = tuple[int, int, int, int]
+"""Limits (normal reads, normal writes, worst reads, worst writes) as numbers of grid values."""
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledStore:
+    """Data that all keys of one store under the same rules share, for the kernel.
+
+    Attributes
+    ----------
+    grid
+        All distinct RTTs and latencies after redirection: every threshold is one of them ("P1").
+    handle
+        The kernel's own tables.
+    pairs
+        The (N, R, W) worth looking at.
+    shapes
+        The same with the most replicas that may share a region, shape (pairs, 4).
+    ways
+        C(N, F) of each pair; 0 without losses, or without a given number of lost sites.
+    steps
+        m(k) − m(k−1) of conditions 1 and 3 at k = 0, 1, …: reads normally, reads after losses,
+        writes likewise; shape (pairs, 4, largest N + 1).
+    """
+
+    grid: FloatArray
+    handle: _Store
+    pairs: tuple[tuple[int, int, int], ...]
+    shapes: npt.NDArray[np.int32]
+    ways: FloatArray
+    steps: FloatArray
+
+    @classmethod
+    def of(cls, problem: QuorumProblem) -> CompiledStore:
+        """Tabulate the store of `problem`, whose own demand does not matter.
+
+        O(n² log n), and O(n) for each site of each loss where clients are redirected.
+        """
+        from formulations.quorumstore import _kernel
+
+        rules = problem.rules
+        losses = problem.losses if rules.contingency else ()
+        moves = _ServedAfterLosses(problem, losses)
+        count = len(problem.sites)
+        stacked = np.concatenate([problem.rtt, moves.latency])
+        grid, ranks = np.unique(stacked, return_inverse=True)
+        ranks = ranks.reshape(stacked.shape).astype(np.int32)
+        single = rules.loss is LossScope.SITE
+        failures = rules.failures if single and losses else 0
+        sizes = (
+            count,
+            len(grid),
+            len(moves.latency),
+            moves.variant_of.shape[1],
+            len(losses),
+            len(moves.sites),
+            failures,
+            # Where clients stay, losing another replica as well never helps.
+            max(1, failures) if not problem.redirects else 1,
+        )
+        store = _kernel.create(
+            sizes,
+            grid,
+            ranks[:count],
+            ranks[count:],
+            moves.variant_of,
+            moves.begin,
+            moves.sites,
+            moves.variants,
+            problem.region_index.astype(np.int32),
+        )
+        escapes = failures > 0 and problem.redirects
+        width = max(total for total, _, _ in problem.pairs) + 1
+        shapes, ways = [], []
+        steps = np.zeros((len(problem.pairs), 4, width))
+        for row, (total, read, write) in zip(steps, problem.pairs, strict=True):
+            shapes.append((total, read, write, problem.region_cap(total, max(read, write))))
+            ways.append(float(comb(total, failures)) if failures else 0.0)
+            row[0, : total + 1] = miss_steps(total, read, 0, escapes=False)
+            row[2, : total + 1] = miss_steps(total, write, 0, escapes=False)
+            if failures:
+                row[1, : total + 1] = miss_steps(total, read, failures, escapes=escapes)
+                row[3, : total + 1] = miss_steps(total, write, failures, escapes=escapes)
+        return cls(
+            grid, store, problem.pairs, np.array(shapes, dtype=np.int32), np.array(ways), steps
+        )
+
+    @cached_property
+    def values(self) -> list[float]:
+        """The grid as a list, for look-ups of single values."""
+        return [float(value) for value in self.grid]
+
+    def allowed(self, limits: ThresholdLimits) -> Allowed:
+        """Limits as numbers of allowed grid values."""
+        return (
+            bisect_right(self.values, limits.normal_read),
+            bisect_right(self.values, limits.normal_write),
+            bisect_right(self.values, limits.worst_read),
+            bisect_right(self.values, limits.worst_write),
+        )
+
+
+class _ServedAfterLosses:
+    """Sites that serve the clients of every site after every loss, and the latencies then.
+
+    Attributes
+    ----------
+    latency
+        One row for each pair of a lost site and its survivor: latency of the clients of the site to
+        every replica; shape (variants, n).
+    variant_of
+        Rows of `latency` of each site, -1 where it has fewer than others; shape (n, most).
+    begin, sites, variants
+        Sites of loss l are ``sites[begin[l]:begin[l + 1]]``, with their rows, -1 for clients that
+        stay.
+    """
+
+    latency: FloatArray
+    variant_of: npt.NDArray[np.int32]
+    begin: npt.NDArray[np.int32]
+    sites: npt.NDArray[np.int32]
+    variants: npt.NDArray[np.int32]
+
+    def __init__(self, problem: QuorumProblem, losses: tuple[tuple[int, ...], ...]) -> None:
+        count = len(problem.sites)
+        hops = problem.rules.redirect is Redirect.HOP
+        known: dict[tuple[int, int], int] = {}
+        rows: list[FloatArray] = []
+        own: list[list[int]] = [[] for _ in range(count)]
+        sites: list[int] = []
+        variants: list[int] = []
+        begin = [0]
+        for lost in losses:
+            for site in lost:
+                variant = -1
+                if problem.redirects:
+                    survivor = problem.closest_survivor(site, lost)
+                    variant = known.setdefault((site, survivor), len(known))
+                    if variant == len(rows):
+                        hop = problem.rtt[site, survivor] if hops else 0.0
+                        rows.append(hop + problem.rtt[survivor])
+                        own[site].append(variant)
+                sites.append(site)
+                variants.append(variant)
+            begin.append(len(sites))
+        most = max(len(mine) for mine in own)
+        padded = [mine + [-1] * (most - len(mine)) for mine in own]
+        self.latency = np.array(rows, dtype=np.float64).reshape(len(rows), count)
+        self.variant_of = np.array(padded, dtype=np.int32).reshape(count, most)
+        self.begin = np.array(begin, dtype=np.int32)
+        self.sites = np.array(sites, dtype=np.int32)
+        self.variants = np.array(variants, dtype=np.int32)
+
+
+@cache
+def miss_steps(size: int, quorum: int, failures: int, *, escapes: bool) -> FloatArray:
+    """m(k) − m(k−1) of condition 3 at index k = 0..N; condition 1 for F = 0.
+
+    With k of N replicas outside, a loss of F replicas, h of them inside, leaves N − k − h inside:
+    too few for a quorum iff h > N − k − q.
+    """
+
+    def lacking(outside: int) -> int:
+        inside = size - outside
+        everywhere = _ways(inside, outside, failures, inside - quorum)
+        if not escapes:
+            return everywhere
+        # Ways that spare a given replica, be it inside or outside: the client's own may be either.
+        spared = []
+        if inside:
+            spared.append(_ways(inside - 1, outside, failures, inside - quorum))
+        if outside:
+            spared.append(_ways(inside, outside - 1, failures, inside - quorum))
+        return min(everywhere, *spared)
+
+    totals = [lacking(outside) for outside in range(size + 1)]
+    # min() above could dip; what a set breaks, a larger one breaks.
+    return read_only(np.diff(np.maximum.accumulate(np.array([0, *totals], dtype=np.float64))))
+
+
+def _ways(inside: int, outside: int, failures: int, over: int) -> int:
+    """Ways to lose `failures` of inside + outside replicas with more than `over` inside ones."""
+    return sum(
+        comb(inside, hit) * comb(outside, failures - hit)
+        for hit in range(max(0, over + 1), failures + 1)
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ties:
+    """Replica sets of one size under one (R, W), all with the best value found so far.
+
+    Attributes
+    ----------
+    sets
+        Rows of increasing site indices, shape (m, N).
+    read, write
+        R and W.
+    """
+
+    sets: IntArray
+    read: int
+    write: int
+
+
+@dataclass(eq=False)
+class CompiledSearch:
+    """Search for one key and one goal: the incumbent and the first of the optima.
+
+    Parameters
+    ----------
+    store
+        Tables of the store under the rules of `problem`.
+    problem
+        The key. Its own goal is not used.
+    goal
+        What to minimise. :meth:`run` and :meth:`choose` take goals that are
+        :meth:`~placement.quorumstore.goal.Goal.monotone` without a budget; :meth:`sets` any.
+    caps
+        Limits besides those of the goal.
+
+    Notes
+    -----
+    Signals are handled about fifty times a second; a ``KeyboardInterrupt`` leaves the incumbent as
+    it is. The interpreter lock is released while the kernel runs.
+    """
+
+    store: CompiledStore
+    problem: QuorumProblem
+    goal: Goal
+    caps: ThresholdLimits = field(default_factory=ThresholdLimits)
+    _search: _Search = field(init=False)
+
+    def __post_init__(self) -> None:
+        from formulations.quorumstore import _kernel
+
+        problem, store = self.problem, self.store
+        contingency = problem.rules.contingency
+        loosest = self.goal.limits(math.inf, contingency).tightened(self.caps)
+        tightest = self.goal.limits(0.0, contingency).tightened(self.caps)
+        moving = (
+            tightest.normal_read < loosest.normal_read,
+            tightest.normal_write < loosest.normal_write,
+            tightest.worst_read < loosest.worst_read,
+            tightest.worst_write < loosest.worst_write,
+        )
+        self._search = _kernel.open(
+            store.handle,
+            problem.reads,
+            problem.writes,
+            (problem.needed_reads, problem.needed_writes),
+            contingency and bool(problem.losses),
+            moving,
+            store.allowed(loosest),
+            len(store.pairs),
+            store.shapes,
+            store.ways,
+            store.steps,
+        )
+
+    def probe(self, sets: IntArray, read: int, write: int) -> None:
+        """Lower the incumbent with some sets, rows of increasing site indices."""
+        from formulations.quorumstore import _kernel
+
+        pair = self.store.pairs.index((sets.shape[1], read, write))
+        _kernel.probe(self._search, pair, np.ascontiguousarray(sets, dtype=np.int32))
+
+    def run(self) -> None:
+        """Lower the incumbent to the optimum. O(n^N) in the worst case."""
+        from formulations.quorumstore import _kernel
+
+        _kernel.find(self._search)
+
+    def choose(self) -> QuorumConfiguration | None:
+        """First configuration under the tie rule of all that reach the incumbent value."""
+        from formulations.quorumstore import _kernel
+
+        return self._named(_kernel.choose(self._search))
+
+    @property
+    def value(self) -> float:
+        """Incumbent value; +∞ when nothing was found."""
+        from formulations.quorumstore import _kernel
+
+        allowed, _, _ = _kernel.incumbent(self._search)
+        if allowed > len(self.store.grid):
+            return math.inf
+        return self.store.values[allowed - 1] if allowed else 0.0
+
+    @property
+    def incumbent(self) -> QuorumConfiguration | None:
+        """Return a configuration with the incumbent value; None when nothing was found."""
+        from formulations.quorumstore import _kernel
+
+        return self._named(_kernel.incumbent(self._search))
+
+    def _named(self, found: tuple[int, int, tuple[int, ...]]) -> QuorumConfiguration | None:
+        _, pair, replicas = found
+        if pair < 0:
+            return None
+        _, read, write = self.store.pairs[pair]
+        return QuorumConfiguration(replicas, read, write)
+
+    def sets(self, pair: tuple[int, int, int], first: int, limits: ThresholdLimits) -> IntArray:
+        """All sets of a pair within the limits whose first site is `first`, lexicographically.
+
+        Parameters
+        ----------
+        pair
+            (N, R, W), one of the problem's.
+        first
+            Smallest site index of the sets.
+        limits
+            Thresholds not to be exceeded, in whatever the problem's rules let be lost.
+
+        Returns
+        -------
+        Shape (m, N).
+        """
+        from formulations.quorumstore import _kernel
+
+        found = _kernel.list(
+            self._search, self.store.pairs.index(pair), first, self.store.allowed(limits)
+        )
+        sets: IntArray = np.frombuffer(found, dtype=np.uint16).reshape(-1, pair[0]).astype(np.intp)
+        return sets
+
+    def every(self, pair: tuple[int, int, int], limits: ThresholdLimits) -> Iterator[IntArray]:
+        """All sets of a pair within the limits, in runs that are not empty."""
+        for first in range(len(self.problem.sites) - pair[0] + 1):
+            found = self.sets(pair, first, limits)
+            if len(found):
+                yield found
+
+    def ties(self, limits: ThresholdLimits) -> list[Ties]:
+        """All configurations within the limits of the incumbent value."""
+        caught = limits.tightened(self.caps)
+        return [
+            Ties(sets, pair[1], pair[2])
+            for pair in self.store.pairs
+            for sets in self.every(pair, caught)
+        ]
+
+    @property
+    def nodes(self) -> int:
+        """Number of prefixes visited so far."""
+        from formulations.quorumstore import _kernel
+
+        return _kernel.nodes(self._search)
+
+
+@dataclass(slots=True)
+class Enumeration:
+    """Solves keys one after the other, with shared tables.
+
+    Optimal sets of earlier keys start the search of the next one. That changes how long it takes,
+    never what comes out.
+
+    Raises
+    ------
+    UnsupportedError
+        When the compiled search was not built.
+    LimitError
+        On a problem with more than 50 million replica sets; bisection has no such limit.
+    """
+
+    recent: dict[int, list[tuple[int, ...]]] = field(default_factory=dict)
+    stores: dict[tuple[bytes, StoreRules, tuple[str, ...]], CompiledStore] = field(
+        default_factory=dict
+    )
+
+    def __post_init__(self) -> None:
+        if not compiled_available():
+            raise UnsupportedError(
+                "enumeration needs the compiled search, which was not built here; cp-sat and milp "
+                "answer the same questions, and auto takes cp-sat"
+            )
+
+    def solve(self, problem: QuorumProblem) -> QuorumPlan:
+        """Return the optimal configuration of `problem` under the tie rule.
+
+        Infeasible problems give a plan with status ``infeasible``; its reasons name the rules that
+        conflict, or are left to :func:`~formulations.quorumstore.one_key.bound_reasons` for bounds.
+        """
+        start = time.perf_counter()
+        reasons = structural_reasons(problem)
+        if reasons:
+            return QuorumPlan.of(problem, None, method=METHOD, bound=math.inf, reasons=reasons)
+        whole = problem.goal.monotone(problem.rules.contingency)
+        search = self._search(problem)
+        value, found, termination = self._by_kernel(search) if whole else self._by_values(search)
+        finished = termination is Termination.FINISHED
+        plan = QuorumPlan.of(
+            problem,
+            found,
+            method=METHOD,
+            # Visited prefixes keep their result; a replica at every site bounds the rest.
+            bound=value if finished else least_bound(value, full_replication_bound(problem)),
+            termination=termination,
+            seconds=time.perf_counter() - start,
+        )
+        if finished and plan.status not in (Status.OPTIMAL, Status.INFEASIBLE):
+            raise SolverError(
+                f"enumeration proved {value} ms but its configuration reaches {plan.value}"
+            )
+        if found is not None:
+            self._remember(found.replicas)
+        return plan
+
+    def optima(self, problem: QuorumProblem) -> tuple[float, list[Ties]]:
+        """Return the optimal value of the goal and all configurations that reach it.
+
+        Returns
+        -------
+        (+∞, []) when no configuration obeys rules and bounds.
+        """
+        search = self._search(problem)
+        if not problem.goal.monotone(problem.rules.contingency):
+            best = _Values(search)
+            best.run()
+            return best.value, best.ties
+        self._warm(search)
+        search.run()
+        limits = problem.goal.limits(search.value, problem.rules.contingency)
+        return search.value, [] if math.isinf(search.value) else search.ties(limits)
+
+    def _search(self, problem: QuorumProblem) -> CompiledSearch:
+        asked = (problem.rtt.tobytes(), problem.rules, problem.regions)
+        if asked not in self.stores:
+            count = len(problem.sites)
+            sets = sum(comb(count, size) for size in {total for total, _, _ in problem.pairs})
+            if sets > _MOST_SETS:
+                raise LimitError(
+                    f"enumeration would visit {large_count(sets)} replica sets ({count} sites, N "
+                    f"up to {max(problem.pairs)[0]}), above the limit of {_MOST_SETS:,}; use "
+                    "bisection (cp-sat or milp), or a smaller max_replicas"
+                )
+            self.stores[asked] = CompiledStore.of(problem)
+        return CompiledSearch(self.stores[asked], problem, problem.goal)
+
+    def _by_kernel(
+        self, first: CompiledSearch
+    ) -> tuple[float, QuorumConfiguration | None, Termination]:
+        """Value, first configuration under the tie rule, and whether that is proven."""
+        found = None
+        try:
+            self._warm(first)
+            first.run()
+            last = self._last_stage(first)
+            found = last.choose()
+        except KeyboardInterrupt:
+            return first.value, first.incumbent, Termination.INTERRUPTED
+        return first.value, found, Termination.FINISHED
+
+    def _last_stage(self, first: CompiledSearch) -> CompiledSearch:
+        """Return the search for key 2 of the tie rule, among the optima of key 1."""
+        problem, last = first.problem, first
+        contingency = problem.rules.contingency
+        for goal in stages(problem.goal, contingency)[1:]:
+            if goal.target is not Target.THRESHOLD and first.incumbent is not None:
+                caps = first.goal.limits(first.value, contingency)
+                last = CompiledSearch(first.store, problem, goal, caps)
+                start = first.incumbent
+                last.probe(np.array([start.replicas]), start.read, start.write)
+                last.run()
+        return last
+
+    def _by_values(
+        self, search: CompiledSearch
+    ) -> tuple[float, QuorumConfiguration | None, Termination]:
+        """Judge the listed sets by the evaluator, and apply the tie rule to the best."""
+        best, termination = _Values(search), Termination.FINISHED
+        try:
+            best.run()
+        except KeyboardInterrupt:
+            termination = Termination.INTERRUPTED
+        return best.value, best.first(), termination
+
+    def _warm(self, search: CompiledSearch) -> None:
+        """Lower the incumbent with the optimal sets of earlier keys."""
+        for total, read, write in search.problem.pairs:
+            if total in self.recent:
+                search.probe(np.array(self.recent[total], dtype=np.intp), read, write)
+
+    def _remember(self, replicas: tuple[int, ...]) -> None:
+        pool = [sets for sets in self.recent.get(len(replicas), []) if sets != replicas]
+        self.recent[len(replicas)] = [replicas, *pool][:_REMEMBERED]
+
+
+class _Values:
+    """Least value of a goal that weighs several thresholds, and all configurations that reach it.
+
+    Parameters
+    ----------
+    search
+        Lists sets within limits.
+    """
+
+    def __init__(self, search: CompiledSearch) -> None:
+        self.search, self.problem = search, search.problem
+        self.value = math.inf
+        self.ties: list[Ties] = []
+        losses = len(self.problem.losses) if self.problem.rules.contingency else 0
+        single = self.problem.rules.failures == 1
+        self.chunk = _CHUNK if single or not losses else max(16, _CHUNK // (1 + losses))
+
+    def run(self) -> None:
+        """Judge every set within the limits of the best so far, some spread sets first."""
+        count = len(self.problem.sites)
+        for pair in self.problem.pairs:
+            starts = np.arange(count)[:, np.newaxis]
+            spread = np.sort((starts + np.arange(pair[0]) * (count // pair[0])) % count, axis=1)
+            self._judge(spread, pair, keep=False)
+        for pair in self.problem.pairs:
+            for first in range(count - pair[0] + 1):
+                limits = self.problem.goal.limits(self.value, self.problem.rules.contingency)
+                sets = self.search.sets(pair, first, limits)
+                # a few of them from everywhere lower the value, and fewer are listed then
+                while len(sets) > _CHUNK:
+                    before = self.value
+                    self._judge(sets[:: len(sets) // (_CHUNK // 4)], pair, keep=False)
+                    if not self.value < before:
+                        break
+                    limits = self.problem.goal.limits(self.value, self.problem.rules.contingency)
+                    sets = self.search.sets(pair, first, limits)
+                self._judge(sets, pair)
+
+    def _judge(self, sets: IntArray, pair: tuple[int, int, int], *, keep: bool = True) -> None:
+        """Lower the value by some sets; without `keep` they are no ties, and come again."""
+        _, read, write = pair
+        sets = sets[self.problem.admissible(sets, max(read, write))]
+        for low in range(0, len(sets), self.chunk):
+            rows = sets[low : low + self.chunk]
+            figures = metrics(self.problem, rows, read, write)
+            values = self.problem.goal.values(figures, self.problem.rules.contingency)
+            best = float(values.min())
+            if best < self.value:
+                self.value, self.ties = best, []
+            if keep and best <= self.value and math.isfinite(best):
+                self.ties.append(Ties(rows[values == best], read, write))
+
+    def first(self) -> QuorumConfiguration | None:
+        """Return the first of the ties under the tie rule; None without any."""
+        best: tuple[list[float], QuorumConfiguration] | None = None
+        contingency = self.problem.rules.contingency
+        for group in self.ties:
+            figures = metrics(self.problem, group.sets, group.read, group.write)
+            second = second_key(self.problem.goal, figures, contingency)
+            if second is not None:
+                kept = np.flatnonzero(second == second.min())
+                group, figures = Ties(group.sets[kept], group.read, group.write), figures.take(kept)
+            size = np.full(len(group.sets), group.sets.shape[1])
+            reads = np.full(len(group.sets), group.read)
+            one = int(tie_order_of_equals(figures, group.sets, size, reads)[0])
+            normal = float(figures.normal_read[one]), float(figures.normal_write[one])
+            replicas = tuple(group.sets[one].tolist())
+            key = [0.0 if second is None else float(second.min()), max(normal), sum(normal)]
+            key += [float(figures.mean[one]), len(replicas), *replicas, group.read]
+            if best is None or key < best[0]:
+                best = key, QuorumConfiguration(replicas, group.read, group.write)
+        return None if best is None else best[1]
+
+
+def solve(problem: QuorumProblem) -> QuorumPlan:
+    """Return the proven optimum of one key; see :class:`Enumeration`.
+
+    Examples
+    --------
+    >>> rtt = [[1, 20, 90, 60], [20, 1, 80, 50], [90, 80, 1, 40], [60, 50, 40, 1]]
+    >>> plan = solve(QuorumProblem(rtt, [5, 3, 1, 1], [1, 0, 0, 0], sites=["a", "b", "c", "d"]))
+    >>> plan.replicas, plan.read_quorum, plan.write_quorum, plan.value
+    (('a', 'b', 'c'), 2, 2, 50.0)
+    """
+    return Enumeration().solve(problem)
+
+
+# --- all optima ------------------------------------------------------------------------------
+#
+# Optima are wildly non-unique: under BA a typical key of a 27-site store has hundreds, and what a
+# failure then costs differs by more than 100 ms among them. A statement such as "BA degrades by 80
+# ms when a site is lost" is one about tie-breaking, unless the whole range is given.
+
+
+@dataclass(frozen=True, slots=True)
+class TieRange:
+    """Best and worst of one figure over all optimal configurations, each with its configuration.
+
+    The first configuration in the order (N, R, set) is named where several attain it.
+    """
+
+    best: float
+    best_configuration: QuorumConfiguration
+    worst: float
+    worst_configuration: QuorumConfiguration
+
+
+@dataclass(frozen=True, eq=False)
+class TieEnvelope:
+    """The optimal configurations of one key.
+
+    Attributes
+    ----------
+    problem
+        The key.
+    value
+        The optimal value of its goal.
+    ties
+        All optimal configurations with R + W = N + 1 (or the fixed quorums), in blocks.
+    normal, failure, mean
+        Ranges of max(T_r, T_w) in normal operation, of the worst max(T_r, T_w) over normal
+        operation and all losses (also if the goal has no losses), and of the mean latency.
+    """
+
+    problem: QuorumProblem
+    value: float
+    ties: tuple[Ties, ...]
+    normal: TieRange
+    failure: TieRange
+    mean: TieRange
+
+    @property
+    def count(self) -> int:
+        """Number of optimal configurations."""
+        return sum(len(group.sets) for group in self.ties)
+
+    def __iter__(self) -> Iterator[QuorumConfiguration]:
+        """All optimal configurations, by (N, R, set)."""
+        for group in self.ties:
+            for row in group.sets.tolist():
+                yield QuorumConfiguration(tuple(row), group.read, group.write)
+
+
+def tie_envelope(problem: QuorumProblem) -> TieEnvelope | None:
+    """Return all optimal configurations and the ranges over them; None when infeasible.
+
+    Parameters
+    ----------
+    problem
+        The key.
+
+    Notes
+    -----
+    The evaluator scores every tie under every loss: about 0.3 ms per tie at 27 sites.
+    """
+    if structural_reasons(problem):
+        return None
+    value, ties = Enumeration().optima(problem)
+    if not ties:
+        return None
+    figures: list[tuple[Ties, Metrics]] = []
+    for group in ties:
+        for low in range(0, len(group.sets), _CHUNK):
+            part = Ties(group.sets[low : low + _CHUNK], group.read, group.write)
+            figures.append((part, metrics(problem, part.sets, part.read, part.write, losses=True)))
+    normal = _range(
+        [(part, np.maximum(one.normal_read, one.normal_write)) for part, one in figures]
+    )
+    failure = _range([(part, np.maximum(one.worst_read, one.worst_write)) for part, one in figures])
+    mean = _range([(part, one.mean) for part, one in figures])
+    return TieEnvelope(problem, value, tuple(ties), normal, failure, mean)
+
+
+def _range(values: list[tuple[Ties, FloatArray]]) -> TieRange:
+    def attained(pick: int, part: Ties) -> QuorumConfiguration:
+        return QuorumConfiguration(tuple(part.sets[pick].tolist()), part.read, part.write)
+
+    low_part, low = min(values, key=lambda entry: entry[1].min())
+    high_part, high = max(values, key=lambda entry: entry[1].max())
+    return TieRange(
+        float(low.min()),
+        attained(int(np.argmin(low)), low_part),
+        float(high.max()),
+        attained(int(np.argmax(high)), high_part),
+    )

@@ -1,1 +1,0 @@
-"""Placement of many keys of a quorum store in batches."""

@@ -1,0 +1,651 @@
+"""``placement contingency quorum``: leaderless stores, one key or a table of keys."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from placement.cli import argument_types as types
+from placement.cli import exit_codes as exits
+from placement.cli.argument_parser import Subparsers
+from placement.cli.options import add_file, add_json
+from placement.cli.page import print_page
+from placement.cli.plan_output import check_target, exit_code, print_json
+from placement.errors import InputError, LimitError, UnsupportedError
+from placement.support.entry_points import Group
+from placement.support.status import OPTIMALITY_TOLERANCE
+
+if TYPE_CHECKING:
+    from placement.cli.compared_rows import Rows
+    from placement.quorumstore import Goal, QuorumPlan, QuorumProblem, StoreRules
+    from placement.quorumstore.problem import CountArray
+    from placement.support.checks import FloatArray
+
+__all__ = ["PARTS", "add_parser", "run"]
+
+PARTS: Group[Callable[..., Any]] = Group(
+    "placement.quorumstore",
+    "method for quorum stores",
+    lambda found: found if callable(found) else None,
+    "a function",
+)
+"""``place`` solves a key, ``keys`` a table of keys, ``envelope`` finds all optima of a key;
+``heuristics`` returns functions from a problem to a plan, by name."""
+
+_EXACT = ("enumeration", "cp-sat", "milp")
+
+_COLUMNS = {
+    "value": "value",
+    "gap_percent": "gap %",
+    "bound": "bound",
+    "seconds": "seconds",
+    "quorums": "N-R-W",
+}
+
+_MOST_REQUESTS = 10**15
+"""Most requests of a site that one option may add."""
+
+
+def add_parser(parts: Subparsers) -> None:
+    """Add the part."""
+    parser = parts.add_parser(
+        "quorum",
+        help="choose replica sites, N, R and W for the keys of a leaderless store",
+        description="Choose replica sites, N, R and W with proven optimality. The goal is the "
+        "smallest percentile of read and write latency, normally (BA, basic availability) or in "
+        "the worst case over the loss of any one site (N-1C).",
+    )
+    _add_question(parser)
+    group = parser.add_argument_group("what is shown")
+    what = group.add_mutually_exclusive_group()
+    what.add_argument(
+        "--envelope",
+        action="store_true",
+        help="show the number of optimal configurations, and the ranges of their figures",
+    )
+    what.add_argument(
+        "--compare",
+        action="store_true",
+        help="run all methods; show gap to the best proven bound, seconds, configuration",
+    )
+    group = parser.add_argument_group("method and output")
+    group.add_argument(
+        "--method",
+        choices=("auto", *_EXACT),
+        default="auto",
+        help="method for one key (default auto)",
+    )
+    group.add_argument(
+        "--time-limit",
+        type=types.seconds,
+        default=math.inf,
+        metavar="S",
+        help="time limit in seconds (default: no limit)",
+    )
+    group.add_argument(
+        "--processes", type=types.threads, default=1, metavar="N", help="processes of --keys"
+    )
+    group.add_argument(
+        "--batch", type=types.whole(1), default=500, metavar="N", help="keys per unit of work"
+    )
+    add_json(group)
+    add_file(group, "write the plan, or the table of --keys or --compare")
+    parser.set_defaults(run=run, csv=False, plot=None, progress=None)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Solve one key or a table of keys."""
+    problem = _problem(args)
+    if args.keys is not None:
+        return _table(problem, args)
+    if args.output is not None and args.envelope:
+        raise InputError("a range of optima is no plan", field="-o", expected="one key, or --keys")
+    if args.compare:
+        return _compare(problem, args)
+    if args.output is not None and args.output.lower().endswith((".csv", ".parquet")):
+        raise InputError("only tables are written as such", field="-o", expected="--keys, or .json")
+    check_target(args)
+    if args.envelope:
+        return _envelope(problem, args)
+    plan: QuorumPlan = PARTS.load("place")(problem, args.method, time_limit=args.time_limit)
+    written = ""
+    if args.output is not None:
+        from placement.io.plan_file import save_plan
+
+        written = f"Nothing was written to {args.output}"
+        if plan.configuration is not None:
+            written = f"Written to {save_plan(plan, args.output, force=args.force)}"
+    if args.json:
+        print_json(_document(plan))
+    else:
+        from placement.text.quorum_plans import quorum_plan_text
+
+        print_page(quorum_plan_text(plan))
+        if written:
+            print(f"\n{written}")
+    return exit_code(plan.status)
+
+
+def _table(problem: QuorumProblem, args: argparse.Namespace) -> int:
+    from placement.support.status import Termination
+    from placement.text import escape
+
+    if args.output is None:
+        raise InputError(
+            "an output file is required", field="--keys", expected="-o FILE together with --keys"
+        )
+
+    def progress(state: Any) -> None:
+        print(
+            f"{state.keys:,} keys, {state.solved:,} solved, {state.seconds:.0f} s", file=sys.stderr
+        )
+
+    summary = PARTS.load("keys")(
+        problem,
+        args.keys,
+        args.output,
+        batch=args.batch,
+        processes=args.processes,
+        progress=progress,
+        force=args.force,
+    )
+    done = summary.termination is Termination.FINISHED
+    document = {
+        "target": str(summary.target) if done else None,
+        "keys": summary.keys,
+        "solved": summary.solved,
+        "resumed": summary.resumed,
+        "seconds": summary.seconds,
+        "termination": str(summary.termination),
+    }
+    if args.json:
+        print_json(document)
+    elif done:
+        print(
+            f"{summary.keys:,} keys, {summary.solved:,} solved in {summary.seconds:.1f} s; "
+            f"written to {escape(str(summary.target))}"
+        )
+    else:
+        print(f"interrupted after {summary.keys:,} keys; the same command goes on from there")
+    return exits.FOUND if done else exits.INTERRUPTED
+
+
+def _envelope(problem: QuorumProblem, args: argparse.Namespace) -> int:
+    found = PARTS.load("envelope")(problem)
+    if found is None:
+        if args.json:
+            print_json(None)
+        else:
+            print("No configuration obeys rules and limits.")
+        return exits.INFEASIBLE
+    ranges = {"normal": found.normal, "failure": found.failure, "mean": found.mean}
+    if args.json:
+        print_json(
+            {
+                "value": found.value,
+                "optima": found.count,
+                **{name: {"best": r.best, "worst": r.worst} for name, r in ranges.items()},
+            }
+        )
+    else:
+        print(f"{found.count:,} optimal configurations with the value {found.value:.2f} ms")
+        for name, label in (
+            ("normal", "threshold in normal operation"),
+            ("failure", "threshold after the worst loss"),
+            ("mean", "mean latency"),
+        ):
+            print(f"  {label}: {ranges[name].best:.2f} to {ranges[name].worst:.2f} ms")
+    return exits.FOUND
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _document(plan: QuorumPlan) -> dict[str, object]:
+    document: dict[str, object] = {
+        "status": str(plan.status),
+        "termination": str(plan.termination),
+        "method": plan.method,
+        "seconds": plan.seconds,
+        "goal": plan.problem.goal.target.value,
+        "value_ms": _finite(plan.value),
+        "bound_ms": _finite(plan.bound),
+        "certificate_steps": None if plan.certificate is None else plan.certificate.steps,
+        "reasons": list(plan.reasons),
+    }
+    if plan.configuration is not None:
+        document |= {
+            "replicas": list(plan.replicas),
+            "n": len(plan.replicas),
+            "r": plan.read_quorum,
+            "w": plan.write_quorum,
+        }
+        document["mean_ms"] = plan.mean_latency
+        document["losses"] = [
+            {
+                "lost": list(effect.lost),
+                "read_ms": _finite(effect.read_threshold),
+                "write_ms": _finite(effect.write_threshold),
+            }
+            for effect in plan.losses
+        ]
+    return document
+
+
+# --- methods side by side ---------------------------------------------------------------------
+
+
+def _compare(problem: QuorumProblem, args: argparse.Namespace) -> int:
+    """Run all methods on a key, print and write the table; return the exit code."""
+    from placement.cli.compared_rows import collect, show_rows
+    from placement.cli.table_output import check_table_targets, exit_code_of
+
+    check_table_targets(args)
+    rows, interrupted = collect(args, [(name, _step(problem, run)) for name, run in _runs(args)])
+    _measure(rows)
+    code = show_rows(
+        args,
+        rows,
+        _COLUMNS,
+        question=f"{problem.total_reads:,} reads and {problem.total_writes:,} writes at "
+        f"{len(problem.sites)} sites; value: {problem.goal.target.value} ms, "
+        + ("with losses" if problem.rules.contingency else "in normal operation"),
+        facts=[
+            "Gap: to the best bound that any method proved; bound: the method's own",
+            *(f"{row['method']}: {row['reason']}" for row in rows if row.get("reason")),
+        ],
+        interrupted=interrupted,
+    )
+    if code != exits.FOUND:
+        return code
+    return exit_code_of(
+        [str(row["status"]) for row in rows], [str(row.get("reason", "")) for row in rows]
+    )
+
+
+def _runs(
+    args: argparse.Namespace,
+) -> list[tuple[str, Callable[[QuorumProblem], QuorumPlan]]]:
+    """Return the exact methods, then the heuristics, where they are installed."""
+    exact = partial(PARTS.load("place"), time_limit=args.time_limit, certificate=False)
+    runs: list[tuple[str, Callable[[QuorumProblem], QuorumPlan]]] = [
+        (method, partial(exact, method=method)) for method in _EXACT
+    ]
+    if "heuristics" in PARTS.names():
+        runs += PARTS.load("heuristics")().items()
+    return runs
+
+
+def _step(
+    problem: QuorumProblem, run: Callable[[QuorumProblem], QuorumPlan]
+) -> Callable[[], dict[str, object]]:
+    def step() -> dict[str, object]:
+        began = time.perf_counter()
+        try:
+            plan = run(problem)
+        except (LimitError, UnsupportedError) as error:
+            return {"status": "refused", "reason": str(error)}
+        row: dict[str, object] = {
+            "status": str(plan.status),
+            "bound": plan.bound,
+            "seconds": time.perf_counter() - began,
+            "reason": "; ".join((*plan.reasons, *plan.notes)),
+        }
+        if plan.configuration is not None:
+            row |= {
+                "value": plan.value,
+                "quorums": f"{len(plan.replicas)}-{plan.read_quorum}-{plan.write_quorum}",
+                "replicas": ", ".join(plan.replicas),
+            }
+        return row
+
+    return step
+
+
+def _measure(rows: Rows) -> None:
+    """Give each row its gap to the best bound; mark a bound that another row refutes."""
+    bounds = [float(str(row["bound"])) for row in rows if "bound" in row]
+    values = [float(str(row["value"])) for row in rows if "value" in row]
+    best, least = max(bounds, default=-math.inf), min(values, default=math.inf)
+    for row in rows:
+        if "bound" in row and float(str(row["bound"])) > least * (1 + OPTIMALITY_TOLERANCE):
+            row["reason"] = f"WRONG: the bound is above the value {least:g} of another method"
+        if "value" in row:
+            value = float(str(row["value"]))
+            row["gap"] = 1 - best / value if value else 0.0
+            row["gap_percent"] = max(0.0, 100 * float(str(row["gap"])))
+
+
+# --- question ---------------------------------------------------------------------------------
+
+
+def _add_question(parser: argparse.ArgumentParser) -> None:
+    """Add the options that make the problem."""
+    parser.add_argument(
+        "store",
+        metavar="RTTS",
+        help="a table of RTTs in ms (square with names in the first row and column, or long with "
+        "src, dst, rtt), or an instance folder or bundled data set, whose site RTTs are used",
+    )
+    parser.add_argument(
+        "--local-rtt",
+        type=types.number(),
+        default=0.5,
+        metavar="MS",
+        help="least RTT within a site (default 0.5)",
+    )
+    group = parser.add_argument_group("demand: one key, or a table of keys")
+    for side in ("reads", "writes"):
+        group.add_argument(
+            f"--{side}",
+            action="append",
+            default=[],
+            metavar="SITE=N",
+            help=f"{side} entering at a site, a whole number (repeatable)",
+        )
+    group.add_argument(
+        "--own-demand",
+        action="store_true",
+        help="the counts of the instance: requests of each client enter at its closest site",
+    )
+    group.add_argument(
+        "--keys",
+        metavar="FILE",
+        help="CSV or Parquet with columns key, reads:<site>, writes:<site>; needs -o; the table is "
+        "streamed, and an interrupted run is continued",
+    )
+    group = parser.add_argument_group("rules")
+    model = group.add_mutually_exclusive_group()
+    model.add_argument("--normal", action="store_true", help="BA: latency with nothing lost")
+    model.add_argument("--worst", action="store_true", help="N-1C: the worst loss (default)")
+    group.add_argument(
+        "--redirect",
+        choices=("keep", "closest", "hop"),
+        default="hop",
+        help="clients of a lost site keep their latency, are at the closest survivor, or reach it "
+        "by an extra hop (default)",
+    )
+    group.add_argument(
+        "--p",
+        type=types.number(0, 1, above=True),
+        default=0.9,
+        metavar="P",
+        help="share within the threshold (default 0.9)",
+    )
+    group.add_argument(
+        "--p-reads",
+        type=types.number(0, 1, above=True),
+        metavar="P",
+        help="share of reads within the threshold, in place of --p",
+    )
+    group.add_argument(
+        "--p-writes",
+        type=types.number(0, 1, above=True),
+        metavar="P",
+        help="share of writes within the threshold, in place of --p",
+    )
+    group.add_argument(
+        "--n-max", type=types.whole(1), default=5, metavar="N", help="largest N (default 5)"
+    )
+    for option, text in (("--n", "N"), ("--r", "R"), ("--w", "W")):
+        group.add_argument(option, type=types.whole(1), metavar=text, help=f"fix {text}")
+    group.add_argument(
+        "--failures",
+        type=types.whole(),
+        default=1,
+        metavar="F",
+        help="sites lost at once (default 1)",
+    )
+    group.add_argument(
+        "--regions", metavar="LEVEL", help="level whose failure domains are the regions"
+    )
+    group.add_argument("--lose-region", action="store_true", help="lose one whole region at a time")
+    group.add_argument(
+        "--distinct-regions", action="store_true", help="no two replicas in one region"
+    )
+    group = parser.add_argument_group("goal")
+    group.add_argument(
+        "--target",
+        choices=("threshold", "reads", "writes"),
+        help="max(T_r, T_w) (default), or one of them, ties by the other",
+    )
+    group.add_argument(
+        "--weighted",
+        type=types.two_numbers,
+        metavar="A,B",
+        help="A * T_r + B * T_w, in place of --target",
+    )
+    group.add_argument(
+        "--mix",
+        type=types.two_numbers,
+        metavar="A,B",
+        help="A * normal + B * worst loss, in place of the worst loss alone (0,1); A,0 with "
+        "limits: the best normal latency with limits on the worst case",
+    )
+    for side in ("read", "write"):
+        group.add_argument(
+            f"--{side}-limit", type=types.number(), default=math.inf, metavar="MS",
+            help=f"largest {side} threshold allowed",
+        )  # fmt: skip
+
+
+def _problem(args: argparse.Namespace) -> QuorumProblem:
+    """Return the problem; of a table of keys, a template."""
+    import numpy as np
+
+    from placement.quorumstore import QuorumProblem
+
+    sites, rtt, regions = _store(args)
+    rtt = rtt.copy()
+    np.fill_diagonal(rtt, np.maximum(np.diagonal(rtt), args.local_rtt))
+    given = {"reads": args.reads, "writes": args.writes}
+    demand = {side: _counts(values, sites, side) for side, values in given.items()}
+    if args.own_demand:
+        demand = _own_demand(args)
+    if args.keys is not None:
+        one = args.reads or args.writes or args.own_demand
+        if one or args.envelope or args.compare:
+            raise InputError(
+                "one key and a table of keys were given",
+                field="--keys",
+                value=args.keys,
+                expected="no --reads, --writes, --own-demand, --envelope, --compare",
+            )
+        demand["reads"] = np.ones(len(sites), dtype=np.int64)  # not used: the table has its own
+    return QuorumProblem(
+        rtt,
+        demand["reads"],
+        demand["writes"],
+        sites=sites,
+        regions=regions,
+        rules=_rules(args),
+        goal=_goal(args),
+    )
+
+
+def _own_demand(args: argparse.Namespace) -> dict[str, CountArray]:
+    """Return the reads and writes of the instance itself."""
+    from placement import datasets, load
+    from placement.quorumstore.problem import site_requests
+
+    if args.reads or args.writes:
+        raise InputError(
+            "the demand is given twice", field="--own-demand", expected="no --reads and no --writes"
+        )
+    if args.store not in datasets.names() and not Path(args.store).is_dir():
+        raise InputError(
+            "a table of RTTs has no demand",
+            field="--own-demand",
+            value=args.store,
+            expected="a bundled data set, or the folder of an instance",
+        )
+    reads, writes = site_requests(load(args.store))
+    return {"reads": reads, "writes": writes}
+
+
+def _store(
+    args: argparse.Namespace,
+) -> tuple[tuple[str, ...], FloatArray, tuple[str, ...]]:
+    import numpy as np
+
+    from placement import datasets, load
+
+    if args.store in datasets.names() or Path(args.store).is_dir():
+        instance = load(args.store)
+        if instance.site_rtt.ndim != 2:
+            raise InputError("RTTs vary by interval", field="RTTS", value=args.store)
+        regions: tuple[str, ...] = ()
+        if args.regions is not None:
+            regions = tuple(str(label or "") for label in instance.labels(args.regions))
+        return instance.sites, np.array(instance.site_rtt), regions
+    if args.regions is not None:
+        raise InputError(
+            "a table of RTTs has no levels",
+            field="--regions",
+            value=args.regions,
+            expected="a bundled data set, or the folder of an instance",
+        )
+    long = _long_table(args.store)
+    if long is not None:
+        return *long, ()
+    return *_matrix(args.store), ()
+
+
+def _long_table(name: str) -> tuple[tuple[str, ...], FloatArray] | None:
+    """Read a long table of RTTs (src, dst, rtt); None where the file is none."""
+    import numpy as np
+
+    from placement.io.formats.tables import read_table
+    from placement.io.rtt_importers import LongColumns, read_long_rtt
+
+    if not Path(name).is_file():
+        return None
+    columns = LongColumns()
+    if not {columns.source, columns.destination, columns.rtt} <= set(read_table(name).columns):
+        return None
+    found = read_long_rtt(name)
+    sites = tuple(dict.fromkeys((*found.sources, *found.destinations)))
+    table, _ = found.between(sites, sites, diagonal=False)
+    own = np.arange(len(sites))
+    table[own, own] = np.nan_to_num(table[own, own])
+    return sites, table
+
+
+def _matrix(name: str) -> tuple[tuple[str, ...], FloatArray]:
+    """Read a square table with names in the first row and column; an empty diagonal is 0."""
+    import numpy as np
+
+    from placement import datasets
+
+    path = Path(name)
+    if not path.is_file():
+        raise InputError(
+            "no such file or data set",
+            field="RTTS",
+            value=name,
+            expected="a CSV, or one of " + ", ".join(datasets.names()),
+        )
+    with path.open(newline="", encoding="utf-8") as stream:
+        rows = [row for row in csv.reader(stream) if row]
+    sites = tuple(row[0] for row in rows[1:])
+    if not rows or tuple(rows[0][1:]) != sites:
+        raise InputError(
+            "rows and columns name different sites",
+            source=name,
+            expected="a header 'site,a,b,…' and then one row per site in the same order",
+        )
+    table = np.zeros((len(sites), len(sites)))
+    for i, row in enumerate(rows[1:]):
+        if len(row) != len(sites) + 1:
+            raise InputError("wrong number of cells", source=f"{name}, row {i + 2}", value=len(row))
+        for j, cell in enumerate(row[1:]):
+            try:
+                table[i, j] = float(cell) if cell or i != j else 0.0
+            except ValueError:
+                raise InputError(
+                    "not an RTT",
+                    source=f"{name}, row {i + 2}",
+                    field=sites[j],
+                    value=cell,
+                    expected="milliseconds",
+                ) from None
+    return sites, table
+
+
+def _counts(values: list[str], sites: tuple[str, ...], side: str) -> CountArray:
+    import numpy as np
+
+    counts = np.zeros(len(sites), dtype=np.int64)
+    for text in values:
+        site, equals, number = text.rpartition("=")
+        if not equals or site not in sites or not number.isdecimal():
+            raise InputError(
+                "not a count",
+                field=f"--{side}",
+                value=text,
+                expected="SITE=N with a whole number and a site of " + ", ".join(sites),
+            )
+        counts[sites.index(site)] += types.read_whole(number, f"--{side}", 0, _MOST_REQUESTS)
+    return counts
+
+
+def _rules(args: argparse.Namespace) -> StoreRules:
+    from placement.quorumstore import LossScope, Redirect, StoreRules
+
+    return StoreRules(
+        not args.normal,
+        redirect=Redirect(args.redirect),
+        read_fraction=args.p if args.p_reads is None else args.p_reads,
+        write_fraction=args.p if args.p_writes is None else args.p_writes,
+        max_replicas=args.n_max,
+        replicas=args.n,
+        read_quorum=args.r,
+        write_quorum=args.w,
+        failures=args.failures,
+        loss=LossScope.REGION if args.lose_region else LossScope.SITE,
+        distinct_regions=args.distinct_regions,
+    )
+
+
+def _goal(args: argparse.Namespace) -> Goal:
+    from placement.quorumstore import Goal, Target
+
+    target = Target(args.target or "threshold")
+    read_weight = write_weight = 1.0
+    if args.weighted is not None:
+        if args.target is not None:
+            raise InputError(
+                "two goals were given",
+                field="--weighted",
+                value=args.weighted,
+                expected="no --target",
+            )
+        target = Target.WEIGHTED
+        read_weight, write_weight = args.weighted
+    normal_weight, worst_weight = 0.0, 1.0
+    if args.mix is not None:
+        if args.normal:
+            raise InputError(
+                "--mix needs losses, and --normal has none",
+                field="--mix",
+                value=args.mix,
+                expected="--worst, or no --mix",
+            )
+        normal_weight, worst_weight = args.mix
+    return Goal(
+        target,
+        read_weight=read_weight,
+        write_weight=write_weight,
+        normal_weight=normal_weight,
+        worst_weight=worst_weight,
+        read_bound=args.read_limit,
+        write_bound=args.write_limit,
+    )
