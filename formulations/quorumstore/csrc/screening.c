@@ -1,4 +1,4 @@
-/* The conditions of ../enumeration/screening.py for the pair and the limits in force. */
+/* The conditions of quorum.h for the pair and the limits in force. */
 #include <string.h>
 
 #include "quorum.h"
