@@ -206,7 +206,7 @@ def test_small_tight_fleets_get_a_plan_within_the_gap_of_the_optimum(seed: int) 
 
 def test_most_small_fleets_are_solved_to_a_small_gap() -> None:
     solved = gaps = feasible = 0
-    for seed in range(100, 100 + examples(25)):
+    for seed in range(100, 100 + examples(50)):
         fleet = drawn_fleet(seed)
         if optimum(fleet) == math.inf:
             continue

@@ -49,7 +49,7 @@ def crowded_fleet(databases: int, slack: float = 1.3) -> FleetProblem:
 @pytest.mark.usefixtures("small_is_large")
 def test_bounds_and_plans_hold_whatever_the_sample() -> None:
     solved = feasible = 0
-    for seed in range(400, 400 + examples(20)):
+    for seed in range(400, 400 + examples(40)):
         fleet = drawn_fleet(seed, most_databases=12)
         if len(fleet.members) >= 4:
             feasible += optimum(fleet) < math.inf
