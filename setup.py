@@ -190,11 +190,7 @@ kernels = [
     ),
     Extension(
         "heuristics.online.selection._kernel",
-        sources=[
-            f"heuristics/online/selection/csrc/{name}.c"
-            for name in ("module", "event_loop", "rate_limiter", "snitch", "policies")
-        ],
-        depends=["heuristics/online/selection/csrc/selection.h"],
+        sources=["heuristics/online/selection/csrc/selection.c"],
         extra_compile_args=FLAGS,
         py_limited_api=True,
         optional=KERNELS == "optional",

@@ -19,11 +19,11 @@ from formulations.quorumstore.enumeration import Enumeration
 from formulations.quorumstore.enumeration import (
     compiled_available as sets_available,
 )
+from heuristics.online.selection import run
 from heuristics.online.selection.run_policy import compiled_available as selection_available
-from heuristics.online.selection.run_policy import run
 from placement.support.status import Status
 from tests.exact.worlds import random_core
-from tests.online.selection.worlds import COMPILED, paths
+from tests.online.selection.worlds import ALL, paths
 from tests.quorumstore.instances import random_problem, random_rules
 
 
@@ -61,8 +61,8 @@ def test_sets(seed: int, sites: int, failures: int) -> None:
 
 
 @pytest.mark.skipif(not selection_available(), reason="the C kernel was not built")
-@given(paths(), st.sampled_from(COMPILED))
+@given(paths(), st.sampled_from(ALL))
 def test_selection(sample, policy) -> None:
-    done = run(sample, policy, "compiled")
+    done = run(sample, policy)
     assert len(done.latency) == len(sample.arrival)
     assert (np.asarray(done.latency) >= 0).all()

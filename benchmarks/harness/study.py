@@ -50,6 +50,7 @@ MODULES = MappingProxyType(
         "online.selection": "benchmarks.online.selection.study",
         "online.selection.closed_loop": "benchmarks.online.selection.closed_loop",
         "online.selection.ladder": "benchmarks.online.selection.ladder",
+        "online.selection.wide_area": "benchmarks.online.selection.wide_area",
         "overtime.configuration_moves": "benchmarks.overtime.configuration_moves",
         "overtime.leader_moves": "benchmarks.overtime.leader_moves",
         "overtime.leader_shares": "benchmarks.overtime.leader_shares",

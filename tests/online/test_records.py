@@ -1,13 +1,12 @@
 """The streams are independent of each other; the records say what they hold."""
 
-import json
 import math
 
 import numpy as np
 import pytest
 
 from placement.errors import InputError
-from placement.online import CAUSES, RunRecord, spawn_streams, summarise
+from placement.online import CAUSES, spawn_streams, summarise
 
 
 def test_a_stream_does_not_depend_on_how_much_another_draws():
@@ -55,13 +54,3 @@ def test_no_latency_at_all():
 def test_impossible_latencies(bad):
     with pytest.raises(InputError, match="latency"):
         summarise([1.0, bad])
-
-
-def test_one_line_of_json():
-    params = {"clients": np.int64(3), "T": 10.0, "list": (1, math.inf)}
-    line = RunRecord("selection", "c3", params, 1, summarise([2.0])).to_json()
-    row = json.loads(line)
-    assert "\n" not in line
-    assert row["params"] == {"clients": 3, "T": 10.0, "list": [1, None]}
-    assert row["p99"] == 2.0
-    assert row["lower_bound"] is None

@@ -7,23 +7,26 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from heuristics.online.dynamic.vote_rounds import run_votes
+from heuristics.online.dynamic.copy_choices import run_votes
 from heuristics.online.reads import C3Majority, LeaseHolder, NearestMajority, UniformQuorum
-from heuristics.online.selection.blind_policies import RandomChoice, RoundRobin
-from heuristics.online.selection.c3 import C3
-from heuristics.online.selection.dynamic_snitch import DynamicSnitch
-from heuristics.online.selection.least_outstanding import LeastOutstanding
-from heuristics.online.selection.oracle_policies import EarliestCompletion, Oracle
-from heuristics.online.selection.response_times import (
+from heuristics.online.selection import (
+    C3,
+    DynamicSnitch,
+    EarliestCompletion,
+    LeastOutstanding,
     LeastResponseTime,
+    LimiterRules,
+    Oracle,
+    RandomChoice,
+    RoundRobin,
     TwoChoices,
     WeightedResponseTime,
+    run,
 )
-from heuristics.online.selection.run_policy import run
 from placement.errors import InputError
 from placement.online import dynamic, reads, selection, spawn_streams
-from placement.online.dynamic import request_traffic, simulator, vote_servers
-from placement.online.dynamic.hash_ring import random_ring
+from placement.online.dynamic import store_demand, vote_simulator
+from placement.online.dynamic.store_demand import random_ring
 from placement.online.reads.retry_model import Backoff, RetryModel
 
 WRONG = [
@@ -67,8 +70,8 @@ def good():
     machines, asked = reads.RaftCluster(nodes=3), reads.ReadWorkload(clients=2)
     geography = dynamic.six_sites()
     world = dynamic.hot_set_world(geography, 20, spawn_streams(1, STREAMS), nodes_per_site=2)
-    traffic = request_traffic.RequestWorkload(seconds=1.0, rate=10.0)
-    voting = vote_servers.VoteSettings(k=2)
+    traffic = store_demand.RequestWorkload(seconds=1.0, rate=10.0)
+    voting = vote_simulator.VoteSettings(k=2)
     replication = world.problem(2)
     mixtures = [{(0,): 1.0}] * 3
     built = [
@@ -82,16 +85,14 @@ def good():
         LeastResponseTime(),
         WeightedResponseTime(),
         DynamicSnitch(),
-        selection.LimiterRules(),
+        LimiterRules(),
         cluster,
         machines,
         asked,
         problem,
         reads.ReadGoal.least_load(),
         reads.ThresholdQuorums(3, 2),
-        reads.GridQuorums(2, 2),
         reads.ListedQuorums(3, ((0, 1),)),
-        reads.LeaseProblem(np.ones((3, 3)), np.ones((2, 3)), np.ones((2, 3))),
         Backoff(),
         RetryModel(1.0, 1.0),
         UniformQuorum(0.2),
@@ -113,9 +114,12 @@ def good():
     return table | {
         "ServerSamplePath": (selection.ServerSamplePath, fields),
         "draw": (selection.draw, {"cluster": cluster, "seed": 1}),
-        "run": (run, {"sample": path, "policy": C3(), "engine": "auto"}),
-        "simulate selection": (selection.simulate, {"sample": path, "policy": C3()}),
-        "cut": (selection.cut, {"sample": path, "warm": C3(), "first": 1, "count": 2}),
+        "run": (run, {"sample": path, "policy": C3()}),
+        "cut": (
+            selection.cut,
+            {"sample": path.on_grid(), "servers": (path.cluster.groups[path.group[0]][0],)}
+            | {"first": 1, "count": 2},
+        ),
         "first": (path.first, {"count": 2}),
         "on_grid": (path.on_grid, {"ticks_per_ms": 128}),
         "strategy": (reads.ReadStrategy.of, {"problem": problem, "mixtures": mixtures}),
@@ -146,7 +150,7 @@ def good():
             {"sites": ("a", "b"), "rtt": np.ones((2, 2)), "limit": 9.0},
         ),
         "simulate dynamic": (
-            simulator.simulate,
+            vote_simulator.simulate,
             {"world": world, "workload": traffic, "settings": voting, "seed": 1},
         ),
         "run_votes": (run_votes, {"problem": replication, "grace": 1, "rounds": 2}),
@@ -182,4 +186,4 @@ def test_wrong_values_are_input_errors(name):
 
 def test_a_list_for_k_names_the_field():
     with pytest.raises(InputError, match="k: not a number: got \\[1, 2, 3\\]"):
-        vote_servers.VoteSettings(k=[1, 2, 3])
+        vote_simulator.VoteSettings(k=[1, 2, 3])

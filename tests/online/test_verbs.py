@@ -13,8 +13,7 @@ from placement.api import load
 from placement.cli import main
 from placement.model.read_write_counts import reads_and_writes
 from placement.online.reads import ReadGoal, ReadProblem
-from placement.online.verbs.question import GROUP
-from placement.online.verbs.replica_sites import client_rtt, site_rtt
+from placement.online.verbs.online import GROUP, client_rtt, site_rtt
 from placement.support.entry_points import entry_points
 
 
@@ -120,45 +119,6 @@ def test_selection_among_the_replicas_of_a_plan(plan, capsys):
     assert all(row["mean_latency"] >= other["no rule is below"]["bound"] for row in other.values())
 
 
-def test_selection_from_a_trace_of_ones_own(plan, tmp_path, capsys):
-    clients = load("world27").clients
-    rows = [f"{7 * i % 900},{clients[i % 5]},k{i % 11},{1 + i % 3},read" for i in range(400)]
-    trace = tmp_path / "trace.csv"
-    trace.write_text("\n".join(["time,client,key,size,op", *rows]) + "\n", encoding="utf-8")
-    question = ("online", "selection", "world27", "--plan", plan, "--trace", trace)
-    code, out, _ = answer(capsys, *question, "--keep-times", "--json")
-    document = json.loads(out)
-    assert code == 0
-    assert "400 requests" in document["question"]
-    trace.write_text(trace.read_text().replace(f"{clients[4]},k4,", "Atlantis,k4,"))
-    code, _, err = answer(capsys, *question)
-    assert code == 1
-    assert "trace.csv, row 6: client: no such client: got 'Atlantis'" in err
-
-
-def test_dynamic_copies_from_a_trace_of_ones_own(plan, tmp_path, capsys):
-    """Two keys far from the replicas: a copy of the one that is read most is the best choice."""
-    instance, held = load("world27"), json.loads(plan.read_text())
-    table = client_rtt(instance)
-    replicas = instance.site_indices(held["replicas"])
-    far = int(table[:, replicas].min(axis=1).argmax())
-    site = instance.sites[int(table[far].argmin())]
-    rows = [f"{i},{instance.clients[far]},{'hot' if i % 4 else 'cold'},read" for i in range(40)]
-    trace = tmp_path / "trace.csv"
-    trace.write_text("\n".join(["time,client,key,op", *rows]) + "\n", encoding="utf-8")
-    code, out, _ = answer(
-        capsys, "online", "dynamic", "world27", "--plan", plan, "--sites", site, "--copies", 1,
-        "--trace", trace, "--json",
-    )  # fmt: skip
-    rows = {row["method"]: row["mean_latency"] for row in json.loads(out)["rows"]}
-    assert code == 0
-    sites = instance.site_indices([site])
-    between = site_rtt(instance, np.array([*replicas, *sites]))[-1]
-    # The diagonal is 0: three reads in four are served on the spot, the fourth by a replica.
-    assert rows["static copies only"] == pytest.approx(between[:-1].min())
-    assert rows["optimum"] == pytest.approx(between[:-1].min() / 4)
-
-
 def test_table_csv_and_report(plan, tmp_path, capsys):
     question = ("online", "reads", "world27", "--plan", plan)
     table = tmp_path / "reads.csv"
@@ -212,37 +172,3 @@ def test_mistakes_name_option_and_value(plan, capsys, arguments, words):
     )
     assert (code, out) == (1, "")
     assert words in err
-
-
-def test_copies_by_a_metric_of_a_file_and_of_larger_objects(plan, capsys, tmp_path):
-    """Prices decide in place of RTTs; an object's size makes reads longer, not the choice other."""
-    asked = ("online", "dynamic", "world27", "--plan", plan, "--objects", 40, "--copies", 4)
-    sites = json.loads(answer(capsys, *asked, "--json")[1])["sites"]
-    instance = load("world27")
-    chosen = instance.site_indices(sites)
-    table = site_rtt(instance, chosen)
-    rows = [
-        f"{a},{b},{table[i, j] / 10}"
-        for i, a in enumerate(sites)
-        for j, b in enumerate(sites)
-        if i != j
-    ]
-    metric = tmp_path / "price.csv"
-    metric.write_text("src,dst,cost\n" + "\n".join(rows) + "\n")
-    by_rtt = json.loads(answer(capsys, *asked, "--json")[1])["rows"]
-    code, out, _ = answer(
-        capsys, *asked, "--metric", metric, "--prefer-within", 10, "--json"
-    )  # fmt: skip
-    assert code == 0
-    by_metric = json.loads(out)["rows"]
-    for one, other in zip(by_rtt, by_metric, strict=True):
-        # A tenth of every RTT, but nothing within a site.
-        assert other["mean_latency"] <= one["mean_latency"] / 10 + 1e-9
-    assert "mean cost" in answer(capsys, *asked, "--metric", metric)[1]
-    large = json.loads(answer(capsys, *asked, "--object-kb", 100, "--json")[1])["rows"]
-    for one, other in zip(by_rtt, large, strict=True):
-        assert other["mean_latency"] >= 3 * one["mean_latency"]
-    metric.write_text("src,dst,cost\n" + "\n".join(rows[1:]) + "\n")
-    code, _, err = answer(capsys, *asked, "--metric", metric)
-    assert code == 1
-    assert "price.csv" in err

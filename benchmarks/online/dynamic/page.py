@@ -9,7 +9,6 @@ import numpy as np
 
 from benchmarks.harness import machine
 from benchmarks.harness.doc_pages import markdown_table
-from benchmarks.online.dynamic.sizes import missed_section, sizes_section
 
 __all__ = ["page"]
 
@@ -48,12 +47,9 @@ def page(document: Mapping[str, Any]) -> str:
         "gap": _gap,
         "mechanism": _mechanism,
         "grace": _grace,
-        "memory": _memory,
         "latency": _latency,
         "other_keys": _other_keys,
         "protocol": _protocol,
-        "sizes": sizes_section,
-        "missed": missed_section,
     }
     head = """# Dynamic replication, measured
 
@@ -355,23 +351,6 @@ Active copies per site with k = 480, 12 000 reads per second in all; the formula
 λ measured at g = 1, and hold for keys that leave permanently. The first is the count after a
 deletion, the last the count from the next creation on, 8 s of every 10; the second is their mean
 over time.
-
-{_grid(head, lines)}"""
-
-
-def _memory(rows: Sequence[Mapping[str, Any]]) -> str:
-    lines = [
-        [
-            "since the last refresh" if r["memory"] is None else f"last {r['memory']:.0f} requests",
-            f"{100 * r['false_negative']:.2f}",
-            f"{100 * r['false_positive']:.2f}",
-            str(r["refreshes"]),
-            f"{r['read_ms']:.2f}",
-        ]
-        for r in rows
-    ]
-    head = ["errors counted", "false negatives, %", "false positives, %", "refreshes", "read, ms"]
-    return f"""## How clients count errors
 
 {_grid(head, lines)}"""
 

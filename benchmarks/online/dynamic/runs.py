@@ -7,22 +7,26 @@ each.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from benchmarks.online.dynamic.tables import world_of
 from formulations.online.dynamic.belady_min import most_hits
-from heuristics.online.dynamic.cache_names import NAMES, cache_maker
-from placement.online import RunRecord, spawn_streams, summarise
+from heuristics.online.dynamic.caches import NAMES, cache_maker
+from placement.online import spawn_streams, summarise
 from placement.online.dynamic import HotSetWorld, six_sites
 from placement.online.dynamic.cache_simulator import accesses, simulate_caches
 from placement.online.dynamic.copy_protocol import ProtocolSettings, simulate_protocol
-from placement.online.dynamic.request_traffic import CAUSES, RequestWorkload
-from placement.online.dynamic.simulator import SimulationTrace, simulate
 from placement.online.dynamic.sizing_formulas import replicas_conservative, replicas_exact
-from placement.online.dynamic.vote_servers import VoteSettings
-from placement.online.dynamic.write_wait import WriteForwarding
+from placement.online.dynamic.store_demand import CAUSES, RequestWorkload
+from placement.online.dynamic.vote_simulator import (
+    SimulationTrace,
+    VoteSettings,
+    WriteForwarding,
+    simulate,
+)
 from placement.support.checks import FloatArray, IntArray
 
 __all__ = [
@@ -32,7 +36,6 @@ __all__ = [
     "grace_sweep",
     "latency_runs",
     "mechanism",
-    "memory_runs",
     "other_keys_runs",
     "protocol_runs",
     "votes_and_match",
@@ -127,34 +130,14 @@ def _row(
     write_ms: FloatArray,
 ) -> dict[str, Any]:
     late = time >= 60  # every policy has warmed up
-    record = RunRecord(
-        "dynamic", policy, {"write_share": share, "keys": KEYS, "k": K}, seed,
-        summarise(np.repeat(*reads)),
-    )  # fmt: skip
     return {
         "policy": policy,
         "write_share": share,
         "read_ms": float(np.nanmean(read_ms[late])),
         "write_ms": float(np.nanmean(write_ms[late])),
-        "record": record.to_json(),
+        "record": asdict(summarise(np.repeat(*reads))),
         "series": (time, read_ms),
     }
-
-
-def memory_runs(seed: int) -> Iterator[dict[str, Any]]:
-    """Yield what counting errors since the last refresh costs against a memory of 1000 requests."""
-    world = world_of(six_sites(), KEYS, 0.0, seed)
-    workload = RequestWorkload(seconds=300, rate=1000)
-    for memory in (None, 1000.0):
-        trace = simulate(world, workload, VoteSettings(k=K, memory=memory), seed)
-        late = trace.time >= 60
-        yield {
-            "memory": memory,
-            "false_negative": float(trace.false_negative[late].mean()),
-            "false_positive": float(trace.false_positive[late].mean()),
-            "refreshes": trace.refreshes,
-            "read_ms": float(trace.read_ms[late].mean()),
-        }
 
 
 def grace_sweep(seed: int) -> Iterator[dict[str, Any]]:

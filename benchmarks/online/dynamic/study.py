@@ -26,8 +26,7 @@ from benchmarks.online.dynamic import runs as runs
 from benchmarks.online.dynamic import tables as tables
 from benchmarks.online.dynamic.page import page
 from benchmarks.online.dynamic.pictures import pictures
-from benchmarks.online.dynamic.sizes import missed_runs, size_runs
-from placement.online.dynamic.simulator import SimulationTrace
+from placement.online.dynamic.vote_simulator import SimulationTrace
 
 __all__ = ["STUDY"]
 
@@ -99,8 +98,6 @@ def _latency(
                 # Means over 2 s: at 400 requests per second and generator the rest is noise.
                 series.setdefault("time", found[0][::4].tolist())
                 series[row["policy"]] = np.nanmean(found[1].reshape(-1, 4), axis=1).tolist()
-            if "record" in row:
-                row["record"] = json.loads(row["record"])
             rows.append({"seed": seed, **row})
             print(f"latency, seed {seed}: {row['policy']}", file=sys.stderr)
     _write_series(path, list(series), list(series.values()))
@@ -129,12 +126,9 @@ PARTS: dict[str, Callable[[Sequence[int]], Any]] = {
     "gap": _each(tables.gap_factors),
     "mechanism": _mechanism,
     "grace": _each(lambda seeds: runs.grace_sweep(seeds[0])),
-    "memory": _each(lambda seeds: runs.memory_runs(seeds[0])),
     "latency": lambda seeds: _latency(seeds, runs.latency_runs, LATENCY),
     "other_keys": lambda seeds: _latency(seeds, runs.other_keys_runs, OTHER_KEYS),
     "protocol": _each(lambda seeds: runs.protocol_runs()),
-    "sizes": _each(lambda seeds: size_runs(seeds[0])),
-    "missed": _each(lambda seeds: missed_runs(seeds[0])),
 }
 
 

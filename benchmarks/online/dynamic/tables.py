@@ -9,13 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from formulations.online.dynamic.lagrangean_method import solve_lagrangean
+from formulations.online.dynamic.copy_prices import solve_lagrangean
+from formulations.online.dynamic.copy_programs import build_telescoped, relax, solve_milp
 from formulations.online.dynamic.multi_round import schedule_cost, solve_rounds
-from formulations.online.dynamic.solve_program import relax, solve_milp
-from formulations.online.dynamic.telescoped_program import build_telescoped
-from heuristics.online.dynamic.greedy_copies import greedy
-from heuristics.online.dynamic.local_topk import local_topk
-from heuristics.online.dynamic.vote_rounds import popular_lists, run_votes
+from heuristics.online.dynamic.copy_choices import greedy, local_topk, popular_lists, run_votes
 from placement.online import spawn_streams
 from placement.online.dynamic import (
     Geography,
@@ -26,12 +23,9 @@ from placement.online.dynamic import (
     hot_set_world,
     six_sites,
 )
-from placement.online.dynamic.hot_set_demand import Generators, zipf
-from placement.online.dynamic.merge_summaries import merge, top
-from placement.online.dynamic.read_votes import Weight, most_voted
-from placement.online.dynamic.request_traffic import CAUSES
 from placement.online.dynamic.sizing_formulas import hit_share
-from placement.online.dynamic.space_saving import SpaceSaving
+from placement.online.dynamic.store_demand import CAUSES, Generators, zipf
+from placement.online.dynamic.vote_counting import SpaceSaving, Weight, merge, most_voted, top
 
 __all__ = ["CASES", "gap_factors", "predictions", "recall", "scale", "table", "turnover"]
 

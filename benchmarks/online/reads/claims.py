@@ -1,10 +1,10 @@
-"""Leaseholder or majority: what sets the write latency, reads across elections, transactions.
+"""Leaseholder or majority: what sets the write latency, reads across elections.
 
     python -m benchmarks run online.reads.claims [--seeds 2] [--operations 15000]
 
 Writes benchmarks/results/online_reads_claims.json: the write latency against the work of a write at
 the leaseholder, its followers and x; reads while leaders crash or are cut off, with all
-assumptions and without each; transactions that read several groups. Minutes of processor time: two.
+assumptions and without each. One minute of processor time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from benchmarks.harness.machine import ROOT
 from benchmarks.harness.result_files import save_json
 from benchmarks.harness.study import Study
 from heuristics.online.reads import LeaseHolder, UniformQuorum
-from placement.online.reads import RaftCluster, ReadRule, ReadWorkload, Visibility, simulate
+from placement.online.reads import RaftCluster, ReadRule, ReadWorkload, simulate
 from placement.online.reads.elections import ElectionSettings, ReadPath, simulate_elections
 
 __all__ = ["PARTS", "RESULTS", "STUDY", "VARIANTS"]
@@ -29,7 +29,6 @@ RESULTS = ROOT / "benchmarks" / "results" / "online_reads_claims.json"
 X = 2 / 7
 VISITS = (0.5, 0.25, 0.1, 0.05)
 CLIENTS = (70, 150, 300)
-SPANS = (1, 2, 4)
 AFTER_MS = 300.0
 
 _BUSY = ElectionSettings(
@@ -112,44 +111,9 @@ def _mean(latencies: list[Any]) -> float:
     return float(sum(each.n * each.mean for each in latencies if each.n) / many)
 
 
-def transactions(seeds: int, operations: int) -> Iterator[dict[str, Any]]:
-    """Reads of one, two and four groups; leaders on one machine, or one on each."""
-    for groups in (1, 5):
-        for span in SPANS:
-            cluster = RaftCluster(groups=groups, visibility=Visibility.LOG)
-            workload = ReadWorkload(span=span, keys=1000, hot_share=0.8, hot_fraction=0.02)
-            for name, rule, strong in (
-                ("leaseholder", LeaseHolder(), False),
-                ("strong quorum", UniformQuorum(X), True),
-            ):
-                for snapshot in (False, True) if span > 1 else (False,):
-                    runs = [
-                        simulate(
-                            cluster, workload, rule, strong=strong, snapshot=snapshot,
-                            operations=operations // span, seed=seed,
-                        )
-                        for seed in range(seeds)
-                    ]  # fmt: skip
-                    yield {
-                        "groups": groups,
-                        "span": span,
-                        "rule": name,
-                        "snapshot": snapshot,
-                        "throughput": sum(run.throughput for run in runs) / seeds,
-                        "read_ms": sum(run.read_latency.mean for run in runs) / seeds,
-                        "write_ms": sum(run.write_latency.mean for run in runs) / seeds,
-                        "violations": sum(run.violations.total for run in runs),
-                        "transactions": sum(run.snapshots.transactions for run in runs),
-                        "torn": sum(run.snapshots.torn for run in runs),
-                        "crossed": sum(run.snapshots.crossed for run in runs),
-                        "collects": sum(run.collects for run in runs),
-                    }
-
-
 PARTS: dict[str, Callable[[int, int], Iterator[dict[str, Any]]]] = {
     "write latency": write_latency,
     "elections": elections,
-    "transactions": transactions,
 }
 
 

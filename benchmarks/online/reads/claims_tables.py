@@ -1,4 +1,4 @@
-"""Sections of the page of leaseholder and quorum reads: write latency, elections, transactions."""
+"""Sections of the page of leaseholder and quorum reads: write latency, elections."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def claims_sections(document: Mapping[str, Any]) -> list[str]:
-    """Return the lines of the three sections from the kept results.
+    """Return the lines of the two sections from the kept results.
 
     Parameters
     ----------
@@ -24,8 +24,6 @@ def claims_sections(document: Mapping[str, Any]) -> list[str]:
         *_write_latency(document["write latency"]),
         "",
         *_elections(document["elections"]),
-        "",
-        *_transactions(document["transactions"]),
     ]
 
 
@@ -108,43 +106,4 @@ def _elections(rows: Rows) -> list[str]:
         ),
         "",
         "After a failure: operations that start within 300 ms of a leader's crash or cut.",
-    ]
-
-
-def _transactions(rows: Rows) -> list[str]:
-    body = [
-        [
-            "one machine" if row["groups"] == 1 else "one on each",
-            row["span"],
-            row["rule"],
-            "yes" if row["snapshot"] else "no",
-            f"{row['throughput']:,.0f}",
-            f"{row['read_ms']:.1f}",
-            f"{row['write_ms']:.1f}",
-            f"{row['torn']:,} / {row['crossed']:,}" if row["span"] > 1 else "–",
-            f"{row['collects']:,}" if row["snapshot"] else "–",
-        ]
-        for row in rows
-    ]
-    return [
-        "## Transactions that read several groups",
-        "",
-        "70 clients, 95 % reads, 80 % of the operations start at 20 of 1,000 keys; strong quorum",
-        "reads see the log, x = 2/7. *Twice*: all keys are read until two rounds in a row agree.",
-        "No single read of any run breaks linearizability.",
-        "",
-        *table(
-            [
-                "leaders",
-                "keys read",
-                "reads",
-                "twice",
-                "ops/s",
-                "read ms",
-                "write ms",
-                "torn / crossed",
-                "further rounds",
-            ],
-            body,
-        ),
     ]

@@ -25,14 +25,9 @@ from benchmarks.harness import machine
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.result_files import save_json
 from benchmarks.harness.study import Study
-from heuristics.online.selection.c3 import C3
-from heuristics.online.selection.dynamic_snitch import DynamicSnitch
-from heuristics.online.selection.least_outstanding import LeastOutstanding
-from heuristics.online.selection.run_policy import run
+from heuristics.online.selection import C3, DynamicSnitch, Hedged, LeastOutstanding, Policy, run
 from placement.online.selection import (
-    Hedged,
     LoadGenerators,
-    Policy,
     SelectionRun,
     ServerCluster,
     busiest_load,

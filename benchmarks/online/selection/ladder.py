@@ -22,15 +22,19 @@ from benchmarks.harness import machine
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.result_files import save_json
 from benchmarks.harness.study import Study
-from formulations.online.selection import fluid_bound as fluid
-from formulations.online.selection import time_indexed
+from formulations.online.selection.linear_bounds import fluid_bound, time_indexed_bound
 from formulations.online.selection.optimal_choice import solve
-from heuristics.online.selection.blind_policies import RoundRobin
-from heuristics.online.selection.c3 import C3
-from heuristics.online.selection.least_outstanding import LeastOutstanding
-from heuristics.online.selection.oracle_policies import EarliestCompletion, Oracle
-from heuristics.online.selection.run_policy import run
-from placement.online.selection import Policy, ServerCluster, cut, draw
+from heuristics.online.selection import (
+    C3,
+    EarliestCompletion,
+    LeastOutstanding,
+    Oracle,
+    Policy,
+    RoundRobin,
+    play,
+    run,
+)
+from placement.online.selection import ServerCluster, cut, draw
 
 __all__ = ["RESULTS", "STUDY", "full_size", "window"]
 
@@ -53,7 +57,7 @@ def full_size(epoch_ms: float) -> dict[str, object]:
     """Bound one path of the published setting; run every policy on it, with and without copies."""
     path = draw(ServerCluster(epoch_ms=epoch_ms, requests=READS), SEED).on_grid()
     plain = dataclasses.replace(path, shadowed=np.zeros(path.size, dtype=bool))
-    floor = fluid.bound(cut(path, Oracle(), 0, path.size), width=BIN_MS * 128)
+    floor = fluid_bound(cut(path, (), 0, path.size), width=BIN_MS * 128)
     row: dict[str, object] = {
         "epoch_ms": epoch_ms,
         "reads": READS,
@@ -70,10 +74,11 @@ def full_size(epoch_ms: float) -> dict[str, object]:
 
 def window(seed: int, seconds: float) -> dict[str, object]:
     """Solve one window of a warm run exactly, bound it, and let every policy decide it."""
-    cell = cut(draw(SMALL, seed), C3(limiter=None), FIRST, COUNT)
+    path = draw(SMALL, seed).on_grid()
+    cell = cut(path, run(path, C3(limiter=None)).server, FIRST, COUNT)
     free = solve(cell, "any", seconds=seconds)
     queued = solve(cell, "fcfs", seconds=seconds)
-    priced = time_indexed.bound(cell, width=32)
+    priced = time_indexed_bound(cell, width=32)
     row: dict[str, object] = {
         "seed": seed,
         "time-indexed": priced.dual,
@@ -88,7 +93,7 @@ def window(seed: int, seconds: float) -> dict[str, object]:
         "fcfs wall_s": round(queued.wall_s, 1),
     }
     for policy in POLICIES:
-        row[policy.name] = float(cell.play(policy).mean())
+        row[policy.name] = float(play(cell, policy).mean())
     return row
 
 

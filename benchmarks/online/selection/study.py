@@ -20,18 +20,22 @@ from benchmarks.harness import machine
 from benchmarks.harness.result_files import Row, read_rows, save_csv, save_json
 from benchmarks.harness.study import Study
 from benchmarks.online.selection.report import RESULTS, draw_figures, page
-from heuristics.online.selection.blind_policies import RandomChoice, RoundRobin
-from heuristics.online.selection.c3 import C3
-from heuristics.online.selection.dynamic_snitch import DynamicSnitch
-from heuristics.online.selection.least_outstanding import LeastOutstanding
-from heuristics.online.selection.oracle_policies import EarliestCompletion, Oracle
-from heuristics.online.selection.response_times import (
+from heuristics.online.selection import (
+    C3,
+    DynamicSnitch,
+    EarliestCompletion,
+    LeastOutstanding,
     LeastResponseTime,
+    LimiterRules,
+    Oracle,
+    Policy,
+    RandomChoice,
+    RoundRobin,
     TwoChoices,
     WeightedResponseTime,
+    run,
 )
-from heuristics.online.selection.run_policy import run
-from placement.online.selection import LimiterRules, Policy, ServerCluster, draw
+from placement.online.selection import ServerCluster, draw
 
 __all__ = ["COLUMNS", "RESULTS", "STUDY", "SUITES", "PolicyRun", "cells"]
 
@@ -120,7 +124,7 @@ def _ablation() -> Iterator[PolicyRun]:
     ]
     slow: list[tuple[Policy, str]] = [(WeightedResponseTime(), "WRT"), (DynamicSnitch(), "DS")]
     for cluster, seed in _paths([HALF], 5):
-        extra = slow if seed <= 2 else []  # these run in Python only
+        extra = slow if seed <= 2 else []
         for policy, label in [*variants, *extra]:
             yield PolicyRun("ablation", cluster, seed, policy, label, 2000.0)
 

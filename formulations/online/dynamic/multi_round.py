@@ -6,7 +6,7 @@
     min  Σ_q ( cost of y[·, ·, q] under the rates of round q ) + copying · Σ c[j, o, q]
     s.t. Σ_o y[j, o, q] <= C_j
 
-with the costs of each round telescoped as in :mod:`formulations.online.dynamic.telescoped_program`.
+with the costs of each round telescoped as in :mod:`formulations.online.dynamic.copy_programs`.
 Without a price on copying the rounds fall apart. The bound is proven on safe bounds.
 """
 
@@ -20,23 +20,22 @@ from itertools import pairwise
 
 import numpy as np
 
-from formulations.online.dynamic.copy_model import (
+from formulations.online.dynamic.copy_programs import (
     CopyModel,
     add_copies,
+    add_savings,
     add_waits,
+    check_objective,
     unit,
     worthwhile,
 )
-from formulations.online.dynamic.solve_program import check_objective
-from formulations.online.dynamic.telescoped_program import add_savings
 from formulations.solvers.highs import Guard, Relaxation, run_highs
 from formulations.solvers.linear_program import LinearProgram
 from formulations.solvers.program_builder import Builder
 from formulations.solvers.safe_bounds import prove_by_branching, safe_bound
 from formulations.solvers.statuses import Verdict
 from placement.errors import InputError
-from placement.online.dynamic.evaluator import base_cost, evaluate
-from placement.online.dynamic.problem import ReplicationProblem
+from placement.online.dynamic.replication_problem import ReplicationProblem, base_cost, evaluate
 from placement.support.checks import BoolArray, FloatArray, IntArray, number
 from placement.support.status import OPTIMALITY_TOLERANCE, Status, status_of
 

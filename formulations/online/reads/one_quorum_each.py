@@ -8,7 +8,7 @@ t_k, load of the busiest node.
     t_k <= load_limit,      Σ_i g_i/Σ g·Σ_A wait_i(A)·u_iA <= latency_budget
     min load_weight·Σ_k w_k t_k + latency_weight·mean latency
 
-The relaxation is the optimal mixture of :mod:`formulations.online.reads.quorum_columns`, the best
+The relaxation is the optimal mixture of :mod:`formulations.online.reads.mixed_strategies`, the best
 that a model which couples gateways through loads alone can have. A model with one binary per
 gateway and node and one per gateway and last node is smaller (n² against C(n, m)·n) but relaxes a
 gateway's choice itself: at seven nodes 24,000 nodes of its tree left a gap of 18 % where this one

@@ -26,11 +26,10 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from formulations.online.selection.start_options import Option, incumbent, latest_starts, options
+from formulations.online.selection.price_bounds import Option, incumbent, latest_starts, options
 from formulations.solvers.cpsat import CpSatResult, new_solver, run_solver
 from formulations.solvers.statuses import Verdict
 from placement.errors import InputError, SolverError
-from placement.online.run_records import RunRecord, summarise
 from placement.online.selection import Window
 from placement.support.checks import FloatArray
 
@@ -82,21 +81,6 @@ class Optimum:
             return float(self.flow.mean())
         return float(np.sort(self.flow)[_needed(self.quantile, len(self.flow)) - 1])
 
-    def record(self) -> RunRecord:
-        """Return the choice as the record of a run."""
-        params: dict[str, object] = {"first": self.window.first, "reads": self.window.size}
-        return RunRecord(
-            "selection",
-            f"optimum, order {self.order}",
-            params,
-            self.window.path.seed,
-            summarise(self.flow),
-            lower_bound=self.bound,
-            bound_kind="CP-SAT" if self.quantile is None else f"CP-SAT, quantile {self.quantile}",
-            solver_status=self.status,
-            wall_s=self.wall_s,
-        )
-
 
 def solve(
     window: Window,
@@ -130,7 +114,7 @@ def solve(
     Notes
     -----
     Proofs of the mean close up to some twenty reads; beyond, take the bound of
-    :func:`formulations.online.selection.time_indexed.bound`.
+    :func:`formulations.online.selection.linear_bounds.time_indexed_bound`.
     """
     if order not in get_args(Order):
         raise InputError(

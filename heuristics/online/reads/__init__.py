@@ -4,14 +4,16 @@ The paper (:mod:`placement.online.reads`) draws the majority uniformly and leave
 to the future. The other rules are such choices, each with or without the coin.
 """
 
-from heuristics.online.reads.adaptive_majorities import (
+from heuristics.online.reads.read_rules import (
     C3Majority,
+    LeaseHolder,
     LeastUtilised,
+    Local,
     NearestMajority,
     RepeatedMajority,
     TwoChoiceMajority,
+    UniformQuorum,
 )
-from heuristics.online.reads.paper_paths import LeaseHolder, Local, UniformQuorum
 
 __all__ = [
     "C3Majority",

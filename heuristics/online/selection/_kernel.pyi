@@ -1,4 +1,4 @@
-"""Types of the compiled kernel (csrc/module.c); see run_policy.py."""
+"""Types of the compiled kernel (csrc/selection.c); see run_policy.py."""
 
 from typing import TypeAlias
 
@@ -34,6 +34,8 @@ def run(
         _Floats,  # joins
         _Floats,  # share
         _Floats,  # draws
+        _Floats,  # uniform
+        _Ints,  # forced
         _Floats,  # latency
         _Ints,  # server
         _Floats,  # start

@@ -1,79 +1,22 @@
-"""Two engines behind one interface: the compiled kernel where it was built, Python everywhere else.
-
-The kernel (csrc/) holds the event loop and the policies listed in :func:`described`; it computes
-what :func:`placement.online.selection.simulate` computes, to the last bit, some twenty times as
-fast.
-Policies that it does not know run in Python.
-"""
+"""Playing a policy on a sample path, by the compiled event loop (``csrc/selection.c``)."""
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+import dataclasses
+from dataclasses import astuple
 
 import numpy as np
 
-from heuristics.online.selection.blind_policies import NearestReplica, RandomChoice, RoundRobin
-from heuristics.online.selection.c3 import C3
-from heuristics.online.selection.dynamic_snitch import DynamicSnitch
-from heuristics.online.selection.least_outstanding import LeastOutstanding
-from heuristics.online.selection.oracle_policies import EarliestCompletion, Oracle
-from heuristics.online.selection.response_times import LeastResponseTime, TwoChoices
-from placement.errors import InputError
-from placement.online.selection import (
-    Hedged,
-    LimiterRules,
-    LoadGenerators,
-    Policy,
-    SelectionRun,
-    ServerSamplePath,
-    simulate,
-)
-from placement.online.selection.simulator import check_run
-from placement.support.checks import text
+from heuristics.online.selection.policies import DynamicSnitch, Hedged, Policy
+from placement.errors import InputError, UnsupportedError
+from placement.online.selection import LoadGenerators, SelectionRun, ServerSamplePath, Window
+from placement.support.checks import FloatArray, IntArray, instance_of
 
-__all__ = ["Engine", "compiled_available", "described", "run"]
-
-Engine = Literal["auto", "compiled", "python"]
-
-_Described = tuple[int, int, float, float, float]
-_Rules = tuple[float, float, float, float, float, float, float, float, float, float, float, int]
-
-
-def described(policy: Policy, clients: int) -> _Described | None:
-    """Return the kernel's form (number, random ties, b, w, α) of a policy; None without one.
-
-    Subclasses and policies from elsewhere are not known, whatever they look like. A hedged policy
-    is described by the policy that chooses its replicas.
-    """
-    if type(policy) is Hedged:
-        policy = policy.policy
-    kind = type(policy)
-    if kind is C3 and isinstance(policy, C3):
-        weight = policy.effective_weight(clients)
-        return (4, policy.tie == "random", policy.exponent, weight, policy.smoothing)
-    if kind is Oracle and isinstance(policy, Oracle):
-        return (1 if policy.in_flight else 0, policy.tie == "random", 0.0, 0.0, 1.0)
-    if kind is EarliestCompletion and isinstance(policy, EarliestCompletion):
-        return (3 if policy.future else 2, policy.tie == "random", 0.0, 0.0, 1.0)
-    if kind is LeastOutstanding and isinstance(policy, LeastOutstanding):
-        return (5, policy.tie == "random", 0.0, 0.0, 1.0)
-    if kind is RoundRobin:
-        return (6, False, 0.0, 0.0, 1.0)
-    if kind is RandomChoice:
-        return (7, True, 0.0, 0.0, 1.0)
-    if kind is TwoChoices and isinstance(policy, TwoChoices):
-        return (8, True, policy.exponent, 0.0, C3().smoothing)
-    if kind is LeastResponseTime and isinstance(policy, LeastResponseTime):
-        return (9, policy.tie == "random", 0.0, 0.0, 1.0)
-    if kind is DynamicSnitch:
-        return (11, False, 0.0, 0.0, 1.0)
-    if kind is NearestReplica and isinstance(policy, NearestReplica):
-        return (10, policy.tie == "random", 0.0, 0.0, 1.0)
-    return None
+__all__ = ["compiled_available", "play", "run"]
 
 
 def compiled_available() -> bool:
-    """Return whether the compiled kernel was built and can be imported."""
+    """Return whether the event loop was built and can be imported."""
     try:
         import heuristics.online.selection._kernel  # noqa: F401 - only whether it imports matters
     except ImportError:
@@ -81,41 +24,39 @@ def compiled_available() -> bool:
     return True
 
 
-def run(sample: ServerSamplePath, policy: Policy, engine: Engine = "auto") -> SelectionRun:
-    """Simulate a policy on a sample path, by the fastest engine that knows it.
+def run(
+    sample: ServerSamplePath, policy: Policy, *, forced: IntArray | None = None
+) -> SelectionRun:
+    """Play a policy on a sample path until the last read is answered.
 
     Parameters
     ----------
-    sample, policy
-        As for :func:`placement.online.selection.simulate`.
-    engine
-        "auto": compiled where possible; "compiled" or "python": that one. Both give the same
-        numbers to the last bit.
+    sample
+        What happens.
+    policy
+        Chooses the replicas.
+    forced
+        Server of each read, −1: the policy's choice, shape (n,); the policy sees all reads. None:
+        the policy chooses all. A policy with rate control takes none.
 
     Raises
     ------
     InputError
-        For another name, or when the kernel is asked for and was not built or does not know the
-        policy.
+        When an argument is of another type, or a forced server is outside the group of its read.
+    UnsupportedError
+        When the event loop was not compiled.
     """
-    text(engine, "engine", choices=get_args(Engine))
-    check_run(sample, policy)
-    known = described(policy, sample.cluster.clients)
-    built = compiled_available()
-    if engine == "compiled" and (known is None or not built):
-        lacking = "was not built" if not built else f"does not know {policy.name}"
-        raise InputError(
-            f"the compiled kernel {lacking}", field="engine", value=engine, expected="'auto'"
+    instance_of(sample, ServerSamplePath, "sample", "a ServerSamplePath")
+    instance_of(policy, Policy, "policy", "a policy of heuristics.online.selection.policies")
+    if not compiled_available():
+        raise UnsupportedError(
+            "the simulator of replica selection is compiled, and was not built here: install a "
+            "wheel, or a C compiler before the installation"
         )
-    if engine == "python" or known is None or not built:
-        return simulate(sample, policy)
-    return _compiled(sample, policy, known)
-
-
-def _compiled(sample: ServerSamplePath, policy: Policy, known: _Described) -> SelectionRun:
     from heuristics.online.selection import _kernel
 
     cluster, n = sample.cluster, sample.size
+    sent = _forced(sample, policy, forced)
     latency, start, issued = np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan)
     server, update = np.full(n, -1, dtype=np.int64), np.zeros(n, dtype=np.uint8)
     limiter = policy.limiter
@@ -142,8 +83,8 @@ def _compiled(sample: ServerSamplePath, policy: Policy, known: _Described) -> Se
             len(kinds),
         ),
         (cluster.epoch_ms, cluster.update_work),
-        known,
-        None if limiter is None else _rules(limiter),
+        policy.described(cluster.clients),
+        None if limiter is None else (*astuple(limiter)[:-1], limiter.wake == "absim"),
         None if hedge is None else (hedge.initial_ms, *hedge.factors),
         snitch,
         (
@@ -162,6 +103,8 @@ def _compiled(sample: ServerSamplePath, policy: Policy, known: _Described) -> Se
             np.array([each.joins_ms for each in kinds]),
             np.array([each.update_share for each in kinds]),
             draws,
+            np.ascontiguousarray(sample.uniform),
+            sent,
             latency,
             server,
             start,
@@ -185,18 +128,35 @@ def _compiled(sample: ServerSamplePath, policy: Policy, known: _Described) -> Se
     )
 
 
-def _rules(rules: LimiterRules) -> _Rules:
-    return (
-        rules.window_ms,
-        rules.decrease,
-        rules.growth,
-        rules.step,
-        rules.hysteresis,
-        rules.floor,
-        rules.rate,
-        rules.tokens,
-        rules.capacity,
-        rules.saddle,
-        rules.smoothing,
-        rules.wake == "absim",
+def _forced(sample: ServerSamplePath, policy: Policy, forced: IntArray | None) -> IntArray:
+    """Return the forced servers as the kernel reads them."""
+    if forced is None:
+        return np.full(sample.size, -1, dtype=np.int64)
+    sent = np.ascontiguousarray(forced, dtype=np.int64)
+    groups = sample.cluster.groups[sample.group]
+    inside = (
+        sent.shape == (sample.size,)
+        and ((sent == -1) | (groups == sent[:, np.newaxis]).any(axis=1)).all()
     )
+    if policy.limiter is not None or not inside:
+        raise InputError(
+            "no servers to force", field="forced", value=sent.shape,
+            expected=f"one server of its group, or −1, for each of {sample.size} reads; a policy "
+            "without rate control",
+        )  # fmt: skip
+    return sent
+
+
+def play(window: Window, policy: Policy) -> FloatArray:
+    """Let a policy that has watched the reads before a window decide its reads.
+
+    Returns
+    -------
+    FloatArray
+        Flow times in ms, shape (N,). Its rate control, if it has one, is left aside: a backlog
+        would cross the border of the window.
+    """
+    forced = np.full(window.path.size, -1, dtype=np.int64)
+    forced[: window.first] = window.before
+    free = dataclasses.replace(policy, limiter=None)
+    return run(window.path, free, forced=forced).latency[window.first :]

@@ -4,11 +4,16 @@ Matri, Pérez, Costan, Bougé, Antoniu, "Keeping up with storage: decentralized,
 dynamic geo-replication", Future Generation Computer Systems 86 (2018).
 """
 
-from placement.online.dynamic.evaluator import Evaluation, evaluate
-from placement.online.dynamic.hot_set_demand import HotSetWorld, hot_set_world
-from placement.online.dynamic.plan import ReplicationPlan
-from placement.online.dynamic.problem import ReplicationProblem
-from placement.online.dynamic.site_geography import Geography, clustered_sites, six_sites
+from placement.online.dynamic.replication_problem import (
+    Evaluation,
+    Geography,
+    ReplicationPlan,
+    ReplicationProblem,
+    clustered_sites,
+    evaluate,
+    six_sites,
+)
+from placement.online.dynamic.store_demand import HotSetWorld, hot_set_world
 
 __all__ = [
     "Evaluation",

@@ -17,9 +17,8 @@ from typing import Protocol
 import numpy as np
 
 from placement.errors import InputError
-from placement.online.dynamic.hot_set_demand import HotSetWorld
-from placement.online.dynamic.request_traffic import RequestWorkload, requests
-from placement.online.dynamic.write_wait import WriteForwarding, write_rtt
+from placement.online.dynamic.store_demand import HotSetWorld, RequestWorkload, requests
+from placement.online.dynamic.vote_simulator import WriteForwarding, write_rtt
 from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["Accesses", "Cache", "CacheTrace", "accesses", "simulate_caches"]
@@ -137,9 +136,9 @@ def simulate_caches(
                 else:
                     found[index] = caches[node].read(key)
             asked = ~local & ~tick.write
-            own, hop = np.diag(rtt)[home], np.diag(world.geography.hops)[home]
+            own = np.diag(rtt)[home]
             # A miss has gone to its own site in vain first.
-            latency = np.where(asked, np.where(found, own, hop + latency), latency)
+            latency = np.where(asked, np.where(found, own, own + latency), latency)
             hits += int(found.sum())
             misses += int((asked & ~found).sum())
             evictions += int(tick.write.sum()) * len(holder) if evicting else 0

@@ -27,8 +27,8 @@ from itertools import count
 
 import numpy as np
 
-from placement.online.random_streams import checked_seed
 from placement.online.reads.linearizability import HistoryEntry, Violations, check
+from placement.online.simulation import checked_seed
 from placement.support.checks import flag, instance_of, number, whole
 
 __all__ = ["ProtocolRun", "ProtocolSettings", "simulate_protocol"]

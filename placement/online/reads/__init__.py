@@ -8,14 +8,11 @@ leaseholder and the others to majorities without it.
 - closed forms: :mod:`~placement.online.reads.leader_share`,
   :mod:`~placement.online.reads.retry_model`;
 - optimal strategies: :class:`ReadProblem`, :func:`evaluate`, :func:`lower_bound`;
-- what clients see: :mod:`~placement.online.reads.simulator`, and whether it was linearizable:
-  :mod:`~placement.online.reads.linearizability`, over several keys:
-  :mod:`~placement.online.reads.snapshots`;
+- what clients see: :mod:`~placement.online.reads.read_simulator`, and whether it was linearizable:
+  :mod:`~placement.online.reads.linearizability`;
 - what they see while leaders fail: :mod:`~placement.online.reads.elections`.
 """
 
-from placement.online.reads.cluster import RaftCluster, ReadWorkload, Visibility
-from placement.online.reads.lease_problem import LeasePlan, LeaseProblem, evaluate_leases
 from placement.online.reads.linearizability import (
     History,
     HistoryEntry,
@@ -23,50 +20,50 @@ from placement.online.reads.linearizability import (
     Violations,
     check,
 )
-from placement.online.reads.load_bound import (
+from placement.online.reads.raft_cluster import (
+    Bottleneck,
+    RaftCluster,
+    ReadWorkload,
+    Visibility,
+    bottleneck,
+)
+from placement.online.reads.read_problem import (
+    ListedQuorums,
     NodePrices,
+    Quorum,
+    QuorumSystem,
+    ReadFigures,
+    ReadGoal,
+    ReadPlan,
+    ReadProblem,
+    ReadStrategy,
+    ThresholdQuorums,
     cheapest_choice,
+    evaluate,
     infeasible_by,
     lower_bound,
     node_prices,
+    subsets_of,
 )
-from placement.online.reads.operational_laws import Bottleneck, bottleneck
-from placement.online.reads.plan import ReadPlan
-from placement.online.reads.problem import ReadGoal, ReadProblem
-from placement.online.reads.quorum_mixture import ReadStrategy, subsets_of
-from placement.online.reads.quorum_systems import (
-    GridQuorums,
-    ListedQuorums,
-    Quorum,
-    QuorumSystem,
-    ThresholdQuorums,
-)
-from placement.online.reads.read_rules import (
+from placement.online.reads.read_simulator import (
     Answered,
     FromStrategy,
     ReadRule,
+    ReadRun,
+    ReadSamplePath,
     RuleState,
     WaitsForAll,
+    draw_path,
+    simulate,
+    uniforms,
 )
-from placement.online.reads.run_result import ReadRun
-from placement.online.reads.sample_path import ReadSamplePath, draw_path, uniforms
-from placement.online.reads.simulator import simulate
-from placement.online.reads.snapshots import (
-    ReadTransaction,
-    SnapshotViolations,
-    check_snapshots,
-)
-from placement.online.reads.strategy_evaluator import ReadFigures, evaluate
 
 __all__ = [
     "Answered",
     "Bottleneck",
     "FromStrategy",
-    "GridQuorums",
     "History",
     "HistoryEntry",
-    "LeasePlan",
-    "LeaseProblem",
     "ListedQuorums",
     "NodePrices",
     "Quorum",
@@ -80,10 +77,8 @@ __all__ = [
     "ReadRun",
     "ReadSamplePath",
     "ReadStrategy",
-    "ReadTransaction",
     "ReadWorkload",
     "RuleState",
-    "SnapshotViolations",
     "ThresholdQuorums",
     "Violation",
     "Violations",
@@ -92,10 +87,8 @@ __all__ = [
     "bottleneck",
     "cheapest_choice",
     "check",
-    "check_snapshots",
     "draw_path",
     "evaluate",
-    "evaluate_leases",
     "infeasible_by",
     "lower_bound",
     "node_prices",

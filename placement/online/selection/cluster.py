@@ -9,7 +9,6 @@ from typing import Literal, get_args
 import numpy as np
 
 from placement.errors import InputError
-from placement.online.selection.load_generators import LoadGenerators
 from placement.support.checks import (
     FloatArray,
     IntArray,
@@ -23,12 +22,42 @@ from placement.support.checks import (
     whole,
 )
 
-__all__ = ["Arrivals", "ServerCluster"]
+__all__ = ["Arrivals", "LoadGenerators", "ServerCluster"]
 
 Arrivals = Literal["grid", "poisson"]
 
 _MOST_REPLICAS = 127
 """A sample path stores the order of a group's replicas in bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadGenerators:
+    """Generators that join a run together.
+
+    Parameters
+    ----------
+    count
+        Number of generators.
+    update_share
+        Part of their operations that are updates, 0 to 1.
+    joins_ms
+        Time at which they join, ms.
+
+    Examples
+    --------
+    The load step of the paper: 40 update-heavy generators join 80 read-heavy ones.
+
+    >>> step = (LoadGenerators(80, 0.05), LoadGenerators(40, 0.5, 10_000.0))
+    """
+
+    count: int
+    update_share: float = 0.0
+    joins_ms: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "count", whole(self.count, "count", minimum=1))
+        number(self.update_share, "update_share", maximum=1.0)
+        number(self.joins_ms, "joins_ms")
 
 
 @dataclass(frozen=True)

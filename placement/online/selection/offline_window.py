@@ -1,14 +1,15 @@
 """A few reads cut out of a warm run: the offline problem of the exact methods, and its check.
 
-Everything before the window is as a warm policy left it: reads and copies that are still in service
-or in line when the window opens are intervals that stay where they are. The window's own reads are
-to be put on servers. Times are whole ticks, so that an integer program and the simulator compute
-the same numbers.
+Everything before the window is as a policy left it: reads and copies that are still in service or
+in line when the window opens are intervals that stay where they are. The window's own reads are to
+be put on servers. Times are whole ticks, so that an integer program and the simulator compute the
+same numbers.
 """
 
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,13 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.errors import InputError, SolverError, UnsupportedError
-from placement.online.selection.policy import Policy, Servers
-from placement.online.selection.policy_handover import Assigned, Handover
 from placement.online.selection.sample_path import ServerSamplePath
-from placement.online.selection.simulator import check_run, simulate
-from placement.support.checks import FloatArray, IntArray, whole
+from placement.support.checks import FloatArray, IntArray, instance_of, numbers_of, whole
 
-__all__ = ["Ticks", "Window", "cut"]
+__all__ = ["Ticks", "Window", "cut", "serve_in_order"]
 
 Ticks = npt.NDArray[np.int64]
 
@@ -36,8 +34,8 @@ class Window:
     path
         The path up to the last read of the window, without copies of the window's reads: what is
         added to a system can only delay it, so that optima without copies bound those with.
-    warm
-        Who decided the reads before.
+    before
+        Server of each read before the window, shape (first,).
     first
         Index of the first read of the window.
     ticks_per_ms
@@ -52,7 +50,7 @@ class Window:
     """
 
     path: ServerSamplePath
-    warm: Policy
+    before: IntArray
     first: int
     ticks_per_ms: int
     release: Ticks
@@ -109,18 +107,15 @@ class Window:
         epoch = when // self.epoch % len(self.factors) if self.epoch else np.zeros_like(when)
         return np.asarray(self.factors[epoch, where], dtype=np.int64)
 
-    def play(self, policy: Policy) -> FloatArray:
-        """Let a policy that has watched the warm run decide the window; flow times in ms, (N,).
-
-        Its rate control, if it has one, is left aside: see :class:`Handover`.
-        """
-        outcome = simulate(self.path, Handover(self.warm, policy, self.first))
-        return outcome.latency[self.first :]
-
     def assign(self, servers: npt.ArrayLike) -> FloatArray:
         """Flow times in ms of sending each read to a given server at once; shape (N,)."""
-        chosen = tuple(np.asarray(servers, dtype=np.intp).tolist())
-        return self.play(Assigned(chosen, self.first))
+        chosen = np.concatenate([self.before, np.asarray(servers, dtype=np.intp)])
+        served = serve_in_order(self.path, chosen)
+        ends = np.array([end for _, _, end, read in served if read >= self.first])
+        place = [read - self.first for _, _, _, read in served if read >= self.first]
+        back = self.path.cluster.one_way[self.path.client, chosen][self.first :]
+        flow: FloatArray = ends[np.argsort(place)] + back - self.path.arrival[self.first :]
+        return flow
 
     def schedule(self, servers: npt.ArrayLike, starts: npt.ArrayLike) -> FloatArray:
         """Check a schedule in any order, with any idling, and return its flow times in ms.
@@ -168,17 +163,64 @@ class Window:
         return np.asarray(alone.min(axis=1), dtype=np.int64)
 
 
+def serve_in_order(
+    path: ServerSamplePath, servers: Sequence[int] | IntArray
+) -> list[tuple[int, float, float, int]]:
+    """Serve reads that leave at once for given servers, first come first served.
+
+    Parameters
+    ----------
+    path
+        Reads that arrive, without updates.
+    servers
+        Server of each read, shape (reads of the path,); copies go to the other replicas.
+
+    Returns
+    -------
+    list of tuple
+        (server, begin ms, end ms, read) of every read and copy in the order of their service; read
+        −1 for a copy.
+
+    Notes
+    -----
+    O(n log n); shares nothing with the compiled event loop.
+    """
+    way, groups = path.cluster.one_way, path.cluster.groups
+    sent: list[tuple[float, int, float, int]] = []  # reaches its server, server, work, read
+    for read, server in enumerate(np.asarray(servers, dtype=np.intp).tolist()):
+        client, now = int(path.client[read]), float(path.arrival[read])
+        sent.append((now + float(way[client, server]), server, float(path.work[read]), read))
+        if path.shadowed[read]:
+            others = [s for s in groups[path.group[read]].tolist() if s != server]
+            for other, work in zip(others, path.shadow_work[read].tolist(), strict=True):
+                sent.append((now + float(way[client, other]), other, work, -1))
+    free = [[0.0] * path.cluster.slots for _ in range(path.cluster.servers)]
+    served = []
+    for reach, server, work, read in sorted(sent, key=lambda each: each[0]):
+        begin = max(heapq.heappop(free[server]), reach)
+        end = begin + work * path.mean_at(server, begin)
+        heapq.heappush(free[server], end)
+        served.append((server, begin, end, read))
+    return served
+
+
 def cut(
-    sample: ServerSamplePath, warm: Policy, first: int, count: int, *, ticks_per_ms: int = 128
+    sample: ServerSamplePath,
+    servers: Sequence[int] | IntArray,
+    first: int,
+    count: int,
+    *,
+    ticks_per_ms: int = 128,
 ) -> Window:
     """Cut a window out of a path on which a policy has decided so far.
 
     Parameters
     ----------
     sample
-        Put on the grid first (:meth:`ServerSamplePath.on_grid`); a path that is on it stays.
-    warm
-        Decides the reads before the window; rate control is left aside.
+        A path on the grid (:meth:`ServerSamplePath.on_grid`).
+    servers
+        Server of each read before the window, as a policy without rate control chose them; more
+        are ignored.
     first, count
         The window: reads first, …, first + count − 1.
     ticks_per_ms
@@ -187,11 +229,12 @@ def cut(
     Raises
     ------
     InputError
-        When the path has no such reads, or does not fit the grid.
+        When the path has no such reads or is not on the grid, or a server is outside the group of
+        its read.
     UnsupportedError
         For updates, or generators in a closed loop.
     """
-    check_run(sample, warm)
+    instance_of(sample, ServerSamplePath, "sample", "a ServerSamplePath")
     if sample.cluster.closed or sample.cluster.update_share:
         raise UnsupportedError("a window has reads that arrive, no updates and no closed loop")
     first, count = whole(first, "first"), whole(count, "count", minimum=1)
@@ -203,63 +246,42 @@ def cut(
             value=(first, count),
             expected=f"first + count <= {sample.size}",
         )
-    for name in ("one_way_ms", "epoch_ms"):
-        value = getattr(sample.cluster, name) * ticks_per_ms
-        if np.isfinite(value) and value != round(value):
-            raise InputError(
-                "not on the grid",
-                field=name,
-                value=getattr(sample.cluster, name),
-                expected=f"multiples of 1/{ticks_per_ms} ms",
-            )
-    on_grid = bool(np.all(np.rint(sample.means) == sample.means)) and all(
-        np.array_equal(times * ticks_per_ms, np.rint(times * ticks_per_ms))
-        for times in (sample.arrival, sample.work, sample.shadow_work, sample.cluster.one_way)
-    )
-    path = (sample if on_grid else sample.on_grid(ticks_per_ms)).first(
-        first + count, plain_from=first
-    )
+    means, cluster = sample.means, sample.cluster
+    times = (sample.arrival, sample.work, sample.shadow_work, cluster.one_way)
+    epoch = np.array([cluster.epoch_ms] if np.isfinite(cluster.epoch_ms) else [])
+    if not np.array_equal(np.rint(means), means) or not all(
+        np.array_equal(each * ticks_per_ms, np.rint(each * ticks_per_ms))
+        for each in (*times, epoch)
+    ):
+        raise InputError(
+            "not on the grid",
+            field="sample",
+            expected=f"a path of on_grid(): multiples of 1/{ticks_per_ms} ms",
+        )
+    chosen = numbers_of(servers, "servers")
+    groups = cluster.groups[sample.group[:first]]
+    if (
+        chosen.ndim != 1
+        or len(chosen) < first
+        or not ((groups == chosen[:first, np.newaxis]).any(axis=1).all())
+    ):
+        raise InputError(
+            "not the servers of the reads before the window",
+            field="servers",
+            value=chosen.shape,
+            expected=f"a server of its group for each of {first} reads",
+        )
+    before = chosen[:first].astype(np.intp)
+    path = sample.first(first + count, plain_from=first)
 
     def ticks(values: FloatArray) -> Ticks:
         return np.rint(values[first:] * ticks_per_ms).astype(np.int64)
 
     release = ticks(path.arrival)
-    fixed = _before(path.first(first), warm, int(release[0]), ticks_per_ms)
-    return Window(path, warm, first, ticks_per_ms, release, ticks(path.work), fixed)
-
-
-def _before(path: ServerSamplePath, warm: Policy, opens: int, ticks_per_ms: int) -> Ticks:
-    """Return the reads that a policy has sent, as intervals on servers that end after `opens`."""
-    seen: list[tuple[float, int, int]] = []  # reaches its server, number, server
-
-    class Watched:
-        """The warm policy, with a note of everything it sends."""
-
-        name, limiter = warm.name, None
-
-        def start(self, sample: ServerSamplePath, servers: Servers) -> object:
-            selector = warm.start(sample, servers)
-            plain = selector.sent
-
-            class Noting:
-                rank, answered = selector.rank, selector.answered
-
-                def sent(
-                    self, number: int, read: int, client: int, server: int, now: float
-                ) -> None:
-                    seen.append((now + float(path.cluster.one_way[client, server]), number, server))
-                    plain(number, read, client, server, now)
-
-            return Noting()
-
-    simulate(path, Watched())  # type: ignore[arg-type]  # a selector by shape
-    cluster, servers = path.cluster, Servers.idle(path)
-    free = [[0.0] * cluster.slots for _ in range(cluster.servers)]
-    rows = []
-    for reach, number, server in sorted(seen, key=lambda each: each[0]):  # first come, first served
-        begin = max(heapq.heappop(free[server]), reach)
-        end = begin + servers.work_of(number) * path.mean_at(server, begin)
-        heapq.heappush(free[server], end)
-        if end * ticks_per_ms > opens:
-            rows.append((server, round(begin * ticks_per_ms), round(end * ticks_per_ms)))
-    return np.array(sorted(rows), dtype=np.int64).reshape(-1, 3)
+    rows = [
+        (server, round(begin * ticks_per_ms), round(end * ticks_per_ms))
+        for server, begin, end, _ in serve_in_order(path.first(first), before)
+        if end * ticks_per_ms > release[0]
+    ]
+    fixed = np.array(sorted(rows), dtype=np.int64).reshape(-1, 3)
+    return Window(path, before, first, ticks_per_ms, release, ticks(path.work), fixed)

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.errors import InputError
-from placement.online.random_streams import checked_seed, spawn_streams
 from placement.online.selection.cluster import ServerCluster
+from placement.online.simulation import checked_seed, spawn_streams
 from placement.support.checks import (
     BoolArray,
     FloatArray,

@@ -13,7 +13,7 @@ from placement.cli.argument_parser import Subparsers
 from placement.cli.compared_rows import collect, show_rows
 from placement.cli.table_output import check_table_targets
 from placement.errors import InputError
-from placement.online.verbs.question import add_question, add_values, installed
+from placement.online.verbs.online import add_question, add_values, installed
 
 if TYPE_CHECKING:
     from placement.online.dynamic import ReplicationProblem
@@ -50,17 +50,8 @@ def add_parser(parts: Subparsers) -> None:
         ("--zipf", types.number(), 0.99, "A", "exponent of the popularity of objects"),
         ("--common", types.fraction, 0.5, "F",
          "part of the demand on objects that are hot at every site"),
-        ("--trace", types.text, None, "FILE",
-         "requests of your own in place of Zipf's law, CSV or Parquet: time, client, key; op"),
         ("--prefer-within", types.number(), 100.0, "MS",
          "clients look for a copy at sites within this RTT"),
-        ("--object-kb", types.number(above=True), None, "KB",
-         "size of every object: reads take as long as a new connection needs to send it"),
-        ("--bandwidth", types.number(above=True), 100.0, "MBIT",
-         "bandwidth of a read in Mbit/s, for --object-kb"),
-        ("--metric", types.text, None, "FILE",
-         "cost that decides between copies and is minimised in place of RTTs, such as the price of "
-         "traffic: long CSV with src, dst, cost; --prefer-within is in its unit"),
         ("--write-cost", types.number(), 0.0, "W",
          "cost of a write at each dynamic copy, as part of the RTT to it"),
     )  # fmt: skip
@@ -74,7 +65,7 @@ def add_parser(parts: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compare the heuristics with the optimum, print, write."""
-    from placement.online.dynamic.evaluator import base_cost
+    from placement.online.dynamic.replication_problem import base_cost
 
     check_table_targets(args)
     problem, name = _problem(args)
@@ -120,14 +111,12 @@ def run(args: argparse.Namespace) -> int:
     return show_rows(
         args,
         rows,
-        _COLUMNS if args.metric is None else _COLUMNS | {"mean_latency": "mean cost"},
+        _COLUMNS,
         question=f"Reads of {problem.objects:,} object{'s' if problem.objects > 1 else ''} of "
         f"{name}, with at most {args.copies:,} dynamic cop{'ies' if args.copies > 1 else 'y'} at "
         f"each of the sites {sites}",
         facts=[
-            "Mean ms: network RTT of a read, and the cost of writes where --write-cost is given"
-            if args.metric is None
-            else f"Mean cost: of a read by {args.metric}",
+            "Mean ms: network RTT of a read, and the cost of writes where --write-cost is given",
             "Gap: to the bound of the optimum; none where votes with a grace period hold more "
             "copies",
         ],
@@ -142,9 +131,8 @@ def _problem(args: argparse.Namespace) -> tuple[ReplicationProblem, str]:
 
     from placement.cli.options import names
     from placement.model.read_write_counts import reads_and_writes
-    from placement.online import read_trace
     from placement.online.dynamic import Geography, ReplicationProblem
-    from placement.online.verbs.replica_sites import client_rtt, replicas_of, site_rtt
+    from placement.online.verbs.online import client_rtt, replicas_of, site_rtt
 
     replicas = replicas_of(args)
     instance = replicas.instance
@@ -169,16 +157,8 @@ def _problem(args: argparse.Namespace) -> tuple[ReplicationProblem, str]:
     home = table[:, sites].argmin(axis=1)
     read = np.bincount(home, weights=reads, minlength=len(sites))
     written = np.bincount(home, weights=writes, minlength=len(sites))
-    if args.trace is None:
-        chance = _chances(args, len(sites))
-        of_site, of_object = read[:, None] * chance, written @ chance
-    else:
-        trace = read_trace(args.trace, clients=instance.clients)
-        if trace.update.all():
-            raise InputError("no reads", source=trace.source, field="op", expected="a read")
-        asked = np.zeros((2, len(sites), len(trace.keys)))
-        np.add.at(asked, (trace.update.astype(int), home[trace.client], trace.key), 1.0)
-        of_site, of_object = asked[0], asked[1].sum(axis=0)
+    chance = _chances(args, len(sites))
+    of_site, of_object = read[:, None] * chance, written @ chance
     objects = of_site.shape[1]
     rtt = site_rtt(instance, sites)
     static = np.zeros((len(sites), objects), dtype=bool)
@@ -186,13 +166,7 @@ def _problem(args: argparse.Namespace) -> tuple[ReplicationProblem, str]:
     capacity = np.full(len(sites), args.copies)
     capacity[: len(held)] = 0
     names_of = tuple(instance.sites[site] for site in sites)
-    if args.metric is None:
-        geography = Geography.within(names_of, rtt, args.prefer_within)
-    else:
-        table = _metric(args.metric, names_of)
-        geography = Geography.by_metric(names_of, rtt, table, args.prefer_within)
-    if args.object_kb is not None:
-        geography = geography.with_objects_of(args.object_kb, args.bandwidth)
+    geography = Geography.within(names_of, rtt, args.prefer_within)
     problem = ReplicationProblem(
         geography,
         static,
@@ -204,25 +178,12 @@ def _problem(args: argparse.Namespace) -> tuple[ReplicationProblem, str]:
     return problem, instance.name
 
 
-def _metric(name: str, sites: tuple[str, ...]) -> FloatArray:
-    """Read the cost of a read between two sites; a site costs its own clients 0 unless named."""
-    import numpy as np
-
-    from placement.io.rtt_importers import LongColumns, read_long_rtt
-
-    found = read_long_rtt(name, columns=LongColumns(rtt="cost"))
-    table, _ = found.between(sites, sites, diagonal=False)
-    own = np.arange(len(sites))
-    table[own, own] = np.nan_to_num(table[own, own])
-    return table
-
-
 def _chances(args: argparse.Namespace, sites: int) -> FloatArray:
     """Return the chance of each object in the requests of each site, shape (sites, objects)."""
     import numpy as np
 
     from placement.online import spawn_streams
-    from placement.online.dynamic.hot_set_demand import Generators, zipf
+    from placement.online.dynamic.store_demand import Generators, zipf
 
     rng = spawn_streams(args.seed, ("demand",))["demand"]
     order = np.stack([rng.permutation(args.objects) for _ in range(sites)])

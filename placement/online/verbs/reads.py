@@ -14,11 +14,11 @@ from placement.cli.argument_parser import Subparsers
 from placement.cli.compared_rows import collect, show_rows
 from placement.cli.table_output import check_table_targets
 from placement.errors import InputError
-from placement.online.verbs.question import add_question, add_values, installed
+from placement.online.verbs.online import add_question, add_values, installed
 
 if TYPE_CHECKING:
     from placement.online.reads import ReadGoal, ReadPlan, ReadProblem, ReadStrategy
-    from placement.online.verbs.replica_sites import ReplicaSites
+    from placement.online.verbs.online import ReplicaSites
 
 __all__ = ["add_parser", "run"]
 
@@ -68,7 +68,7 @@ def add_parser(parts: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Evaluate the fixed strategies and the optima, print, write."""
     from placement.online.reads import ReadGoal
-    from placement.online.verbs.replica_sites import replicas_of
+    from placement.online.verbs.online import replicas_of
 
     check_table_targets(args)
     replicas = replicas_of(args)
@@ -129,7 +129,7 @@ def _problem(args: argparse.Namespace, replicas: ReplicaSites) -> tuple[ReadProb
 
     from placement.model.read_write_counts import reads_and_writes
     from placement.online.reads import ReadProblem
-    from placement.online.verbs.replica_sites import client_rtt, site_rtt
+    from placement.online.verbs.online import client_rtt, site_rtt
 
     count = len(replicas.sites)
     if count < 3:

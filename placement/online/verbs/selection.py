@@ -12,11 +12,11 @@ from placement.cli import argument_types as types
 from placement.cli.argument_parser import Subparsers
 from placement.cli.compared_rows import collect, show_rows
 from placement.cli.table_output import check_table_targets
-from placement.online.verbs.question import add_question, add_values, installed
+from placement.online.verbs.online import add_question, add_values, installed
 
 if TYPE_CHECKING:
-    from placement.online.selection import Policy, SelectionRun, ServerSamplePath
-    from placement.online.verbs.replica_sites import ReplicaSites
+    from placement.online.selection import SelectionRun, ServerSamplePath
+    from placement.online.verbs.online import ReplicaSites
 
 __all__ = ["add_parser", "run"]
 
@@ -61,7 +61,7 @@ def add_parser(parts: Subparsers) -> None:
         "--slow-site", action="append", default=[], metavar="SITE=X",
         help="factor on the service times of a replica site (repeatable)",
     )  # fmt: skip
-    group = add_values(
+    add_values(
         parser,
         "requests",
         ("--utilisation", types.number(above=True), 0.7, "U", "reads over the mean capacity"),
@@ -71,20 +71,12 @@ def add_parser(parts: Subparsers) -> None:
         ("--records", types.whole(1, 100_000), 1, "N", "largest record; sizes follow Zipf's law"),
         ("--updates", types.fraction, 0.0, "F", "part of the requests that update all replicas"),
     )
-    group.add_argument(
-        "--trace", type=types.text, metavar="FILE",
-        help="requests of your own, CSV or Parquet: time (ms), client, key or group; size, op",
-    )  # fmt: skip
-    group.add_argument(
-        "--keep-times", action="store_true",
-        help="keep the times of the trace (default: stretch them to --utilisation)",
-    )  # fmt: skip
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Simulate all policies on one path, bound the mean, print, write."""
-    from placement.online.verbs.replica_sites import replicas_of
+    from placement.online.verbs.online import replicas_of
 
     check_table_targets(args)
     replicas = replicas_of(args)
@@ -92,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     simulate = installed("selection.run")
     bound = math.nan
 
-    def simulated(policy: Policy) -> Callable[[], dict[str, object]]:
+    def simulated(policy: object) -> Callable[[], dict[str, object]]:
         def step() -> dict[str, object]:
             began = time.perf_counter()
             outcome = simulate(path, policy)
@@ -110,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
             "seconds": time.perf_counter() - began,
         }  # fmt: skip
 
-    policies: tuple[Policy, ...] = installed("selection.policies")()
+    policies = installed("selection.policies")()
     steps = [(policy.name, simulated(policy)) for policy in policies]
     rows, interrupted = collect(args, [*steps, ("no rule is below", bounded)])
     for row in rows:
@@ -164,9 +156,8 @@ def _path(args: argparse.Namespace, replicas: ReplicaSites) -> ServerSamplePath:
     import numpy as np
 
     from placement.model.read_write_counts import reads_and_writes
-    from placement.online import read_trace
-    from placement.online.selection import ServerCluster, draw, path_of_trace
-    from placement.online.verbs.replica_sites import client_rtt
+    from placement.online.selection import ServerCluster, draw
+    from placement.online.verbs.online import client_rtt
 
     instance, sites = replicas.instance, len(replicas.sites)
     given = types.read_named_numbers(
@@ -195,8 +186,4 @@ def _path(args: argparse.Namespace, replicas: ReplicaSites) -> ServerSamplePath:
         largest_record=args.records,
         update_share=args.updates,
     )
-    if args.trace is None:
-        return draw(cluster, args.seed).on_grid()
-    trace = read_trace(args.trace, clients=instance.clients, groups=args.servers)
-    path = path_of_trace(cluster, trace, args.seed, rescale=not args.keep_times)
-    return path.on_grid()
+    return draw(cluster, args.seed).on_grid()

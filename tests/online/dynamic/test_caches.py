@@ -10,15 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulations.online.dynamic.belady_min import most_hits
-from heuristics.online.dynamic.cache_names import NAMES, cache_maker
+from heuristics.online.dynamic.caches import NAMES, cache_maker
 from placement.errors import InputError
 from placement.online import spawn_streams
 from placement.online.dynamic import Geography, hot_set_world, six_sites
 from placement.online.dynamic.cache_simulator import accesses, simulate_caches
-from placement.online.dynamic.hot_set_demand import zipf
-from placement.online.dynamic.request_traffic import CAUSES, RequestWorkload
 from placement.online.dynamic.sizing_formulas import hit_share
-from placement.online.dynamic.write_wait import WriteForwarding
+from placement.online.dynamic.store_demand import CAUSES, RequestWorkload, zipf
+from placement.online.dynamic.vote_simulator import WriteForwarding
 
 pytest.importorskip("cachetools")
 

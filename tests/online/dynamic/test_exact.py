@@ -6,15 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from formulations.online.dynamic.assignment_program import build_assignment
-from formulations.online.dynamic.capacity_prices import lagrangean_bound, solve_dual
-from formulations.online.dynamic.lagrangean_method import solve_lagrangean
-from formulations.online.dynamic.solve_program import check_objective, relax, solve_milp
-from formulations.online.dynamic.telescoped_program import build_telescoped
+from formulations.online.dynamic.copy_prices import lagrangean_bound, solve_dual, solve_lagrangean
+from formulations.online.dynamic.copy_programs import (
+    build_assignment,
+    build_telescoped,
+    check_objective,
+    relax,
+    solve_milp,
+)
 from formulations.solvers.highs import HighsResult
 from formulations.solvers.statuses import Verdict
-from heuristics.online.dynamic.greedy_copies import greedy
-from heuristics.online.dynamic.local_topk import local_topk
+from heuristics.online.dynamic.copy_choices import greedy, local_topk
 from placement.errors import LimitError, SolverError
 from placement.online.dynamic import Geography, ReplicationProblem, evaluate, six_sites
 from tests.effort import examples, seeds
@@ -46,7 +48,7 @@ def test_all_exact_methods_find_what_brute_force_finds(problem):
 def test_objects_without_a_table_are_not_forgotten(problem):
     """With floors under the prices, as large problems have them, cold objects have no table."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("formulations.online.dynamic.capacity_prices._SMALL", 0)
+        patch.setattr("formulations.online.dynamic.copy_prices._SMALL", 0)
         plan = solve_lagrangean(problem)
     assert plan.cost == pytest.approx(brute_force(problem), rel=1e-9, abs=1e-9)
     assert plan.status == "optimal"

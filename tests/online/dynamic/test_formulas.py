@@ -3,19 +3,19 @@
 import numpy as np
 import pytest
 
-from heuristics.online.dynamic.vote_rounds import popular_lists, run_votes
+from heuristics.online.dynamic.copy_choices import popular_lists, run_votes
 from placement.errors import InputError
 from placement.online import spawn_streams
 from placement.online.dynamic import hot_set_world, six_sites
-from placement.online.dynamic.copy_lifecycle import CopySet
-from placement.online.dynamic.hot_set_demand import zipf
-from placement.online.dynamic.simulator import hot_sets
 from placement.online.dynamic.sizing_formulas import (
     hit_share,
     replacement_ratio,
     replicas_conservative,
     replicas_exact,
 )
+from placement.online.dynamic.store_demand import zipf
+from placement.online.dynamic.vote_counting import CopySet
+from placement.online.dynamic.vote_simulator import hot_sets
 
 
 def test_published_counts():

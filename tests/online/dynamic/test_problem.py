@@ -18,8 +18,7 @@ from placement.online.dynamic import (
     hot_set_world,
     six_sites,
 )
-from placement.online.dynamic.hash_ring import random_ring
-from placement.online.dynamic.hot_set_demand import zipf
+from placement.online.dynamic.store_demand import random_ring, zipf
 from tests.online.dynamic.worlds import all_copies, slow_cost, small_problems
 
 

@@ -6,11 +6,15 @@ import pytest
 from placement.errors import InputError
 from placement.online import spawn_streams
 from placement.online.dynamic import Geography, evaluate, hot_set_world, six_sites
-from placement.online.dynamic.read_votes import most_voted, vote_rates
-from placement.online.dynamic.request_traffic import CAUSES, RequestWorkload, requests
-from placement.online.dynamic.simulator import simulate
-from placement.online.dynamic.vote_servers import VoteCluster, VoteSettings
-from placement.online.dynamic.write_wait import WriteForwarding, write_rtt
+from placement.online.dynamic.store_demand import CAUSES, RequestWorkload, requests
+from placement.online.dynamic.vote_counting import most_voted, vote_rates
+from placement.online.dynamic.vote_simulator import (
+    VoteCluster,
+    VoteSettings,
+    WriteForwarding,
+    simulate,
+    write_rtt,
+)
 
 pytest.importorskip("rbloom")
 
@@ -123,7 +127,7 @@ def test_votes_of_a_round_are_those_expected():
             cluster_votes[self._round] = found
             return found
 
-    import placement.online.dynamic.simulator as module
+    import placement.online.dynamic.vote_simulator as module
 
     original, module.VoteCluster = module.VoteCluster, Watched
     try:

@@ -5,12 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formulations.online.dynamic.solve_program import solve_milp
-from heuristics.online.dynamic.local_topk import local_topk
-from heuristics.online.dynamic.vote_rounds import run_votes
+from formulations.online.dynamic.copy_programs import solve_milp
+from heuristics.online.dynamic.copy_choices import local_topk, run_votes
 from placement.errors import InputError
-from placement.online.dynamic.copy_lifecycle import CopySet
-from placement.online.dynamic.read_votes import Weight, most_voted, vote_rates
+from placement.online.dynamic.vote_counting import CopySet, Weight, most_voted, vote_rates
 from tests.online.dynamic.worlds import published_problem, small_problems, two_sites
 
 

@@ -9,8 +9,12 @@ import numpy as np
 import pytest
 
 from placement.errors import InputError
-from placement.online.reads.elections import ElectionSettings, ReadPath, simulate_elections
-from placement.online.reads.elections.election_simulator import _ElectionSimulation
+from placement.online.reads.elections import (
+    ElectionSettings,
+    ReadPath,
+    _ElectionSimulation,
+    simulate_elections,
+)
 from tests.effort import seeds
 
 ADVERSE = ElectionSettings(duration_ms=3000.0, crashes=3.0, cuts=2.0, cut_ms=300.0, down_ms=50.0)

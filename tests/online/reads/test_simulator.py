@@ -26,9 +26,7 @@ from placement.online.reads import (
     evaluate,
     simulate,
 )
-from placement.online.reads.replicas import Replicas
-from placement.online.reads.sample_path import draw_path
-from placement.online.reads.simulator import Machine
+from placement.online.reads.read_simulator import Machine, Replicas, draw_path
 from tests.effort import seeds
 
 X = 2 / 7
@@ -423,7 +421,6 @@ def test_only_writes_only_reads_one_operation():
     one = simulate(RaftCluster(), ReadWorkload(), UniformQuorum(X), operations=1, warm_up=0)
     assert len(one.history) == 1
     assert math.isnan(one.throughput)
-    assert '"throughput": null' in one.record({}).to_json()
 
 
 class Nonsense:

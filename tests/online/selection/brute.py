@@ -7,7 +7,7 @@ import itertools
 
 import numpy as np
 
-from heuristics.online.selection.least_outstanding import LeastOutstanding
+from heuristics.online.selection import LeastOutstanding, run
 from placement.online.selection import ServerCluster, Window, cut, draw
 
 
@@ -37,7 +37,7 @@ def tiny(seed: int, reads: int, *, servers: int = 2, slots: int = 1, epoch: int 
         shadow_work=rng.integers(1, 4, (n, copies)).astype(float),
         means=rng.choice([1.0, 3.0], (40 if epoch else 1, servers)),
     )
-    return cut(path, LeastOutstanding(), before, reads, ticks_per_ms=1)
+    return cut(path, run(path, LeastOutstanding()).server, before, reads, ticks_per_ms=1)
 
 
 def best_schedule(window: Window, latest: int) -> tuple[float, list[float]]:

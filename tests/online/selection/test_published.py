@@ -7,15 +7,18 @@ run, fewer reads.
 import numpy as np
 import pytest
 
-from heuristics.online.selection.blind_policies import RoundRobin
-from heuristics.online.selection.c3 import C3
-from heuristics.online.selection.least_outstanding import LeastOutstanding
-from heuristics.online.selection.oracle_policies import EarliestCompletion, Oracle
-from heuristics.online.selection.run_policy import compiled_available, run
-from placement.online.selection import LimiterRules, ServerCluster, draw
+from heuristics.online.selection import (
+    C3,
+    EarliestCompletion,
+    LeastOutstanding,
+    LimiterRules,
+    Oracle,
+    RoundRobin,
+    run,
+)
+from placement.online.selection import ServerCluster, draw
 from tests.effort import seeds
 
-pytestmark = pytest.mark.skipif(not compiled_available(), reason="minutes without the kernel")
 C3_RING, LOR, ORA = C3(tie="ring"), LeastOutstanding(tie="ring"), Oracle(tie="ring")
 
 

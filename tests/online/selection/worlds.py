@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from heuristics.online.selection.blind_policies import NearestReplica, RandomChoice, RoundRobin
-from heuristics.online.selection.c3 import C3
-from heuristics.online.selection.dynamic_snitch import DynamicSnitch
-from heuristics.online.selection.least_outstanding import LeastOutstanding
-from heuristics.online.selection.oracle_policies import EarliestCompletion, Oracle
-from heuristics.online.selection.response_times import (
+from heuristics.online.selection import (
+    C3,
+    DynamicSnitch,
+    EarliestCompletion,
+    Hedged,
+    LeastOutstanding,
     LeastResponseTime,
+    LimiterRules,
+    NearestReplica,
+    Oracle,
+    RandomChoice,
+    RoundRobin,
     TwoChoices,
     WeightedResponseTime,
 )
-from placement.online.selection import (
-    Hedged,
-    LimiterRules,
-    LoadGenerators,
-    ServerCluster,
-    ServerSamplePath,
-    draw,
-)
+from placement.online.selection import LoadGenerators, ServerCluster, ServerSamplePath, draw
 
-COMPILED = [
+ALL = [
     EarliestCompletion(future=True, tie="ring"),
     EarliestCompletion(future=True),
     EarliestCompletion(),
@@ -48,8 +46,9 @@ COMPILED = [
     Hedged(LeastOutstanding(), initial_ms=3.0),
     Hedged(C3(), percentile=0.5, initial_ms=1.0, step=0.5),
     Hedged(EarliestCompletion(future=True), initial_ms=0.5),
+    WeightedResponseTime(),
+    Hedged(WeightedResponseTime(), initial_ms=5.0),
 ]
-ALL = [*COMPILED, WeightedResponseTime(), Hedged(WeightedResponseTime(), initial_ms=5.0)]
 
 
 @st.composite

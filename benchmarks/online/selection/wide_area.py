@@ -1,0 +1,184 @@
+"""Replica selection over a wide area: where C3's time goes, and until when it only explores.
+
+    python -m benchmarks run online.selection.wide_area [--seeds 3] [--reads 200000]
+
+world27 with the five replicas of its optimal plan, three servers each, RTTs and demand of its 60
+clients. The mean latency is taken apart into network, waiting (rate control and queue) and service.
+From the run of C3 without rate control, the reads that passed the nearest replica over: what its
+client had outstanding there, how much of that was at the server, and what the detour cost. Writes
+benchmarks/results/online_selection_wide_area.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness import machine
+from benchmarks.harness.machine import ROOT
+from benchmarks.harness.result_files import save_json
+from benchmarks.harness.study import Study
+from heuristics.online.selection import (
+    C3,
+    EarliestCompletion,
+    LeastOutstanding,
+    LeastResponseTime,
+    NearestReplica,
+    Policy,
+    RandomChoice,
+    run,
+)
+from placement.api import load
+from placement.model.read_write_counts import reads_and_writes
+from placement.online.selection import SelectionRun, ServerCluster, ServerSamplePath, draw
+
+__all__ = ["RESULTS", "STUDY", "detours", "wide_path"]
+
+RESULTS = ROOT / "benchmarks" / "results" / "online_selection_wide_area.json"
+SITES = ("South Central US", "sa-east-1", "europe-west4", "East Asia", "ap-northeast-1")
+"""Replicas of ``placement solve world27 --replicas 5 --voters 3``."""
+SERVERS = 3
+LENGTHS = (4_000, 20_000, 200_000)
+PLAIN = C3(limiter=None, name="C3, no limiter")
+POLICIES: tuple[Policy, ...] = (
+    NearestReplica(),
+    RandomChoice(limiter=None),
+    LeastResponseTime(),
+    LeastOutstanding(),
+    C3(),
+    PLAIN,
+    C3(limiter=None, weight=0.0, name="C3, no limiter, w = 0"),
+    C3(limiter=None, exponent=1.0, name="C3, no limiter, b = 1"),
+    C3(limiter=None, exponent=0.5, name="C3, no limiter, b = 1/2"),
+    EarliestCompletion(future=True),
+)
+
+
+def wide_path(reads: int, seed: int, utilisation: float = 0.7) -> ServerSamplePath:
+    """Return the requests that ``placement online selection world27`` simulates."""
+    world = load("world27")
+    sites = world.site_indices(SITES, "sites")
+    groups = np.arange(SERVERS)[:, np.newaxis] + SERVERS * np.arange(len(sites))
+    table = world.client_rtt.mean(axis=0) if world.client_rtt.ndim == 3 else world.client_rtt
+    rtt = np.repeat(table[:, sites], SERVERS, axis=1)
+    cluster = ServerCluster(
+        len(sites) * SERVERS, 4, len(sites), len(world.clients), utilisation=utilisation,
+        requests=reads, shadow=0.0, client_demand=tuple(reads_and_writes(world)[0].tolist()),
+        group_servers=tuple(map(tuple, groups.tolist())), rtt_ms=tuple(map(tuple, rtt.tolist())),
+    )  # fmt: skip
+    return draw(cluster, seed).on_grid()
+
+
+def _parts(outcome: SelectionRun) -> dict[str, float]:
+    """Mean latency and its parts, ms; per cent of the reads at the nearest replica."""
+    sample, reads = outcome.sample, np.arange(outcome.sample.size)
+    way, groups = sample.cluster.one_way[sample.client], sample.cluster.groups[sample.group]
+    network = way[reads, outcome.server]
+    wait = outcome.start - outcome.issued - network
+    nearest = np.take_along_axis(way, groups, axis=1).min(axis=1)
+    found = outcome.latencies()
+    return {
+        "mean": found.mean,
+        "network": 2 * float(network.mean()),
+        "waiting": float(wait.mean()),
+        "service": found.mean - 2 * float(network.mean()) - float(wait.mean()),
+        "p99": found.p99,
+        "nearest": 100 * float((network <= nearest).mean()),
+    }
+
+
+def detours(outcome: SelectionRun) -> dict[str, float]:
+    """Take the choices of a run without rate control apart, from its history alone.
+
+    Returns
+    -------
+    dict
+        ``passed``: reads that passed the nearest replica over, per cent. Means over them:
+        ``outstanding`` requests of the client there, ``arrived`` of these in line or in service,
+        ``there``: requests of all clients in line or in service there, ``further``: network time of
+        the replica taken beyond the nearest, ms. ``unknown``: reads of a client that had not heard
+        of all replicas of the group, per cent; ``known_ms``: when the last of them was issued.
+    """
+    sample, n = outcome.sample, outcome.sample.size
+    servers = sample.cluster.servers
+    way, groups = sample.cluster.one_way[sample.client], sample.cluster.groups[sample.group]
+    reads = np.arange(n)
+    network = way[reads, outcome.server]
+    nearest = np.take_along_axis(groups, np.take_along_axis(way, groups, 1).argmin(1)[:, None], 1)
+    near, pair = nearest[:, 0], sample.client * servers + outcome.server
+    answer = outcome.issued + outcome.latency
+    times = np.stack([outcome.issued, outcome.issued + network, answer - network, answer])
+    order = np.argsort(times, axis=None, kind="stable").tolist()
+    outstanding = [0] * (sample.cluster.clients * servers)
+    arrived, there, heard = outstanding.copy(), [0] * servers, set[int]()
+    passed: list[tuple[float, ...]] = []
+    unknown, known_ms = 0, 0.0
+    for event in order:
+        kind, read = divmod(event, n)
+        at, server = int(pair[read]), int(outcome.server[read])
+        if kind == 0:
+            base = int(sample.client[read]) * servers
+            if any(base + s not in heard for s in groups[read].tolist()):
+                unknown, known_ms = unknown + 1, float(outcome.issued[read])
+            elif way[read, server] > way[read, near[read]]:
+                close = base + int(near[read])
+                further = 2 * float(network[read] - way[read, near[read]])
+                passed.append((outstanding[close], arrived[close], there[near[read]], further))
+            outstanding[at] += 1
+        elif kind == 3:
+            outstanding[at] -= 1
+            heard.add(at)
+        else:
+            arrived[at] += 1 if kind == 1 else -1
+            there[server] += 1 if kind == 1 else -1
+    means = np.mean(passed, axis=0).tolist() if passed else [float("nan")] * 4
+    return {
+        "passed": 100 * len(passed) / n,
+        **dict(zip(("outstanding", "arrived", "there", "further"), means, strict=True)),
+        "unknown": 100 * unknown / n,
+        "known_ms": known_ms,
+    }
+
+
+def rows_of(seeds: int, reads: int) -> Iterator[dict[str, Any]]:
+    """Yield the parts of every policy's latency."""
+    for utilisation in (0.4, 0.7, 0.85):
+        for seed in range(seeds):
+            path = wide_path(reads, seed, utilisation)
+            for policy in POLICIES:
+                row = {"utilisation": utilisation, "policy": policy.name, "seed": seed}
+                yield row | _parts(run(path, policy))
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--reads", type=int, default=200_000, help="of each run")
+
+
+def _run_study(options: argparse.Namespace) -> int:
+    rows = []
+    for row in rows_of(options.seeds, options.reads):
+        rows.append(row)
+        print(f"\r{len(rows)} runs", end="", file=sys.stderr)
+    print(file=sys.stderr)
+    lengths = [
+        {"reads": reads, **detours(run(wide_path(reads, 0), PLAIN))}
+        for reads in sorted({*LENGTHS, options.reads})
+    ]
+    document = {
+        "benchmark": "online_selection_wide_area",
+        "seeds": options.seeds,
+        "reads": options.reads,
+        "policies": rows,
+        "C3": lengths,
+        "machine": machine.describe(["numpy"]),
+    }
+    save_json(RESULTS, document)
+    return 0
+
+
+STUDY = Study(__doc__, _add_arguments, _run_study, results=("online_selection_wide_area.json",))

@@ -1,0 +1,339 @@
+"""Choices of dynamic copies: votes round after round, local, greedy.
+
+Top-k votes, round after round, with known rates: what the mechanism converges to, or does not.
+
+Matri et al. 2018, sections 6 and 7: after each round every site takes the k objects with most
+votes. Votes depend on the copies that exist, so the map from copies to copies can cycle; the paper
+does not say so.
+
+Local choice of each site: the objects whose copy saves its own clients most.
+
+Greedy: add the copy that saves most, until nothing saves or nothing fits.
+
+The saving on reads is a monotone submodular function of the set of copies (a copy is worth less
+beside others), and "at most C_j at site j" is a partition matroid; so greedy saves at least half of
+what an optimum saves, when writes cost nothing. Fisher, Nemhauser, Wolsey, "An analysis of
+approximations for maximizing submodular set functions II", 1978.
+
+Heuristics for dynamic copies, as a comparison calls them.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from placement.online.dynamic.replication_problem import (
+    ReplicationPlan,
+    ReplicationProblem,
+    base_cost,
+    evaluate,
+)
+from placement.online.dynamic.vote_counting import CopySet, Weight, most_voted, vote_rates
+from placement.support.checks import BoolArray, FloatArray, instance_of, whole
+
+__all__ = [
+    "VoteRun",
+    "first_gains",
+    "greedy",
+    "heuristic_costs",
+    "local_saving",
+    "local_topk",
+    "popular_lists",
+    "run_votes",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class VoteRun:
+    """Rounds of voting.
+
+    Attributes
+    ----------
+    cost
+        Cost of the copies in force in each round, shape (rounds,); the first round has none.
+    replicas
+        Copies of each site in each round, shape (rounds, sites).
+    period
+        Rounds after which the state repeats, 1 when nothing changes any more; 0 when no repetition
+        was seen.
+    settled
+        First round of the repetition; the number of rounds when none was seen.
+    copies
+        Copies in force in the last round, shape (sites, objects).
+    """
+
+    cost: FloatArray
+    replicas: FloatArray
+    period: int
+    settled: int
+    copies: BoolArray
+
+    @property
+    def mean_cost(self) -> float:
+        """Mean cost over the cycle; over the second half of the rounds when none was seen."""
+        start, end = self._window()
+        return float(self.cost[start:end].mean())
+
+    @property
+    def mean_replicas(self) -> FloatArray:
+        """Mean number of copies of each site over the same rounds, shape (sites,)."""
+        start, end = self._window()
+        return np.asarray(self.replicas[start:end].mean(axis=0), dtype=np.float64)
+
+    def _window(self) -> tuple[int, int]:
+        if self.period:
+            return self.settled, self.settled + self.period
+        return len(self.cost) // 2, len(self.cost)
+
+
+def popular_lists(
+    problem: ReplicationProblem, copies: BoolArray, weight: Weight = Weight.COUNT
+) -> BoolArray:
+    """Return the k most voted-for objects of each site, k its capacity, shape (sites, objects)."""
+    votes = vote_rates(problem, copies, weight)
+    result = np.zeros(problem.static.shape, dtype=bool)
+    for site, k in enumerate(problem.capacity.tolist()):
+        result[site, most_voted(votes[site], min(k, problem.objects))] = True
+    return result
+
+
+def run_votes(
+    problem: ReplicationProblem,
+    *,
+    grace: int = 1,
+    rounds: int = 40,
+    weight: Weight = Weight.COUNT,
+) -> VoteRun:
+    """Vote for `rounds` rounds, starting without dynamic copies; stop early once states repeat.
+
+    Parameters
+    ----------
+    problem
+        Its capacity is k of each site; with a grace period sites exceed it.
+    grace
+        g >= 1. A copy goes at the g-th consecutive list without it: 1 deletes at once.
+    rounds
+        At most.
+    weight
+        What a vote counts; ``Weight.COUNT`` is the paper.
+
+    Notes
+    -----
+    O(rounds · sites · objects · log objects). Writes do not vote.
+    """
+    instance_of(problem, ReplicationProblem, "problem", "a ReplicationProblem")
+    rounds = whole(rounds, "rounds", minimum=1)
+    state = CopySet(problem.static, grace)
+    costs: list[float] = []
+    sizes: list[FloatArray] = []
+    seen: dict[bytes, int] = {}
+    period, settled = 0, rounds
+    for turn in range(rounds):
+        key = state.fingerprint()
+        if key in seen:
+            period, settled = turn - seen[key], seen[key]
+            break
+        seen[key] = turn
+        result = evaluate(problem, state.active)
+        costs.append(result.cost)
+        sizes.append(result.replicas.astype(np.float64))
+        copies = state.active.copy()
+        popular = popular_lists(problem, copies, weight)
+        state.create(popular)
+        state.judge(popular)
+    return VoteRun(np.array(costs), np.array(sizes), period, settled, copies)
+
+
+_LOCAL = "local weighted top-k"
+
+
+def local_saving(problem: ReplicationProblem) -> FloatArray:
+    """Return the savings of a copy at j for the clients of j, less its writes, (sites, objects).
+
+    reads[j, o] · (rtt to the closest static copy − rtt within j) − writes[o] · forward[j, o];
+    −∞ where there is a static copy.
+    """
+    own = np.diag(problem.geography.rtt)[:, None]
+    saving = problem.reads * (problem.static_rtt - own) - problem.forward_cost
+    return np.where(problem.static, -np.inf, saving)
+
+
+def local_topk(problem: ReplicationProblem) -> ReplicationPlan:
+    """Give each site the copies of largest positive local saving; ties to the smaller object.
+
+    Optimal when no site prefers another and writes do not wait for copies: the objective is then a
+    sum over sites. In general it ignores that neighbours serve each other.
+
+    O(sites · objects · log objects).
+    """
+    saving = local_saving(problem)
+    copies = problem.none.copy()
+    for site, k in enumerate(problem.capacity.tolist()):
+        copies[site, most_voted(saving[site], min(k, problem.objects))] = True
+    return ReplicationPlan.of(problem, copies, _LOCAL)
+
+
+_GREEDY = "greedy"
+
+
+def first_gains(problem: ReplicationProblem) -> FloatArray:
+    """Return the savings of each copy alone, shape (sites, objects); −∞ beside a static copy.
+
+    Σ_i reads[i, o] · max(0, rtt to the closest static copy − rtt[i, j]) over the clients that
+    prefer j, less what its writes cost.
+    """
+    geography = problem.geography
+    gains = -problem.forward_cost
+    for site, row in enumerate(geography.preferred):
+        for j in row:
+            saved = np.maximum(problem.static_rtt[site] - geography.rtt[site, j], 0.0)
+            gains[j] += problem.reads[site] * saved
+    if problem.wait is not None:
+        held = np.where(problem.static, problem.wait, 0.0).max(axis=0)
+        gains -= problem.write_rates * np.maximum(problem.wait - held, 0.0)
+    return np.where(problem.static, -np.inf, gains)
+
+
+class _Gains:
+    """Gains of further copies of single objects beside the chosen copies."""
+
+    def __init__(self, problem: ReplicationProblem) -> None:
+        self._problem = problem
+        self._rtt = problem.geography.rtt
+        self._wanted_by: list[list[int]] = [[] for _ in range(problem.sites)]
+        for site, row in enumerate(problem.geography.preferred):
+            for j in row:
+                self._wanted_by[j].append(site)
+        self._near: dict[int, FloatArray] = {}
+        self._waits: dict[int, float] = {}
+
+    def of(self, j: int, thing: int) -> float:
+        problem = self._problem
+        near = self._near.get(thing)
+        if near is None:
+            near = problem.static_rtt[:, thing]
+        clients = self._wanted_by[j]
+        saved = np.maximum(near[clients] - self._rtt[clients, j], 0.0)
+        gain = float(problem.reads[clients, thing] @ saved) - float(problem.forward_cost[j, thing])
+        if problem.wait is not None:
+            more = max(0.0, float(problem.wait[j, thing]) - self._waiting(thing))
+            gain -= float(problem.write_rates[thing]) * more
+        return gain
+
+    def add(self, j: int, thing: int) -> None:
+        near = self._near.setdefault(thing, self._problem.static_rtt[:, thing].copy())
+        clients = self._wanted_by[j]
+        near[clients] = np.minimum(near[clients], self._rtt[clients, j])
+        if self._problem.wait is not None:
+            waits = max(self._waiting(thing), float(self._problem.wait[j, thing]))
+            self._waits[thing] = waits
+
+    def _waiting(self, thing: int) -> float:
+        known = self._waits.get(thing)
+        if known is None:
+            assert self._problem.wait is not None
+            held = self._problem.static[:, thing]
+            known = float(self._problem.wait[held, thing].max())
+        return known
+
+
+def greedy(problem: ReplicationProblem) -> ReplicationPlan:
+    """Add the copy of largest gain while there is a positive one and room for it.
+
+    Ties go to the smaller object, then the smaller site. Gains are evaluated lazily: each site
+    walks its candidates in the order of their gain when alone, which bounds their gain later.
+
+    Returns
+    -------
+    The plan. Without costs of writes its bound is base − 2·saved, from the guarantee, or 0.
+
+    Notes
+    -----
+    O(S·M log M + P·S² log), S sites, M objects, P = Σ capacity copies placed. With synchronous
+    writes (`wait`) a gain may grow when another copy is added; gains of the other copies of the
+    object are then offered again, but the guarantee is lost.
+    """
+    alone = first_gains(problem)
+    gains = _Gains(problem)
+    # −gain and the object first: ties go to the smaller object, then to the smaller site.
+    heap: list[tuple[float, int, int]] = []
+    orders = [np.argsort(-row, kind="stable") for row in alone]
+    reached = [0] * problem.sites
+
+    def advance(site: int) -> None:
+        """Put the site's next candidate on the heap."""
+        place = reached[site]
+        if place < problem.objects and alone[site, orders[site][place]] > 0:
+            thing = int(orders[site][place])
+            reached[site] += 1
+            heapq.heappush(heap, (-float(alone[site, thing]), thing, site))
+
+    copies = problem.none.copy()
+    room = problem.capacity.copy()
+    for site in range(problem.sites):
+        advance(site)
+    while heap:
+        claimed, thing, site = heapq.heappop(heap)
+        if room[site] == 0:
+            continue
+        if claimed == -float(alone[site, thing]):
+            advance(site)
+        if copies[site, thing]:
+            continue
+        gain = gains.of(site, thing)
+        if gain <= 0:
+            continue
+        if -claimed > gain:
+            heapq.heappush(heap, (-gain, thing, site))
+            continue
+        copies[site, thing] = True
+        room[site] -= 1
+        gains.add(site, thing)
+        if problem.wait is not None:
+            for j in np.flatnonzero(~copies[:, thing] & ~problem.static[:, thing]).tolist():
+                heapq.heappush(heap, (-gains.of(j, thing), thing, j))
+    if problem.forward_cost.any() or (problem.wait is not None and problem.write_rates.any()):
+        return ReplicationPlan.of(problem, copies, _GREEDY)
+    base, cost = base_cost(problem), evaluate(problem, copies).cost
+    bound = max(0.0, base - 2 * (base - cost))
+    notes = ("bound: greedy saves at least half of what an optimum saves",)
+    return ReplicationPlan.of(problem, copies, _GREEDY, bound=bound, notes=notes)
+
+
+def heuristic_costs(
+    problem: ReplicationProblem,
+) -> dict[str, Callable[[], tuple[float, float]]]:
+    """Return the heuristics by name; each gives its cost and its copies per site with room.
+
+    Votes are the mean over the cycle that the rounds end in. With a grace period they hold more
+    copies than the capacity: their cost may then be below the optimum.
+    """
+    room = problem.capacity > 0
+
+    def votes(grace: int, weight: Weight) -> Callable[[], tuple[float, float]]:
+        def step() -> tuple[float, float]:
+            run = run_votes(problem, grace=grace, weight=weight)
+            return run.mean_cost, float(run.mean_replicas[room].mean())
+
+        return step
+
+    def planned(
+        method: Callable[[ReplicationProblem], ReplicationPlan],
+    ) -> Callable[[], tuple[float, float]]:
+        def step() -> tuple[float, float]:
+            plan = method(problem)
+            return plan.cost, float(plan.evaluation.replicas[room].mean())
+
+        return step
+
+    return {
+        "votes": votes(1, Weight.COUNT),
+        "votes, grace 3": votes(3, Weight.COUNT),
+        "votes weighted by ms saved": votes(1, Weight.SAVED),
+        "local top-k": planned(local_topk),
+        "greedy": planned(greedy),
+    }

@@ -1,0 +1,386 @@
+"""A store on a ring, its hot sets, and the requests that every policy meets.
+
+The ring of nodes: where an object's static copies and its dynamic copy of each site live.
+
+Matri et al. 2018, sections 4 and 7.1; Karger et al., STOC 1997.
+
+Demand with a hot set per generator: Zipf ranks on shuffled keys.
+
+Requests over time, with generators that restart: the same for every policy under one seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from placement.errors import InputError
+from placement.online.dynamic.replication_problem import Geography, ReplicationProblem
+from placement.online.simulation import spawn_streams
+from placement.support.checks import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    instance_of,
+    mapping,
+    number,
+    numbers_of,
+    text,
+    whole,
+)
+
+__all__ = [
+    "CAUSES",
+    "Generators",
+    "HotSetWorld",
+    "RequestWorkload",
+    "Ring",
+    "Tick",
+    "WriteKeys",
+    "hot_set_world",
+    "random_ring",
+    "requests",
+    "zipf",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Ring:
+    """Nodes at positions on [0, 1), each in a site.
+
+    Attributes
+    ----------
+    position
+        Position of each node, increasing, shape (nodes,).
+    site
+        Site of each node, shape (nodes,).
+    sites
+        Number of sites; each has a node.
+    """
+
+    position: FloatArray
+    site: IntArray
+    sites: int
+
+    def __post_init__(self) -> None:
+        sites = whole(self.sites, "sites", minimum=1)
+        position, site = numbers_of(self.position, "position"), numbers_of(self.site, "site")
+        if position.ndim != 1 or position.shape != site.shape:
+            raise InputError(
+                "wrong shape",
+                field="site",
+                value=site.shape,
+                expected=f"that of position, {position.shape}, with one axis",
+            )
+        if not ((position >= 0) & (position < 1)).all() or (np.diff(position) < 0).any():
+            raise InputError(
+                "not positions on the ring", field="position", expected="increasing, 0 to < 1"
+            )
+        if set(site.tolist()) != set(range(sites)):
+            raise InputError(
+                "not the sites of nodes",
+                field="site",
+                value=sorted(set(site.tolist())),
+                expected=f"each of 0 to {sites - 1}",
+            )
+        position.flags.writeable = False
+        object.__setattr__(self, "position", position)
+        object.__setattr__(self, "site", site.astype(np.intp))
+        object.__setattr__(self, "sites", sites)
+
+    def static_nodes(self, keys: FloatArray, copies: int = 3) -> IntArray:
+        """Nodes with the static copies of keys at the given positions, shape (keys, copies).
+
+        The primary is the first node at or after the key. The other copies are on the next nodes:
+        two of them may share a site.
+        """
+        copies = whole(copies, "copies", minimum=1, maximum=len(self.position))
+        first = np.searchsorted(self.position, keys)
+        return ((first[:, None] + np.arange(copies)) % len(self.position)).astype(np.intp)
+
+    def static_sites(self, keys: FloatArray, copies: int = 3) -> BoolArray:
+        """Return whether each site has a static copy, shape (sites, keys)."""
+        nodes = self.static_nodes(keys, copies)
+        result = np.zeros((self.sites, len(keys)), dtype=bool)
+        for column in nodes.T:
+            result[self.site[column], np.arange(len(keys))] = True
+        return result
+
+    def holders(self, keys: FloatArray) -> IntArray:
+        """Node that would hold the dynamic copy of each key at each site, shape (sites, keys).
+
+        The first node of the site on a walk of the ring from the key on. O(sites · keys · log).
+        """
+        result = np.empty((self.sites, len(keys)), dtype=np.intp)
+        for site in range(self.sites):
+            mine = np.flatnonzero(self.site == site)
+            result[site] = mine[np.searchsorted(self.position[mine], keys) % len(mine)]
+        return result
+
+    def contacts(self, keys: FloatArray, copies: int = 3) -> IntArray:
+        """Node of each site that is asked for each key, shape (sites, keys).
+
+        Where the site has a static copy, the first of its nodes that holds one; elsewhere the
+        holder of the dynamic copy.
+        """
+        result = self.holders(keys)
+        for column in self.static_nodes(keys, copies).T[::-1]:
+            result[self.site[column], np.arange(len(keys))] = column
+        return result
+
+
+def random_ring(rng: np.random.Generator, sites: int, nodes_per_site: int = 16) -> Ring:
+    """Put `nodes_per_site` nodes of each site at random positions."""
+    sites = whole(sites, "sites", minimum=1)
+    nodes_per_site = whole(nodes_per_site, "nodes_per_site", minimum=1)
+    count = sites * nodes_per_site
+    owner = rng.permutation(np.repeat(np.arange(sites), nodes_per_site))
+    return Ring(np.sort(rng.random(count)), owner.astype(np.intp), sites)
+
+
+def zipf(keys: int, exponent: float = 0.99) -> FloatArray:
+    """Probabilities of ranks 1 to `keys`, proportional to rank^(−exponent), shape (keys,)."""
+    keys = whole(keys, "keys", minimum=1)
+    exponent = number(exponent, "exponent")
+    weights: FloatArray = np.arange(1, keys + 1, dtype=np.float64) ** -exponent
+    weights /= weights.sum()
+    return weights
+
+
+@dataclass(frozen=True, eq=False)
+class Generators:
+    """Generators of requests, each at a site and with its own order of popularity.
+
+    Attributes
+    ----------
+    site
+        Site of each generator, shape (generators,).
+    order
+        order[g, r] is the key of rank r for generator g, shape (generators, keys).
+    common
+        The order of the hot set that all share, shape (keys,).
+    correlation
+        Share of each generator's requests that follow `common`.
+    popularity
+        Probabilities of the ranks, shape (keys,).
+    """
+
+    site: IntArray
+    order: IntArray
+    common: IntArray
+    correlation: float
+    popularity: FloatArray
+
+    def probabilities(self) -> FloatArray:
+        """Probability of each key in the requests of each generator, shape (generators, keys)."""
+        result = np.zeros(self.order.shape)
+        for row, order in zip(result, self.order, strict=True):
+            row[order] += (1 - self.correlation) * self.popularity
+            row[self.common] += self.correlation * self.popularity
+        return result
+
+    def reads(self, sites: int) -> FloatArray:
+        """Share of all requests by site and key, shape (sites, keys); sums to 1."""
+        result = np.zeros((sites, len(self.common)))
+        np.add.at(result, self.site, self.probabilities())
+        return result / len(self.site)
+
+    def restarted(self, generator: int, rng: np.random.Generator) -> Generators:
+        """Return the generators after one of them was restarted with a new hot set."""
+        order = self.order.copy()
+        order[generator] = rng.permutation(order.shape[1])
+        return Generators(self.site, order, self.common, self.correlation, self.popularity)
+
+
+@dataclass(frozen=True, eq=False)
+class HotSetWorld:
+    """A store on a ring, and who asks it.
+
+    Attributes
+    ----------
+    geography, ring
+        Sites and nodes.
+    keys
+        Position of each key on the ring, shape (keys,).
+    generators
+        Who asks.
+    static_copies
+        Static copies of each object.
+    """
+
+    geography: Geography
+    ring: Ring
+    keys: FloatArray
+    generators: Generators
+    static_copies: int = 3
+
+    def __post_init__(self) -> None:
+        instance_of(self.geography, Geography, "geography", "a Geography")
+        instance_of(self.ring, Ring, "ring", "a Ring")
+        instance_of(self.generators, Generators, "generators", "Generators")
+        keys = numbers_of(self.keys, "keys")
+        if keys.ndim != 1 or not ((keys >= 0) & (keys < 1)).all():
+            raise InputError("not on the ring", field="keys", expected="positions from 0 to < 1")
+        copies = whole(self.static_copies, "static_copies", minimum=1)
+        object.__setattr__(self, "keys", keys)
+        object.__setattr__(self, "static_copies", copies)
+
+    def problem(self, capacity: int) -> ReplicationProblem:
+        """Return the placement of `capacity` dynamic copies per site, with expected read rates."""
+        return ReplicationProblem(
+            self.geography,
+            self.ring.static_sites(self.keys, self.static_copies),
+            self.generators.reads(self.geography.count),
+            np.array(capacity),
+        )
+
+
+def hot_set_world(
+    geography: Geography,
+    keys: int,
+    streams: dict[str, np.random.Generator],
+    *,
+    correlation: float = 0.0,
+    generators_per_site: int = 2,
+    nodes_per_site: int = 16,
+    static_copies: int = 3,
+    exponent: float = 0.99,
+) -> HotSetWorld:
+    """Draw a store with its objects and preferences.
+
+    Parameters
+    ----------
+    geography
+        Sites.
+    keys
+        Number of objects that are asked for.
+    streams
+        Generators of randomness named "ring" and "demand".
+    correlation
+        Share of demand on a hot set common to all generators, 0 to 1.
+    generators_per_site, nodes_per_site, static_copies
+        2, 16 and 3 in the paper.
+    exponent
+        Of the Zipf distribution.
+    """
+    instance_of(geography, Geography, "geography", "a Geography")
+    for cause in ("ring", "demand"):
+        known = mapping(streams, "streams", "generators named 'ring' and 'demand'").get(cause)
+        instance_of(known, np.random.Generator, f"streams[{cause!r}]", "a NumPy generator")
+    number(correlation, "correlation", maximum=1.0)
+    keys = whole(keys, "keys", minimum=1)
+    generators_per_site = whole(generators_per_site, "generators_per_site", minimum=1)
+    sites = geography.count
+    ring = random_ring(streams["ring"], sites, nodes_per_site)
+    position = streams["ring"].random(keys)
+    demand = streams["demand"]
+    owner = np.repeat(np.arange(sites), generators_per_site).astype(np.intp)
+    common = demand.permutation(keys)
+    order = np.stack([demand.permutation(keys) for _ in owner])
+    generators = Generators(owner, order, common, correlation, zipf(keys, exponent))
+    return HotSetWorld(geography, ring, position, generators, static_copies)
+
+
+WriteKeys = Literal["read", "other"]
+
+CAUSES = ("ring", "demand", "restarts", "arrivals", "policy")
+"""Streams of a run: where things are; what is popular; new hot sets; requests; a policy's draws."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestWorkload:
+    """Volume of requests, and times at which hot sets change.
+
+    Parameters
+    ----------
+    seconds
+        Length of the run.
+    rate
+        Requests per second of each generator, a Poisson process.
+    write_share
+        Share of requests that are writes.
+    write_keys
+        "read": writes go to keys drawn like those of reads, so that they evict objects from caches
+        and wait for dynamic copies. "other": each goes to a separate key that is never read and
+        lies at the same place on the ring, as in Figure 6 of the paper; such keys have static
+        copies alone.
+    restart_every
+        Seconds between restarts, which go through the generators in turn; 0: never.
+    tick
+        Seconds that are simulated at once.
+    """
+
+    seconds: float = 300.0
+    rate: float = 1000.0
+    write_share: float = 0.0
+    restart_every: float = 30.0
+    tick: float = 0.5
+    write_keys: WriteKeys = "read"
+
+    def __post_init__(self) -> None:
+        number(self.seconds, "seconds", above=True)
+        number(self.rate, "rate")
+        number(self.restart_every, "restart_every")
+        number(self.tick, "tick", above=True)
+        number(self.write_share, "write_share", maximum=1.0)
+        text(self.write_keys, "write_keys", choices=get_args(WriteKeys))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Tick:
+    """Requests of one tick, in the order of their arrival.
+
+    Attributes
+    ----------
+    start
+        Second at which the tick begins.
+    restarted
+        Generators that restarted at its beginning.
+    generators
+        Who asks, as of now.
+    generator, key, write
+        Per request: who, for what, and whether it writes.
+    """
+
+    start: float
+    restarted: tuple[int, ...]
+    generators: Generators
+    generator: IntArray
+    key: IntArray
+    write: BoolArray
+
+
+def requests(world: HotSetWorld, workload: RequestWorkload, seed: int) -> Iterator[Tick]:
+    """Yield the ticks of a run; the same for the same world, workload and seed."""
+    instance_of(world, HotSetWorld, "world", "a HotSetWorld of placement.online.dynamic")
+    instance_of(
+        workload, RequestWorkload, "workload", "a RequestWorkload of placement.online.dynamic"
+    )
+    streams = spawn_streams(seed, CAUSES)
+    arrivals, restarts = streams["arrivals"], streams["restarts"]
+    generators = world.generators
+    count, keys = len(generators.site), len(generators.common)
+    # A table of cumulative chances turns uniform numbers into ranks by bisection.
+    cumulative = np.cumsum(generators.popularity)
+    cumulative /= cumulative[-1]
+    ticks = int(np.ceil(workload.seconds / workload.tick - 1e-9))
+    done = 0
+    for number_ in range(ticks):
+        start = number_ * workload.tick
+        restarted = []
+        while workload.restart_every and start >= (done + 1) * workload.restart_every - 1e-9:
+            restarted.append(done % count)
+            generators = generators.restarted(done % count, restarts)
+            done += 1
+        size = int(arrivals.poisson(workload.rate * workload.tick * count))
+        who = arrivals.integers(0, count, size)
+        rank = np.minimum(np.searchsorted(cumulative, arrivals.random(size), "right"), keys - 1)
+        shared = arrivals.random(size) < generators.correlation
+        key = np.where(shared, generators.common[rank], generators.order[who, rank])
+        write = arrivals.random(size) < workload.write_share
+        yield Tick(
+            start, tuple(restarted), generators, who.astype(np.intp), key.astype(np.intp), write
+        )

@@ -1,0 +1,381 @@
+"""Votes of reads: how they are cast, counted, merged, and what copies they make and delete.
+
+Votes that reads cast, and the most voted-for objects of each site.
+
+A read carries the preferred sites that rank above the site it is sent to; the node that serves it
+counts one vote for each. A dynamic copy that serves a read also gets a vote for its own site, so
+that it stays. Matri et al. 2018, sections 6.1 and 6.2 (Algorithm 1).
+
+Space-Saving: the most frequent keys of a stream in fixed memory.
+
+Metwally, Agrawal, El Abbadi, "Efficient computation of frequent and top-k elements in data
+streams", ICDT 2005. Used by every node to count the votes for every site (Matri et al. 2018,
+section 6.2).
+
+Merging the summaries of all nodes into one view of a site, the same at every node.
+
+Matri et al. 2018, section 6.3, merge pairwise as summaries arrive, truncating to k counters each
+time, and conclude from the commutativity of the merge that all nodes end up with the same view.
+That does not follow: a truncated merge is not associative, so nodes that hear from their peers in
+different orders may disagree about what is popular (:func:`merge_two` shows it). Here all
+summaries of a round are kept and merged at once, with one truncation, which does not depend on
+their order.
+
+Life of dynamic copies: creation, and deletion after a grace period.
+
+Matri et al. 2018, sections 7.1 and 7.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from placement.online.dynamic.replication_problem import ReplicationProblem
+from placement.support.checks import BoolArray, FloatArray, IntArray, whole
+
+__all__ = [
+    "CopySet",
+    "SpaceSaving",
+    "Summary",
+    "Weight",
+    "exact_summary",
+    "merge",
+    "merge_two",
+    "most_voted",
+    "top",
+    "vote_rates",
+]
+
+
+class Weight(StrEnum):
+    """Weight of one vote."""
+
+    COUNT = "count"
+    """1: the rule of the paper."""
+    SAVED = "saved"
+    """The ms a copy saves the client against the closest static copy."""
+    MARGINAL = "marginal"
+    """The ms a copy saves the client against the best copy besides it."""
+
+
+def vote_rates(
+    problem: ReplicationProblem, copies: BoolArray, weight: Weight = Weight.COUNT
+) -> FloatArray:
+    """Return expected votes per unit of time for each site and object, shape (sites, objects).
+
+    Clients know which copies exist.
+
+    Parameters
+    ----------
+    problem
+        Rates and preference lists.
+    copies
+        Dynamic copies that exist now.
+    weight
+        What a vote counts.
+
+    Notes
+    -----
+    O(Σ_i |preferred_i| · objects); :attr:`Weight.MARGINAL` costs another factor |preferred_i|.
+    """
+    rtt, static = problem.geography.rtt, problem.static
+    result = np.zeros(static.shape)
+    for site, row in enumerate(problem.geography.preferred):
+        looking = np.ones(problem.objects, dtype=bool)
+        for j in row:
+            # A static copy that serves gets no vote, and ends the search like a dynamic one.
+            voting = looking & ~static[j]
+            if weight is Weight.COUNT:
+                worth = np.ones(problem.objects)
+            elif weight is Weight.SAVED:
+                worth = problem.static_rtt[site] - rtt[site, j]
+            else:
+                worth = _best_without(problem, copies, site, j) - rtt[site, j]
+            result[j] += np.where(voting, problem.reads[site] * np.maximum(worth, 0.0), 0.0)
+            looking &= ~(static[j] | copies[j])
+    return result
+
+
+def _best_without(
+    problem: ReplicationProblem, copies: BoolArray, site: int, left_out: int
+) -> FloatArray:
+    best: FloatArray = problem.static_rtt[site].copy()
+    for j in problem.geography.preferred[site]:
+        if j != left_out:
+            distance = problem.geography.rtt[site, j]
+            np.minimum(best, np.where(copies[j], distance, np.inf), out=best)
+    return best
+
+
+def most_voted(votes: FloatArray | IntArray, k: int) -> IntArray:
+    """Return the k keys with most votes, most first; ties go to the smaller key.
+
+    Keys without votes are never among them, so that there may be fewer than k.
+
+    Parameters
+    ----------
+    votes
+        Votes of each key, shape (keys,).
+    k
+        How many.
+
+    Notes
+    -----
+    O(keys + c log c), c the number of keys with at least as many votes as the k-th.
+
+    Examples
+    --------
+    >>> most_voted(np.array([3, 0, 5, 3]), 2).tolist()
+    [2, 0]
+    """
+    k = whole(k, "k")
+    candidates = np.flatnonzero(votes > 0)
+    if k == 0:
+        return candidates[:0]
+    if len(candidates) > k:
+        counts = votes[candidates]
+        least = np.partition(counts, len(counts) - k)[len(counts) - k]
+        candidates = candidates[counts >= least]
+    order = np.argsort(-votes[candidates], kind="stable")  # candidates ascend: ties by key
+    return candidates[order[:k]].astype(np.intp)
+
+
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """Summary of one node about the votes for one site.
+
+    Attributes
+    ----------
+    keys
+        Monitored keys, increasing, shape (n,).
+    counts
+        Upper bounds on their frequencies, shape (n,).
+    errors
+        By how much each may be too large, shape (n,).
+    floor
+        Upper bound on the frequency of every other key: the least count, or 0 while counters are
+        free.
+    """
+
+    keys: Counts
+    counts: Counts
+    errors: Counts
+    floor: int
+
+
+class SpaceSaving:
+    """Counters for the most frequent keys of a stream.
+
+    After n additions to c counters, with f the true frequency of a monitored key, e its error and
+    mn the least count: f <= count <= f + e, e <= mn <= n/c, and every key with f > n/c is
+    monitored.
+
+    Parameters
+    ----------
+    counters
+        c >= 1.
+
+    Notes
+    -----
+    Keys of one count share a bucket, so that an addition takes O(1): a key moves to the next count,
+    or replaces the key that has had the least count for longest.
+
+    Examples
+    --------
+    >>> sketch = SpaceSaving(2)
+    >>> sketch.extend([7, 7, 8, 9])
+    >>> summary = sketch.summary()
+    >>> summary.keys.tolist(), summary.counts.tolist(), summary.errors.tolist()
+    ([7, 9], [2, 2], [0, 1])
+    """
+
+    def __init__(self, counters: int) -> None:
+        counters = whole(counters, "counters", minimum=1)
+        self.counters = counters
+        self._count: dict[int, int] = {}
+        self._error: dict[int, int] = {}
+        # Dictionaries keep insertion order: the first key of a bucket has been there longest.
+        self._buckets: dict[int, dict[int, None]] = {}
+        self._least = 0
+
+    def add(self, key: int) -> None:
+        """Count one occurrence."""
+        count = self._count.get(key)
+        if count is not None:
+            self._leave(key, count)
+        elif len(self._count) < self.counters:
+            count = 0
+            self._error[key] = 0
+            self._least = 1
+        else:
+            count = self._least
+            victim = next(iter(self._buckets[count]))
+            del self._count[victim], self._error[victim]
+            self._leave(victim, count)
+            self._error[key] = count
+        self._count[key] = count + 1
+        self._buckets.setdefault(count + 1, {})[key] = None
+
+    def _leave(self, key: int, count: int) -> None:
+        bucket = self._buckets[count]
+        del bucket[key]
+        if not bucket:
+            del self._buckets[count]
+            if count == self._least:
+                # The key that left goes to count + 1, so that this bucket is the lowest, or will
+                # be.
+                self._least = count + 1
+
+    def extend(self, keys: Iterable[int]) -> None:
+        """Count the keys of a stream in their order."""
+        for key in keys:
+            self.add(key)
+
+    def summary(self) -> Summary:
+        """Return the counters."""
+        keys = np.array(sorted(self._count), dtype=np.int64)
+        counts = np.array([self._count[key] for key in keys.tolist()], dtype=np.int64)
+        errors = np.array([self._error[key] for key in keys.tolist()], dtype=np.int64)
+        floor = int(counts.min()) if len(keys) == self.counters else 0
+        return Summary(keys, counts, errors, floor)
+
+
+def exact_summary(votes: npt.ArrayLike, counters: int) -> Summary | None:
+    """Return the Space-Saving summary of a stream that can be counted exactly, else None.
+
+    With no more distinct keys than counters nothing is ever evicted, so that the order of the
+    stream does not matter and the counters are exact.
+
+    Parameters
+    ----------
+    votes
+        Frequency of each key, whole numbers, shape (keys,).
+    counters
+        Of the sketch.
+    """
+    frequency = np.asarray(votes, dtype=np.int64)
+    keys = np.flatnonzero(frequency)
+    if len(keys) > counters:
+        return None
+    counts = frequency[keys]
+    floor = int(counts.min()) if len(keys) == counters and len(keys) else 0
+    return Summary(keys.astype(np.int64), counts, np.zeros(len(keys), dtype=np.int64), floor)
+
+
+def merge(summaries: Sequence[Summary], counters: int) -> Summary:
+    """Merge summaries of disjoint streams at once.
+
+    A key's count is the sum of its counts, with the floor of a summary that does not monitor it;
+    its error likewise. The `counters` keys of largest count stay, ties going to the smaller key.
+    Upper and lower bounds remain bounds. Agarwal et al., "Mergeable summaries", PODS 2012.
+
+    O(n log n), n the number of counters in all.
+    """
+    counters = whole(counters, "counters", minimum=1)
+    floors = sum(summary.floor for summary in summaries)
+    empty = np.zeros(0, dtype=np.int64)
+    every = np.concatenate([summary.keys for summary in summaries] or [empty])
+    keys, place = np.unique(every, return_inverse=True)
+    counts = np.full(len(keys), floors, dtype=np.int64)
+    errors = counts.copy()
+    start = 0
+    for summary in summaries:
+        mine = place[start : start + len(summary.keys)]
+        start += len(summary.keys)
+        counts[mine] += summary.counts - summary.floor
+        errors[mine] += summary.errors - summary.floor
+    best = np.lexsort((keys, -counts))[:counters]
+    best.sort()
+    dropped = np.delete(counts, best)
+    floor = max(int(dropped.max(initial=0)), floors)
+    return Summary(keys[best], counts[best], errors[best], floor)
+
+
+def top(summary: Summary, k: int) -> IntArray:
+    """Return the k keys of largest count, largest first; ties go to the smaller key."""
+    order = np.lexsort((summary.keys, -summary.counts))[: max(k, 0)]
+    return summary.keys[order].astype(np.intp)
+
+
+def merge_two(a: Mapping[str, int], b: Mapping[str, int], k: int) -> dict[str, int]:
+    """Merge two Misra-Gries summaries and truncate to k counters, as done pairwise.
+
+    Counters are added and the (k + 1)-th largest is subtracted from all; what is not positive goes.
+    Commutative, not associative: do not use it on more than two.
+
+    Examples
+    --------
+    >>> a, b, c = {"c": 2}, {"b": 1}, {"a": 2, "d": 1}
+    >>> merge_two(merge_two(a, b, 2), c, 2) == merge_two(a, merge_two(b, c, 2), 2)
+    False
+    """
+    total = {
+        key: a.get(key, 0) + b.get(key, 0) for key in [*a, *(key for key in b if key not in a)]
+    }
+    ranked = sorted(total.values(), reverse=True)
+    less = ranked[k] if len(ranked) > k else 0
+    return {key: count - less for key, count in sorted(total.items()) if count > less}
+
+
+class CopySet:
+    """Dynamic copies of all sites, with the number of rounds each has been absent from the lists.
+
+    Parameters
+    ----------
+    static
+        Static copies, shape (sites, objects); they never come or go.
+    grace
+        g >= 1: a copy is deleted at the g-th consecutive list without it. g = 1 deletes at once.
+
+    Examples
+    --------
+    >>> copies = CopySet(np.zeros((1, 2), dtype=bool), grace=2)
+    >>> copies.create(np.array([[True, False]]))
+    1
+    >>> copies.judge(np.array([[False, False]])), copies.judge(np.array([[False, False]]))
+    (0, 1)
+    """
+
+    def __init__(self, static: BoolArray, grace: int) -> None:
+        grace = whole(grace, "grace", minimum=1)
+        self.static = static
+        self.grace = grace
+        self.active: BoolArray = np.zeros(static.shape, dtype=bool)
+        self._absent: npt.NDArray[np.int32] = np.zeros(static.shape, dtype=np.int32)
+
+    def create(self, popular: BoolArray) -> int:
+        """Create the copies that a complete list asks for; return how many are new."""
+        new = popular & ~self.static & ~self.active
+        self.active |= new
+        self._absent[new] = 0
+        return int(new.sum())
+
+    def judge(self, popular: BoolArray) -> int:
+        """Apply a complete serving list: count absences and delete; return how many go.
+
+        Parameters
+        ----------
+        popular
+            The list, shape (sites, objects). An incomplete one must not be given: it neither
+            deletes nor counts.
+        """
+        missing = self.active & ~popular
+        self._absent[missing] += 1
+        self._absent[popular] = 0
+        gone = missing & (self._absent >= self.grace)
+        self.active &= ~gone
+        self._absent[gone] = 0
+        return int(gone.sum())
+
+    def fingerprint(self) -> bytes:
+        """Return bytes that are equal exactly for equal states."""
+        held = np.packbits(self.active).tobytes()
+        return held + self._absent[self.active].tobytes()

@@ -1,0 +1,693 @@
+"""The whole system of votes, second by second: servers, summaries of clients, copies, latencies.
+
+Knowledge of a client about the dynamic copies: one Bloom filter per preferred site.
+
+Matri et al. 2018, section 8. Filters are rbloom's (extra ``online``), with a hash of our own:
+Python's default hash differs between processes for strings, and a filter travels.
+
+Waiting time of a write.
+
+The servers: nodes that count votes, summaries that are merged, copies that come and go.
+
+Matri et al. 2018, sections 6 and 7. With rounds of t seconds, the summary of round q is *active* in
+[q·t, (q + 1)·t). It is *complete* once gossip has brought all summaries to all nodes; copies are
+created then. It is *serving* in [(q + 2)·t, (q + 3)·t): from then on it counts for deletions, for
+the filters of clients, and for flagging their errors. Clocks are synchronous. All nodes have the
+same view, since they merge the same summaries in a way that does not depend on order.
+
+Simulation of the whole system: clients, nodes, votes, copies, second by second.
+
+Latency is network time only: nodes never queue. A tick's requests see the state at its beginning.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from placement.errors import InputError, MissingDependencyError
+from placement.online.dynamic.replication_problem import Geography
+from placement.online.dynamic.store_demand import (
+    Generators,
+    HotSetWorld,
+    RequestWorkload,
+    Tick,
+    WriteKeys,
+    requests,
+)
+from placement.online.dynamic.vote_counting import (
+    CopySet,
+    SpaceSaving,
+    Summary,
+    exact_summary,
+    merge,
+    most_voted,
+    top,
+)
+from placement.support.checks import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    elements,
+    instance_of,
+    number,
+    whole,
+)
+
+__all__ = [
+    "BloomSummary",
+    "ErrorCounter",
+    "SimulationTrace",
+    "VoteCluster",
+    "VoteSettings",
+    "WriteForwarding",
+    "hot_sets",
+    "simulate",
+    "spread",
+    "write_rtt",
+]
+
+_MASK = (1 << 64) - 1
+
+
+def spread(key: int) -> int:
+    """Return a 127-bit hash of a whole number >= 0, the same everywhere: SplitMix64, twice."""
+    first = _mix(key + 0x9E3779B97F4A7C15)
+    second = _mix(first ^ 0xD1B54A32D192ED03)
+    return (first >> 1) << 64 | second
+
+
+def _mix(value: int) -> int:
+    value &= _MASK
+    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
+    value = (value ^ (value >> 27)) * 0x94D049BB133111EB & _MASK
+    return value ^ (value >> 31)
+
+
+class BloomSummary:
+    """The dynamic copies of one site, approximately.
+
+    Parameters
+    ----------
+    keys
+        Objects with a dynamic copy there.
+    room
+        Number of keys the filter is sized for; more than that raise its error. Size it for the
+        copies there may be, R = k·(1 + λ·g), not for k.
+    error
+        False-positive rate when `room` keys are in.
+    """
+
+    def __init__(self, keys: Iterable[int], room: int, error: float = 0.001) -> None:
+        try:
+            from rbloom import Bloom
+        except ImportError:
+            raise MissingDependencyError.of("Bloom filters need rbloom", "online") from None
+        if room < 1 or not 0 < error < 1:
+            raise InputError(
+                "out of range",
+                field="room, error",
+                value=(room, error),
+                expected="room for one key, and an error between 0 and 1",
+            )
+        self._bloom: Any = Bloom(room, error, spread)
+        self._bloom.update(keys)
+
+    def __contains__(self, key: int) -> bool:
+        return key in self._bloom
+
+    def among(self, keys: IntArray) -> BoolArray:
+        """Return whether each key seems to be in, shape (keys,)."""
+        inside = self._bloom
+        return np.array([key in inside for key in keys.tolist()], dtype=bool)
+
+    @property
+    def bits(self) -> int:
+        """Size in bits."""
+        return int(self._bloom.size_in_bits)
+
+
+class ErrorCounter:
+    """Decides when a client fetches new summaries: when too many of its requests went astray.
+
+    Errors and requests count from the last refresh; a refresh is due when their ratio reaches the
+    threshold.
+
+    Parameters
+    ----------
+    threshold
+        Ratio of errors to requests; 5 % in the paper.
+    least
+        Requests below which nothing is decided: one error in one request is no ratio.
+
+    Examples
+    --------
+    >>> counter = ErrorCounter(threshold=0.05, least=100)
+    >>> counter.note(requests=99, errors=5), counter.note(requests=1, errors=0)
+    (False, True)
+    """
+
+    def __init__(self, threshold: float = 0.05, least: int = 100) -> None:
+        number(threshold, "threshold", above=True, maximum=1.0)
+        number(least, "least", minimum=1.0)
+        self.threshold, self.least = threshold, least
+        self.requests = self.errors = 0
+
+    def note(self, requests: int, errors: int) -> bool:
+        """Count some requests with their errors; whether a refresh is due."""
+        self.requests += requests
+        self.errors += errors
+        return self.requests >= self.least and self.errors >= self.threshold * self.requests
+
+    def reset(self) -> None:
+        """Start over, after a refresh."""
+        self.requests = self.errors = 0
+
+
+class WriteForwarding(StrEnum):
+    """Moment at which a write is done. The paper does not say; the store's own protocol decides."""
+
+    ONE = "one"
+    """When the static copy that was asked has it; the others get it later."""
+    ALL = "all"
+    """When every copy has it, static and dynamic."""
+    SITES = "sites"
+    """When every site has answered: evictions from caches, broadcast and acknowledged."""
+
+
+def write_rtt(
+    rtt: FloatArray,
+    coordinator: IntArray,
+    held: BoolArray,
+    home: IntArray,
+    key: IntArray,
+    forwarding: WriteForwarding,
+) -> FloatArray:
+    """Latency in ms of writes of `key` from `home`, shape (writes,).
+
+    rtt[i, a] + max over the other sites j that must answer of rtt[a, j], a the coordinator: the
+    closest static site. Another copy within a's site is not waited for.
+
+    Parameters
+    ----------
+    rtt
+        RTTs, shape (sites, sites).
+    coordinator
+        Closest static site, shape (sites, objects).
+    held
+        Copies, static and dynamic, shape (sites, objects).
+    home, key
+        Per write.
+    forwarding
+        Who must answer.
+    """
+    first = coordinator[home, key]
+    result: FloatArray = rtt[home, first].copy()
+    if forwarding is WriteForwarding.ONE:
+        return result
+    slowest = np.zeros(len(key))
+    for site in range(len(rtt)):
+        waited = (first != site) & ((forwarding is WriteForwarding.SITES) | held[site, key])
+        np.maximum(slowest, np.where(waited, rtt[first, site], 0.0), out=slowest)
+    return result + slowest
+
+
+@dataclass(frozen=True, slots=True)
+class VoteSettings:
+    """Parameters of the mechanism; the defaults are the paper's, with k and counters scaled.
+
+    Parameters
+    ----------
+    k
+        Objects that get a dynamic copy at each site; 10 000 in the paper, for 20 million keys.
+    counters
+        Space-Saving counters of each node for each site; k where None.
+    round_s
+        Length of a round.
+    gossip_s
+        Seconds from the end of a round until its summary is complete; less than a round.
+    grace
+        g: serving summaries in a row without a key before its copy is deleted.
+    lost
+        Rounds whose summary stays incomplete: they create and delete nothing, and are not counted
+        as absences.
+    threshold, least
+        When clients refresh, see :class:`placement.online.dynamic.vote_simulator.ErrorCounter`.
+    bloom_error
+        False-positive rate that filters are sized for; 0: exact lists instead of filters.
+    bloom_room
+        Copies that filters are sized for, as a multiple of k.
+    """
+
+    k: int
+    counters: int | None = None
+    round_s: float = 10.0
+    gossip_s: float = 2.0
+    grace: int = 3
+    lost: frozenset[int] = frozenset()
+    threshold: float = 0.05
+    least: int = 100
+    bloom_error: float = 0.001
+    bloom_room: float = 1.5
+
+    def __post_init__(self) -> None:
+        number(self.round_s, "round_s", above=True)
+        number(self.gossip_s, "gossip_s")
+        number(self.bloom_error, "bloom_error", maximum=math.nextafter(1.0, 0.0))
+        number(self.bloom_room, "bloom_room", above=True)
+        put = object.__setattr__
+        for name in ("k", "grace"):
+            put(self, name, whole(getattr(self, name), name, minimum=1))
+        if self.counters is not None:
+            put(self, "counters", whole(self.counters, "counters", minimum=1))
+        rounds = elements(self.lost, "lost", "a set of rounds")
+        put(self, "lost", frozenset(whole(each, "lost") for each in rounds))
+        ErrorCounter(self.threshold, self.least)
+        if self.gossip_s >= self.round_s:
+            raise InputError(
+                "gossip takes longer than a round",
+                field="gossip_s",
+                value=self.gossip_s,
+                expected=f"less than round_s = {self.round_s}",
+            )
+
+
+class VoteCluster:
+    """State of the servers of one instance.
+
+    Parameters
+    ----------
+    world
+        Where objects live.
+    settings
+        Parameters of the mechanism.
+    """
+
+    def __init__(self, world: HotSetWorld, settings: VoteSettings) -> None:
+        self.settings = settings
+        self.sites = world.geography.count
+        self.objects = len(world.keys)
+        self.static: BoolArray = world.ring.static_sites(world.keys, world.static_copies)
+        self.contact: IntArray = world.ring.contacts(world.keys, world.static_copies)
+        self.copies = CopySet(self.static, settings.grace)
+        self.complete: BoolArray | None = None
+        """Top-k of the newest complete summary, shape (sites, objects)."""
+        self.votes_of_complete: IntArray | None = None
+        """Exact votes of the round it is about, shape (sites, objects)."""
+        self.told: BoolArray = np.zeros_like(self.static)
+        """Union of the last g serving lists: told to clients, and the reference for errors."""
+        self.version = 0
+        """Number of serving summaries so far."""
+        self.created = 0
+        """Copies created so far."""
+        self._ballots: list[tuple[IntArray, IntArray, IntArray]] = []
+        self._pending: dict[int, tuple[BoolArray, IntArray]] = {}
+        self._serving: deque[BoolArray] = deque(maxlen=settings.grace)
+        self._round = 0
+        self._completed = 0
+        self._served = 0
+
+    def vote(self, contact: IntArray, site: IntArray, key: IntArray) -> None:
+        """Count votes: the site whose node was asked, the site voted for, and the key, in order."""
+        self._ballots.append((contact, site, key))
+
+    def advance(self, now: float) -> None:
+        """Carry out the events due by second `now`: close rounds, complete and serve summaries."""
+        length = self.settings.round_s
+        while now >= (self._round + 1) * length - 1e-9:
+            if self._round not in self.settings.lost:
+                self._pending[self._round] = self._close()
+            self._ballots = []
+            self._round += 1
+        while now >= (self._completed + 1) * length + self.settings.gossip_s - 1e-9:
+            found = self._pending.get(self._completed)
+            if found is not None:
+                self.complete, self.votes_of_complete = found
+                self.created += self.copies.create(found[0])
+            self._completed += 1
+        while now >= (self._served + 2) * length - 1e-9:
+            found = self._pending.pop(self._served, None)
+            if found is not None:
+                self.copies.judge(found[0])
+                self._serving.append(found[0])
+                self.told = np.logical_or.reduce(list(self._serving))
+                self.version += 1
+            self._served += 1
+
+    def _close(self) -> tuple[BoolArray, IntArray]:
+        """Merge the counters of all nodes; the top-k of each site, and the exact votes."""
+        empty = np.zeros(0, dtype=np.intp)
+        contact, site, key = (
+            np.concatenate([ballot[part] for ballot in self._ballots] or [empty])
+            for part in range(3)
+        )
+        popular = np.zeros_like(self.static)
+        exact = np.zeros(self.static.shape, dtype=np.intp)
+        node = self.contact[contact, key]
+        counters = self.settings.counters or self.settings.k
+        for target in range(self.sites):
+            mine = site == target
+            nodes, keys = node[mine], key[mine]
+            exact[target] = np.bincount(keys, minlength=self.objects)
+            order = np.argsort(nodes, kind="stable")
+            starts = np.searchsorted(nodes[order], np.arange(self.contact.max(initial=0) + 2))
+            summaries = [
+                _summary_of(keys[order[a:b]], counters)
+                for a, b in pairwise(starts.tolist())
+                if b > a
+            ]
+            merged = merge(summaries, max(counters, self.settings.k))
+            popular[target, top(merged, self.settings.k)] = True
+        return popular, exact
+
+
+def _summary_of(stream: IntArray, counters: int) -> Summary:
+    """Space-Saving of a stream, by counting where that is the same."""
+    keys, counts = np.unique(stream, return_counts=True)
+    known = exact_summary(counts, counters)
+    if known is not None:
+        return Summary(keys.astype(np.int64), known.counts, known.errors, known.floor)
+    sketch = SpaceSaving(counters)
+    sketch.extend(stream.tolist())
+    return sketch.summary()
+
+
+@dataclass(frozen=True, eq=False)
+class SimulationTrace:
+    """Figures of a run per tick; NaN without reads or writes, or before anything is identified.
+
+    Attributes
+    ----------
+    time
+        Start of each tick in s.
+    read_ms, write_ms
+        Mean latency.
+    false_positive, false_negative
+        Share of reads whose client expected a copy that was not there, or missed a better one.
+    identified, identified_best
+        Share of the hot (object, site) pairs, and of the hottest tenth, in the newest complete
+        summary. Hot are the k objects that the clients at a site read most by their current
+        chances, those with a static copy there left out.
+    active, correct
+        Mean number of dynamic copies per site, and of those that are hot.
+    restarts
+        Seconds at which a generator restarted.
+    refreshes
+        Summaries fetched by all clients in the whole run.
+    created
+        Copies created in the whole run.
+    recall
+        Per complete summary, the share of the exact k most voted-for pairs of its round that it
+        has.
+    reads
+        Latencies of all reads in ms with their number, as (values, counts).
+    """
+
+    time: FloatArray
+    read_ms: FloatArray
+    write_ms: FloatArray
+    false_positive: FloatArray
+    false_negative: FloatArray
+    identified: FloatArray
+    identified_best: FloatArray
+    active: FloatArray
+    correct: FloatArray
+    restarts: tuple[float, ...]
+    refreshes: int
+    created: int
+    recall: FloatArray
+    reads: tuple[FloatArray, IntArray]
+
+
+def hot_sets(generators: Generators, static: BoolArray, k: int) -> BoolArray:
+    """Return the k objects that clients at each site read most, shape (sites, objects).
+
+    By their chances, without objects that have a static copy there; ties to the smaller object.
+    """
+    rates = np.where(static, 0.0, generators.reads(len(static)))
+    result = np.zeros(static.shape, dtype=bool)
+    for site, row in enumerate(rates):
+        result[site, most_voted(row, k)] = True
+    return result
+
+
+def simulate(
+    world: HotSetWorld,
+    workload: RequestWorkload,
+    settings: VoteSettings,
+    seed: int,
+    *,
+    forwarding: WriteForwarding = WriteForwarding.ALL,
+) -> SimulationTrace:
+    """Simulate one run.
+
+    Parameters
+    ----------
+    world
+        The store.
+    workload
+        Requests and restarts.
+    settings
+        Of the mechanism.
+    seed
+        Of the requests; the same for every policy that is compared.
+    forwarding
+        What a write waits for.
+
+    Notes
+    -----
+    O(requests · longest preference list + ticks · sites · objects).
+    """
+    instance_of(
+        workload, RequestWorkload, "workload", "a RequestWorkload of placement.online.dynamic"
+    )
+    instance_of(world, HotSetWorld, "world", "a HotSetWorld of placement.online.dynamic")
+    instance_of(settings, VoteSettings, "settings", "VoteSettings of placement.online.dynamic")
+    instance_of(forwarding, WriteForwarding, "forwarding", "a WriteForwarding")
+    if workload.tick > settings.round_s:
+        raise InputError(
+            "a tick spans more than a round",
+            field="tick",
+            value=workload.tick,
+            expected=f"at most round_s = {settings.round_s}",
+        )
+    run = _ReplicationRun(world, settings, forwarding, workload.write_keys)
+    for tick in requests(world, workload, seed):
+        run.step(tick)
+    return run.trace()
+
+
+class _ReplicationRun:
+    """State of a simulation."""
+
+    def __init__(
+        self,
+        world: HotSetWorld,
+        settings: VoteSettings,
+        forwarding: WriteForwarding,
+        write_keys: WriteKeys,
+    ) -> None:
+        self._settings, self._forwarding = settings, forwarding
+        self._write_keys = write_keys
+        self._cluster = VoteCluster(world, settings)
+        self._clients = VotingClients(world, settings)
+        problem = world.problem(settings.k)
+        self._rtt = world.geography.rtt
+        self._static = problem.static
+        self._closest = _closest_static(world.geography, self._static)
+        self._hot = hot_sets(world.generators, self._static, settings.k)
+        self._best = hot_sets(world.generators, self._static, max(1, settings.k // 10))
+        lists = world.geography.preferred
+        self._lists = np.full((len(lists), max(map(len, lists))), -1, dtype=np.intp)
+        for site, row in enumerate(lists):
+            self._lists[site, : len(row)] = row
+        self._rows: list[tuple[float, ...]] = []
+        self._restarts: list[float] = []
+        self._recall: list[float] = []
+        self._judged: BoolArray | None = None
+        self._latencies: Counter[float] = Counter()
+
+    def step(self, tick: Tick) -> None:
+        """Simulate one tick."""
+        self._cluster.advance(tick.start)
+        if tick.restarted:
+            self._restarts.append(tick.start)
+            k = self._settings.k
+            self._hot = hot_sets(tick.generators, self._static, k)
+            self._best = hot_sets(tick.generators, self._static, max(1, k // 10))
+        self._judge()
+        reading = ~tick.write
+        latency, positive, negative = self._read(tick.generator[reading], tick.key[reading])
+        writes = write_rtt(
+            self._rtt,
+            self._closest,
+            self._static | self._cluster.copies.active
+            if self._write_keys == "read"
+            else self._static,
+            self._clients.site[tick.generator[tick.write]],
+            tick.key[tick.write],
+            self._forwarding,
+        )
+        values, counts = np.unique(latency, return_counts=True)
+        self._latencies.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+        active = self._cluster.copies.active
+        sites = len(active)
+        self._rows.append(
+            (
+                tick.start,
+                _mean(latency),
+                _mean(writes),
+                _mean(positive),
+                _mean(negative),
+                self._share(self._hot),
+                self._share(self._best),
+                float(active.sum()) / sites,
+                float((active & self._hot).sum()) / sites,
+            )
+        )
+
+    def _share(self, wanted: BoolArray) -> float:
+        complete, total = self._cluster.complete, int(wanted.sum())
+        if complete is None or total == 0:
+            return float("nan")
+        return float((complete & wanted).sum()) / total
+
+    def _judge(self) -> None:
+        """Compare a new complete summary with the exact votes of its round."""
+        complete, votes = self._cluster.complete, self._cluster.votes_of_complete
+        if complete is None or votes is None or complete is self._judged:
+            return
+        self._judged = complete
+        found = wanted = 0
+        for site, row in enumerate(votes):
+            best = most_voted(row, self._settings.k)
+            wanted += len(best)
+            found += int(complete[site, best].sum())
+        self._recall.append(found / wanted if wanted else float("nan"))
+
+    def _read(self, client: IntArray, key: IntArray) -> tuple[FloatArray, BoolArray, BoolArray]:
+        """Latency, false positive and false negative of each read; casts the votes on the way."""
+        clients, cluster, active = self._clients, self._cluster, self._cluster.copies.active
+        home, index = clients.site[client], np.arange(len(key))
+        contact = self._closest[home, key]
+        looking = np.ones(len(key), dtype=bool)
+        missed = np.zeros(len(key), dtype=bool)
+        ballots: list[tuple[IntArray, IntArray]] = []  # requests, and the site they vote for
+        for column in self._lists.T:
+            site = column[home]
+            asked = looking & (site >= 0)
+            here = self._static[site, key]
+            going = asked & (here | clients.believed[client, site, key])
+            contact = np.where(going, site, contact)
+            passed = asked & ~going
+            missed |= passed & cluster.told[site, key]
+            ballots.append((index[passed], site[passed]))
+            looking &= ~going
+        dynamic = active[contact, key]
+        absent = ~dynamic & ~self._static[contact, key]
+        ballots.append((index[dynamic], contact[dynamic]))
+        self._cast(ballots, contact, key)
+        latency = self._rtt[home, contact]
+        # A node without the copy relays to the closest static one and hands the answer back.
+        latency += np.where(absent, self._rtt[contact, self._closest[contact, key]], 0.0)
+        errors = np.bincount(client[absent | missed], minlength=len(clients.site))
+        clients.note(np.bincount(client, minlength=len(clients.site)), errors, cluster)
+        return latency, absent, missed
+
+    def _cast(
+        self, ballots: list[tuple[IntArray, IntArray]], contact: IntArray, key: IntArray
+    ) -> None:
+        """Hand the votes to the nodes that were asked, in the order of the requests."""
+        request = np.concatenate([part for part, _ in ballots])
+        site = np.concatenate([part for _, part in ballots])
+        order = np.argsort(request, kind="stable")
+        request, site = request[order], site[order]
+        self._cluster.vote(contact[request], site, key[request])
+
+    def trace(self) -> SimulationTrace:
+        """Return the trace of the run."""
+        table = np.array(self._rows)
+        values = np.array(sorted(self._latencies))
+        counts = np.array([self._latencies[value] for value in values.tolist()], dtype=np.intp)
+        return SimulationTrace(
+            time=table[:, 0],
+            read_ms=table[:, 1],
+            write_ms=table[:, 2],
+            false_positive=table[:, 3],
+            false_negative=table[:, 4],
+            identified=table[:, 5],
+            identified_best=table[:, 6],
+            active=table[:, 7],
+            correct=table[:, 8],
+            restarts=tuple(self._restarts),
+            refreshes=self._clients.refreshes,
+            created=self._cluster.created,
+            recall=np.array(self._recall),
+            reads=(values, counts),
+        )
+
+
+def _closest_static(geography: Geography, static: BoolArray) -> IntArray:
+    """Return the closest static site of each object for each site; ties by index."""
+    order = np.argsort(geography.rtt, axis=1, kind="stable")
+    held = static[order]  # (sites, rank, objects)
+    return np.take_along_axis(order, held.argmax(axis=1), axis=1)
+
+
+def _mean(values: FloatArray | BoolArray) -> float:
+    return float(values.mean()) if len(values) else float("nan")
+
+
+class VotingClients:
+    """Clients, one per generator, each with its summaries and its count of errors.
+
+    Parameters
+    ----------
+    world
+        Preference lists, generators.
+    settings
+        Filters and threshold.
+    """
+
+    def __init__(self, world: HotSetWorld, settings: VoteSettings) -> None:
+        self._settings = settings
+        self._preferred = world.geography.preferred
+        self.site: IntArray = world.generators.site
+        self.refreshes = 0
+        sites, objects = world.geography.count, len(world.keys)
+        self.believed: BoolArray = np.zeros((len(self.site), sites, objects), dtype=bool)
+        """Whether client c believes that site s has an object, shape (clients, sites, objects)."""
+        self._counters = [ErrorCounter(settings.threshold, settings.least) for _ in self.site]
+        self._made: dict[int, BoolArray] = {}
+        self._version = -1
+
+    def note(self, requests: IntArray, errors: IntArray, cluster: VoteCluster) -> None:
+        """Count a tick's requests and errors per client; refresh where that is due."""
+        for client, counter in enumerate(self._counters):
+            if counter.note(int(requests[client]), int(errors[client])):
+                for site in self._preferred[self.site[client]]:
+                    self.believed[client, site] = self._summary(site, cluster)
+                counter.reset()
+                self.refreshes += 1
+
+    def _summary(self, site: int, cluster: VoteCluster) -> BoolArray:
+        """The summary of a site as it is now, looked up for every object; made once a round."""
+        if self._version != cluster.version:
+            self._made, self._version = {}, cluster.version
+        if site not in self._made:
+            keys = np.flatnonzero(cluster.told[site])
+            if self._settings.bloom_error == 0:
+                inside = cluster.told[site].copy()
+            else:
+                room = max(1, round(self._settings.bloom_room * self._settings.k))
+                bloom = BloomSummary(keys.tolist(), room, self._settings.bloom_error)
+                inside = bloom.among(np.arange(cluster.objects))
+            self._made[site] = inside
+        return self._made[site]

@@ -1,0 +1,277 @@
+"""The simulated database, and the laws that bound what it can do.
+
+The simulated database: machines, work, network, and what a follower's read can see.
+
+Operational laws of the closed loop: what no run of a strategy can exceed in the long run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+
+from placement.errors import InputError
+from placement.online.reads.read_problem import ReadStrategy, answers_needed
+from placement.online.reads.retry_model import Backoff
+from placement.support.checks import (
+    FloatArray,
+    elements,
+    frozen,
+    instance_of,
+    nonnegative,
+    number,
+    numbers_of,
+    text,
+    whole,
+)
+
+__all__ = ["Bottleneck", "RaftCluster", "ReadWorkload", "Visibility", "bottleneck"]
+
+
+class Visibility(StrEnum):
+    """State of the log from which a follower answers a read."""
+
+    APPLIED = "applied"
+    """The state machine: entries whose commit the follower has heard of. So the authors' code."""
+    LOG = "log"
+    """The log too: an entry counts from the moment the follower has appended it."""
+
+
+@dataclass(frozen=True, eq=False)
+class RaftCluster:
+    """n machines with all data on each; one of them, L, holds the lease.
+
+    All work is exponential with the means given, in ms; every machine serves requests first come,
+    first served on `cores` cores. The defaults are those of the reference shape and are not
+    calibrated to any database.
+
+    Parameters
+    ----------
+    nodes
+        n >= 3.
+    leader
+        L.
+    cores
+        Per machine.
+    gateway_ms
+        Work of the gateway on every operation.
+    read_ms
+        Work of a read at each node it asks.
+    write_ms
+        Work of each of the four visits a write pays to L, one after the other: propose, commit,
+        apply, resolve. It is acknowledged after the fourth.
+    append_ms
+        Work of a write at each follower.
+    rtt
+        Round trips in ms, half each way: one number for all pairs of machines, or a matrix of shape
+        (n, n). A machine reaches itself in no time.
+    visibility
+        See :class:`Visibility`.
+    apply_lag_ms
+        Mean (exponential) of how long a follower takes to apply what L tells it was committed or
+        resolved, after the message has arrived. Takes no core.
+    intent_ms
+        Mean (exponential) of how long followers wait for L's word that an intent is resolved,
+        beyond the write's acknowledgement; 0: it is sent at once. Long ones stand for asynchronous
+        resolution under load.
+    backoff
+        Waits between the attempts of a strongly consistent read.
+    speed
+        Speed of each machine, shape (n,), > 0: work of w ms takes w/speed there; empty: 1.
+    """
+
+    nodes: int = 5
+    leader: int = 0
+    cores: int = 8
+    gateway_ms: float = 0.9
+    read_ms: float = 0.4
+    write_ms: float = 0.5
+    append_ms: float = 0.4
+    rtt: FloatArray | float = 0.3
+    visibility: Visibility = Visibility.APPLIED
+    apply_lag_ms: float = 1.0
+    intent_ms: float = 0.0
+    backoff: Backoff = field(default_factory=Backoff)
+    speed: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, least in (("nodes", 3), ("cores", 1), ("leader", 0)):
+            value = whole(getattr(self, name), name, minimum=least)
+            object.__setattr__(self, name, value)
+        if self.leader >= self.nodes:
+            raise InputError(
+                "no such node", field="leader", value=self.leader, expected=f"below {self.nodes}"
+            )
+        for name in ("gateway_ms", "read_ms", "write_ms", "append_ms", "apply_lag_ms", "intent_ms"):
+            number(getattr(self, name), name)
+        names = tuple(str(node) for node in range(self.nodes))
+        matrix = numbers_of(self.rtt, "rtt")
+        if matrix.ndim == 0:
+            matrix = np.full((self.nodes, self.nodes), number(float(matrix), "rtt"))
+        if matrix.shape == (self.nodes, self.nodes):
+            np.fill_diagonal(matrix, 0.0)
+        axis = ("node", names)
+        object.__setattr__(self, "rtt", nonnegative(matrix, "rtt", [axis, axis]))
+        speeds = elements(self.speed, "speed", "a speed for each machine")
+        if speeds:
+            speeds = tuple(nonnegative(speeds, "speed", [axis]).tolist())
+            for node, speed in enumerate(speeds):
+                number(speed, f"speed[{node}]", above=True)
+        object.__setattr__(self, "speed", speeds)
+        known = text(self.visibility, "visibility", choices=[each.value for each in Visibility])
+        object.__setattr__(self, "visibility", Visibility(known))
+        instance_of(self.backoff, Backoff, "backoff", "a Backoff of placement.online.reads")
+
+    @property
+    def rtts(self) -> FloatArray:
+        """RTTs in ms, shape (n, n), zero on the diagonal."""
+        assert isinstance(self.rtt, np.ndarray)
+        return self.rtt
+
+    @property
+    def speeds(self) -> FloatArray:
+        """Speed of each machine, shape (n,)."""
+        return np.array(self.speed) if self.speed else np.ones(self.nodes)
+
+    @property
+    def followers_needed(self) -> int:
+        """M = ⌊n/2⌋: with L they are a majority."""
+        return self.nodes // 2
+
+
+@dataclass(frozen=True, eq=False)
+class ReadWorkload:
+    """Clients that each issue one operation after the other, without a pause.
+
+    Parameters
+    ----------
+    clients
+        How many.
+    read_share
+        Part of the operations that read, 0 to 1.
+    keys
+        How many there are.
+    hot_share, hot_fraction
+        `hot_share` of the operations go to `hot_fraction` of the keys, the others to the rest; both
+        0: all keys alike.
+    gateways
+        Weight of each node as the gateway of an operation; empty: all alike.
+    """
+
+    clients: int = 70
+    read_share: float = 0.95
+    keys: int = 100_000
+    hot_share: float = 0.0
+    hot_fraction: float = 0.0
+    gateways: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("clients", "keys"):
+            value = whole(getattr(self, name), name, minimum=1)
+            object.__setattr__(self, name, value)
+        for name in ("read_share", "hot_share", "hot_fraction"):
+            number(getattr(self, name), name, maximum=1.0)
+        weights = elements(self.gateways, "gateways", "a list of weights")
+        weights = tuple(number(weight, f"gateways[{k}]") for k, weight in enumerate(weights))
+        object.__setattr__(self, "gateways", weights)
+        if (self.hot_share > 0) != (self.hot_fraction > 0):
+            raise InputError(
+                "hot requests need hot keys, and hot keys hot requests",
+                field="hot_fraction",
+                value=self.hot_fraction,
+                expected="both > 0 or both 0",
+            )
+
+    @property
+    def hot_keys(self) -> int:
+        """Return the number of hot keys: hot_fraction·keys, at least one with hot requests."""
+        return max(1, round(self.hot_fraction * self.keys)) if self.hot_fraction else 0
+
+    def gateway_shares(self, nodes: int) -> FloatArray:
+        """Part of the operations that enters at each of `nodes` nodes, shape (nodes,)."""
+        if not self.gateways:
+            return frozen(np.full(nodes, 1.0 / nodes))
+        names = tuple(str(node) for node in range(nodes))
+        weights = nonnegative(self.gateways, "gateways", [("node", names)])
+        if not weights.any():
+            raise InputError("no gateway", field="gateways", value=0.0, expected="a weight > 0")
+        return frozen(weights / weights.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Bottleneck:
+    """Bounds on a closed loop.
+
+    Attributes
+    ----------
+    demand
+        Core-milliseconds that an operation costs each node on average, shape (n,).
+    idle_ms
+        At most the mean latency of an operation that meets no other operation.
+    throughput
+        Operations per second: at most cores/max demand (utilisation law) and clients/idle latency.
+    latency
+        Least mean latency in ms, clients/throughput (Little).
+    """
+
+    demand: FloatArray
+    idle_ms: float
+    throughput: float
+    latency: float
+
+
+def bottleneck(cluster: RaftCluster, workload: ReadWorkload, strategy: ReadStrategy) -> Bottleneck:
+    """Apply the laws to reads that follow a fixed strategy, and are not retried.
+
+    Parameters
+    ----------
+    cluster, workload
+        What runs where, and what is asked of it.
+    strategy
+        Per gateway the sets read from, with probabilities, and the answers not waited for.
+
+    Notes
+    -----
+    The bounds hold for long-run means. The idle latency takes, of a quorum, the longest of the mean
+    answers. Of a quorum with spare answers it takes the way to the last node waited for without
+    work, since the fastest of several need not be the nearest; of a write's followers likewise the
+    way to the m-th nearest.
+    """
+    n, leader = cluster.nodes, cluster.leader
+    if len(strategy.mixtures) != n:
+        raise InputError(
+            "not one mixture per gateway",
+            field="strategy",
+            value=len(strategy.mixtures),
+            expected=str(n),
+        )
+    shares, reads = workload.gateway_shares(n), workload.read_share
+    rtt = cluster.rtts
+    speed = cluster.speeds
+    demand = cluster.gateway_ms / speed * shares
+    demand = demand + (1.0 - reads) * np.where(
+        np.arange(n) == leader, 4.0 * cluster.write_ms / speed, cluster.append_ms / speed
+    )
+    way = sorted(float(rtt[leader, v]) for v in range(n) if v != leader)
+    commit = way[cluster.followers_needed - 1]
+    idle = float(cluster.gateway_ms / speed @ shares)
+    for gateway, mixture in enumerate(strategy.mixtures):
+        write = float(rtt[gateway, leader]) + 4.0 * cluster.write_ms / speed[leader] + commit
+        idle += shares[gateway] * (1.0 - reads) * write
+        for quorum, probability in mixture:
+            weight = float(shares[gateway]) * reads * probability
+            members = list(quorum)
+            demand[members] += weight * cluster.read_ms / speed[members]
+            needed = answers_needed(quorum, strategy.spare)
+            if needed == len(quorum):
+                last = float((rtt[gateway, members] + cluster.read_ms / speed[members]).max())
+            else:
+                last = sorted(float(rtt[gateway, v]) for v in quorum)[needed - 1]
+            idle += weight * last
+    most = workload.clients / idle if idle > 0 else np.inf
+    busiest = float(demand.max())
+    if busiest > 0:
+        most = min(most, cluster.cores / busiest)
+    return Bottleneck(demand, float(idle), 1000.0 * float(most), workload.clients / float(most))

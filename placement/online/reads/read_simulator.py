@@ -1,0 +1,798 @@
+"""Simulator of reads and writes of a Raft group: sample path, rules, replicas, event loop, result.
+
+The sample path: everything random that no rule may influence, drawn beforehand.
+
+Operation number o has the same kind, key, gateway and work under every rule; clients take the
+numbers in the order in which they become free, which does depend on the rule (a closed loop).
+
+Protocol of read rules in the simulator, and the rule that draws from a strategy.
+
+A rule is asked at the gateway, once per attempt, which nodes to read from. One that learns is told
+of what came back. Rules of the paper and beyond are in ``heuristics.online.reads``.
+
+Contents of each replica over time: log entries with the times at which they become visible.
+
+Result of a simulated run: latencies, throughput, load, and the history to be checked.
+
+Clients in a closed loop on a Raft group: leaseholder, local, quorum and strong quorum reads.
+
+A read visits its gateway, then the nodes that its rule names, half an RTT away. It is done when all
+of them but the spare ones of the rule have answered. It returns the highest version of the answers,
+among equal ones the version with a value. Later answers cost work and are ignored. Under ``strong``
+a replica with an unresolved intent on the key answers with its version and no value. If the winner
+has no value, the gateway backs off, asks its rule again and retries, for ever if need be.
+
+A write visits its gateway, then L: propose; append at every follower; commit once m of them have
+answered; apply; resolve; then it is acknowledged. Writes on one key wait for each other at L.
+Followers hear of the commit and of the resolution half an RTT later and take their lag to apply it.
+
+What this leaves out: elections, failures and lost messages
+(:mod:`placement.online.reads.elections` has them), range splits, operations on several keys,
+batching.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import count
+from typing import ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from placement.errors import InputError
+from placement.online.reads.linearizability import HistoryEntry, Violations, check
+from placement.online.reads.raft_cluster import RaftCluster, ReadWorkload, Visibility
+from placement.online.reads.read_problem import Quorum, ReadStrategy, answers_needed
+from placement.online.simulation import Latencies, spawn_streams, summarise
+from placement.support.checks import BoolArray, FloatArray, flag, instance_of, number, text, whole
+
+__all__ = [
+    "Answered",
+    "FromStrategy",
+    "LogEntry",
+    "ReadRule",
+    "ReadRun",
+    "ReadSamplePath",
+    "Replicas",
+    "RuleState",
+    "StrategyState",
+    "WaitsForAll",
+    "draw_path",
+    "simulate",
+    "uniforms",
+]
+
+CAUSES = ("arrivals", "work", "lags", "waits", "rule")
+"""Kind, key, gateway; work; lags of followers; back-off; what a rule draws for itself."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReadSamplePath:
+    """Draws for a number of operations.
+
+    Attributes
+    ----------
+    reads
+        Whether an operation reads, shape (operations,).
+    key, gateway
+        Shape (operations,).
+    work
+        Unit-mean exponentials, shape (operations, 1 + n + 3): column 0 for the gateway, 1 + v for
+        the visit to node v, the last three for L's further visits of a write.
+    lag
+        Unit-mean exponentials of the two messages to each follower and of the life of the intent,
+        shape (operations, 2n + 1); only writes use them.
+    rule, wait
+        Generators for the rule and for the jitter of back-offs.
+    """
+
+    reads: BoolArray
+    key: npt.NDArray[np.int64]
+    gateway: npt.NDArray[np.int64]
+    work: FloatArray
+    lag: FloatArray
+    rule: np.random.Generator
+    wait: np.random.Generator
+
+    @property
+    def operations(self) -> int:
+        """Return the number of sampled operations."""
+        return len(self.reads)
+
+
+def draw_path(
+    cluster: RaftCluster, workload: ReadWorkload, operations: int, seed: int
+) -> ReadSamplePath:
+    """Draw a sample path from independent streams of `seed`, one per cause."""
+    instance_of(cluster, RaftCluster, "cluster", "a RaftCluster of placement.online.reads")
+    instance_of(workload, ReadWorkload, "workload", "a ReadWorkload of placement.online.reads")
+    operations = whole(operations, "operations", minimum=1)
+    streams = spawn_streams(seed, CAUSES)
+    arrivals = streams["arrivals"]
+    reads = arrivals.random(operations) < workload.read_share
+    hot = arrivals.random(operations) < workload.hot_share
+    place = arrivals.random(operations)
+    warm, cold = workload.hot_keys, workload.keys - workload.hot_keys
+    key = np.where(
+        hot | (cold == 0),
+        np.floor(place * max(warm, 1)),
+        warm + np.floor(place * max(cold, 1)),
+    ).astype(np.int64)
+    shares = workload.gateway_shares(cluster.nodes)
+    gateway = np.searchsorted(np.cumsum(shares)[:-1], arrivals.random(operations), side="right")
+    work = streams["work"].exponential(size=(operations, cluster.nodes + 4))
+    return ReadSamplePath(
+        reads,
+        key,
+        gateway.astype(np.int64),
+        work,
+        streams["lags"].exponential(size=(operations, 2 * cluster.nodes + 1)),
+        streams["rule"],
+        streams["waits"],
+    )
+
+
+def uniforms(rng: np.random.Generator, block: int = 4096) -> Iterator[float]:
+    """Numbers from U[0, 1) without end, drawn in blocks: far cheaper than one by one."""
+    while True:
+        yield from rng.random(block).tolist()
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Content of a reply.
+
+    Attributes
+    ----------
+    gateway, node
+        Who asked, who answered.
+    now
+        Time of receipt, ms.
+    response_ms
+        From sending to receipt.
+    service_ms
+        Work of this read at the node.
+    queue
+        Requests at the node (waiting and in service) when this one arrived, itself not counted.
+    """
+
+    gateway: int
+    node: int
+    now: float
+    response_ms: float
+    service_ms: float
+    queue: int
+
+
+class RuleState(Protocol):
+    """A rule at work in one run."""
+
+    def choose(self, gateway: int, now: float) -> Quorum:
+        """Nodes to read from; they are taken as sent to.
+
+        One node reads there alone, more are a quorum.
+        """
+
+    def answered(self, reply: Answered) -> None:
+        """Take note of a reply; only called when the rule learns."""
+
+
+@runtime_checkable
+class ReadRule(Protocol):
+    """A rule: immutable, and asked for a fresh state by every run.
+
+    Attributes
+    ----------
+    name
+        For tables.
+    learns
+        Whether :meth:`RuleState.answered` is to be called.
+    spare
+        Answers of a quorum of several nodes that a read does not wait for.
+    """
+
+    @property
+    def name(self) -> str:
+        """For tables."""
+
+    @property
+    def learns(self) -> bool:
+        """Return whether replies are to be told."""
+
+    @property
+    def spare(self) -> int:
+        """Answers of a quorum of several nodes that a read does not wait for."""
+
+    def start(self, nodes: int, leader: int, rng: np.random.Generator) -> RuleState:
+        """Begin a run on `nodes` nodes."""
+
+
+class WaitsForAll:
+    """Base of rules whose reads wait for every node that they ask."""
+
+    @property
+    def spare(self) -> int:
+        """Return 0: no node is spare."""
+        return 0
+
+
+@dataclass(frozen=True)
+class FromStrategy:
+    """Draws from a fixed strategy, for example an optimal one; reads leave its spare answers."""
+
+    strategy: ReadStrategy
+    name: str = "strategy"
+    learns: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        instance_of(self.strategy, ReadStrategy, "strategy", "a ReadStrategy")
+        text(self.name, "name")
+
+    @property
+    def spare(self) -> int:
+        """Answers of a quorum that a read does not wait for; of the strategy."""
+        return self.strategy.spare
+
+    def start(self, nodes: int, leader: int, rng: np.random.Generator) -> RuleState:
+        """Begin a run."""
+        return StrategyState(self.strategy, uniforms(rng))
+
+
+class StrategyState:
+    """A strategy being drawn from."""
+
+    def __init__(self, strategy: ReadStrategy, draws: Iterator[float]) -> None:
+        self._strategy, self._draws = strategy, draws
+
+    def choose(self, gateway: int, now: float) -> Quorum:
+        """Draw a quorum."""
+        return self._strategy.draw(gateway, next(self._draws))
+
+    def answered(self, reply: Answered) -> None:
+        """Ignore the reply: this rule does not learn."""
+
+
+@dataclass(slots=True)
+class LogEntry:
+    """Write in the log; times in ms, infinite until known.
+
+    Attributes
+    ----------
+    version
+        1, 2, … per key; 0 before the first write of the key.
+    applied
+        When L has applied it.
+    appended
+        When each node has it in its log.
+    intent
+        When each node has applied the write itself, so that its state shows an unresolved intent.
+    value
+        When each node knows the intent resolved, so that its state shows a value.
+    """
+
+    version: int
+    applied: float
+    appended: list[float]
+    intent: list[float]
+    value: list[float]
+
+
+@dataclass(slots=True)
+class Replicas:
+    """The logs of all keys.
+
+    Attributes
+    ----------
+    nodes, leader, visibility
+        Of the cluster.
+    strong
+        Whether a replica shows unresolved intents (as a timestamp without a value).
+    entries
+        Per key, oldest first.
+    """
+
+    nodes: int
+    leader: int
+    visibility: Visibility
+    strong: bool
+    entries: dict[int, list[LogEntry]] = field(default_factory=dict)
+
+    def append(self, key: int, now: float) -> LogEntry:
+        """Add an entry to the log of L."""
+        log = self.entries.setdefault(key, [])
+        unknown = [math.inf] * self.nodes
+        entry = LogEntry(len(log) + 1, math.inf, unknown, unknown.copy(), unknown.copy())
+        entry.appended[self.leader] = now
+        log.append(entry)
+        return entry
+
+    def see(self, node: int, key: int, now: float) -> tuple[int, bool]:
+        """Newest version that a read at `node` sees at `now`, and whether it comes with a value.
+
+        L answers from the state it has applied. All times up to `now` must be known. O(versions of
+        the key not yet visible).
+        """
+        log = self.entries.get(key)
+        if log is None:
+            return 0, True
+        from_log = self.visibility is Visibility.LOG
+        for entry in reversed(log):
+            if node == self.leader:
+                if entry.applied <= now:
+                    return entry.version, True
+            elif not self.strong:
+                if (entry.appended if from_log else entry.value)[node] <= now:
+                    return entry.version, True
+            elif entry.value[node] <= now:
+                return entry.version, True
+            elif (entry.appended if from_log else entry.intent)[node] <= now:
+                return entry.version, False
+        return 0, True
+
+
+@dataclass(frozen=True, eq=False)
+class ReadRun:
+    """A run of :func:`placement.online.reads.simulate`.
+
+    Attributes
+    ----------
+    cluster, workload, rule, strong, seed
+        What was run.
+    history
+        All operations, in order of their ends.
+    retries
+        Attempts of reads beyond their first.
+    last_issue
+        When the last operation was issued, ms.
+    busy
+        Core-milliseconds of work per node, over the whole run.
+    warm_up
+        Part of the operations whose completions do not count.
+    """
+
+    cluster: RaftCluster
+    workload: ReadWorkload
+    rule: str
+    strong: bool
+    seed: int
+    history: tuple[HistoryEntry, ...]
+    retries: int
+    last_issue: float
+    busy: tuple[float, ...]
+    warm_up: float
+
+    @cached_property
+    def counted(self) -> tuple[HistoryEntry, ...]:
+        """Operations that ended after the warm-up and not after the last issue."""
+        skipped = self.history[int(self.warm_up * len(self.history)) :]
+        return tuple(op for op in skipped if op.end <= self.last_issue)
+
+    @property
+    def throughput(self) -> float:
+        """Operations per second among the counted; NaN when they are too few."""
+        if len(self.counted) < 2:
+            return math.nan
+        span = self.counted[-1].end - self.counted[0].end
+        return 1000.0 * (len(self.counted) - 1) / span if span > 0 else math.nan
+
+    def _latencies(self, read: bool) -> Latencies:
+        return summarise([op.end - op.start for op in self.counted if op.read is read])
+
+    @cached_property
+    def read_latency(self) -> Latencies:
+        """Latency of counted reads, ms."""
+        return self._latencies(True)
+
+    @cached_property
+    def write_latency(self) -> Latencies:
+        """Latency of counted writes, ms."""
+        return self._latencies(False)
+
+    @cached_property
+    def latency(self) -> Latencies:
+        """Latency of all counted operations, ms."""
+        return summarise([op.end - op.start for op in self.counted])
+
+    @property
+    def utilisation(self) -> tuple[float, ...]:
+        """Part of its cores that each node used until the last answer."""
+        span = max((op.end for op in self.history), default=0.0)
+        return tuple(busy / (self.cluster.cores * span) if span else 0.0 for busy in self.busy)
+
+    @property
+    def mean_attempts(self) -> float:
+        """Per read, over the whole run; NaN without reads."""
+        reads = sum(op.read for op in self.history)
+        return 1.0 + self.retries / reads if reads else math.nan
+
+    @cached_property
+    def violations(self) -> Violations:
+        """Return the observations in the whole history that contradict a single register."""
+        return check(self.history)
+
+
+Progress = Callable[[int, int], None]
+
+
+def simulate(
+    cluster: RaftCluster,
+    workload: ReadWorkload,
+    rule: ReadRule,
+    *,
+    strong: bool = False,
+    operations: int = 50_000,
+    seed: int = 0,
+    warm_up: float = 0.1,
+    progress: Progress | None = None,
+) -> ReadRun:
+    """Run a workload and return the observations of every client.
+
+    Parameters
+    ----------
+    cluster, workload
+        What runs where, and what is asked of it.
+    rule
+        Where reads go.
+    strong
+        Whether replicas show intents and gateways retry: strongly consistent quorum reads.
+    operations
+        How many are issued; all are answered before the run ends.
+    seed
+        Of the sample path; the same seed gives every rule the same operations and work.
+    warm_up
+        Part of the operations whose completions do not count.
+    progress
+        Called now and then with operations issued and in all.
+
+    Raises
+    ------
+    InputError
+        For bad arguments, or a rule that names a set from which nothing can be read: neither one
+        node nor enough for m + 1 answers.
+
+    Notes
+    -----
+    About seven events for a quorum read of five nodes, each O(log of what is in flight). A run ends
+    with the last answer; figures are taken from the end of the warm-up to the last issue, while
+    all clients are at work.
+    """
+    if not isinstance(rule, ReadRule):
+        raise InputError(
+            "not a rule", field="rule", value=rule, expected="name, learns, spare and start()"
+        )
+    flag(strong, "strong")
+    number(warm_up, "warm_up", maximum=math.nextafter(1.0, 0.0))
+    path = draw_path(cluster, workload, operations, seed)
+    run = _ReadSimulation(cluster, rule, path, strong)
+    run.go(min(workload.clients, path.operations), progress)
+    return ReadRun(
+        cluster,
+        workload,
+        rule.name,
+        strong,
+        seed,
+        tuple(run.done),
+        run.retries,
+        run.last_issue,
+        tuple(machine.busy for machine in run.machines),
+        warm_up,
+    )
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """Attempt of a read: answers of an earlier one may still be on their way."""
+
+    operation: int
+    key: int
+    gateway: int
+    sent: float
+    pending: int
+    best: tuple[int, bool] = (-1, False)
+
+
+@dataclass(slots=True)
+class _Write:
+    """A write under way."""
+
+    entry: LogEntry | None = None
+    acks: int = 0
+    answered: bool = False
+
+
+class _ReadSimulation:
+    """The event loop; every handler is called at the time of its event."""
+
+    def __init__(
+        self,
+        cluster: RaftCluster,
+        rule: ReadRule,
+        path: ReadSamplePath,
+        strong: bool,
+    ) -> None:
+        self.cluster, self.path = cluster, path
+        self.leader = cluster.leader
+        self.rule = rule.start(cluster.nodes, self.leader, path.rule)
+        self.learns, self.spare = rule.learns, rule.spare
+        self.machines = [Machine(cluster.cores) for _ in range(cluster.nodes)]
+        self.replicas = Replicas(cluster.nodes, self.leader, cluster.visibility, strong)
+        self.half: list[list[float]] = (cluster.rtts / 2.0).tolist()
+        self.speed: list[float] = cluster.speeds.tolist()
+        self.size = cluster.followers_needed + 1
+        self.heap: list[tuple[float, int, Callable[..., None], tuple[object, ...]]] = []
+        self.number = count()
+        self.waits = uniforms(path.wait)
+        self.next = 0
+        self.now = 0.0
+        self.last_issue = 0.0
+        self.starts = [0.0] * path.operations
+        self.retries = 0
+        self.done: list[HistoryEntry] = []
+        self.attempts: dict[int, int] = {}
+        self.writes: dict[int, _Write] = {}
+        self.queues: dict[int, deque[int]] = {}
+
+    def go(self, clients: int, progress: Progress | None) -> None:
+        """Let the clients issue, and work off all events."""
+        for _ in range(clients):
+            self.issue()
+        heap, events = self.heap, 0
+        while heap:
+            self.now, _, handler, arguments = heapq.heappop(heap)
+            handler(*arguments)
+            events += 1
+            if progress is not None and events % 50_000 == 0:
+                progress(self.next, self.path.operations)
+
+    def at(self, time: float, handler: Callable[..., None], *arguments: object) -> None:
+        """Put an event on the heap; events of the same time come in the order they were put."""
+        heapq.heappush(self.heap, (time, next(self.number), handler, arguments))
+
+    def issue(self) -> None:
+        """A client is free: it issues the next operation, if there is one."""
+        o = self.next
+        if o >= self.path.operations:
+            return
+        self.next += 1
+        self.starts[o] = self.last_issue = self.now
+        gateway = int(self.path.gateway[o])
+        work = self.cluster.gateway_ms * float(self.path.work[o, 0]) / self.speed[gateway]
+        end = self.machines[gateway].visit(self.now, work)
+        if self.path.reads[o]:
+            self.attempts[o] = 0
+            self.at(end, self.route, o)
+        else:
+            self.writes[o] = _Write()
+            self.at(end + self.half[gateway][self.leader], self.arrive_write, o)
+
+    def finish(self, o: int, version: int) -> None:
+        """An operation is answered; its client goes on."""
+        path = self.path
+        self.done.append(
+            HistoryEntry(int(path.key[o]), bool(path.reads[o]), self.starts[o], self.now, version)
+        )
+        self.issue()
+
+    # Reads
+
+    def route(self, o: int) -> None:
+        """Ask the rule and send to the nodes it names."""
+        gateway = int(self.path.gateway[o])
+        quorum = self.rule.choose(gateway, self.now)
+        self._check(quorum)
+        attempt = _Attempt(
+            o, int(self.path.key[o]), gateway, self.now, answers_needed(quorum, self.spare)
+        )
+        for node in quorum:
+            if node == gateway:
+                self.read_at(attempt, node)
+            else:
+                self.at(self.now + self.half[gateway][node], self.read_at, attempt, node)
+
+    def _check(self, quorum: Quorum) -> None:
+        many = len(quorum)
+        if many != 1 and (
+            answers_needed(quorum, self.spare) < self.size or len(set(quorum)) < many
+        ):
+            self._refuse(quorum)
+        for node in quorum:
+            if not 0 <= node < self.cluster.nodes:
+                self._refuse(quorum)
+
+    def _refuse(self, quorum: Quorum) -> None:
+        raise InputError(
+            "the rule named no quorum",
+            field="rule",
+            value=quorum,
+            expected=f"one node, or at least {self.size + self.spare} different ones",
+        )
+
+    def read_at(self, attempt: _Attempt, node: int) -> None:
+        """The read arrives at a node; its answer is put on the way."""
+        work = float(self.path.work[attempt.operation, 1 + node])
+        service = self.cluster.read_ms * work / self.speed[node]
+        machine = self.machines[node]
+        queue = 0
+        if self.learns:
+            end, queue = machine.visit_counted(self.now, service)
+        else:
+            end = machine.visit(self.now, service)
+        back = self.half[node][attempt.gateway]
+        self.at(end + back, self.reply, attempt, node, end, service, queue)
+
+    def reply(
+        self, attempt: _Attempt, node: int, served: float, service: float, queue: int
+    ) -> None:
+        """An answer is back: what the replica showed at the end of its service counts."""
+        o, key = attempt.operation, attempt.key
+        if self.learns:
+            wait = self.now - attempt.sent
+            answer = Answered(attempt.gateway, node, self.now, wait, service, queue)
+            self.rule.answered(answer)
+        attempt.pending -= 1
+        if attempt.pending < 0:  # a spare one: the attempt went on without it
+            return
+        seen = self.replicas.see(node, key, served)
+        if seen > attempt.best:
+            attempt.best = seen
+        if attempt.pending:
+            return
+        version, has_value = attempt.best
+        if has_value:
+            del self.attempts[o]
+            self.finish(o, version)
+            return
+        wait = self.cluster.backoff.draw(self.attempts[o], next(self.waits))
+        self.attempts[o] += 1
+        self.retries += 1
+        self.at(self.now + wait, self.route, o)
+
+    # Writes
+
+    def arrive_write(self, o: int) -> None:
+        """The write is at L; it waits for the earlier writes of its key."""
+        queue = self.queues.setdefault(int(self.path.key[o]), deque())
+        queue.append(o)
+        if len(queue) == 1:
+            self.propose(o)
+
+    def propose(self, o: int) -> None:
+        """First visit to L."""
+        self.at(self._visit_leader(o, 1 + self.leader), self.proposed, o)
+
+    def _visit_leader(self, o: int, column: int) -> float:
+        leader = self.leader
+        work = self.cluster.write_ms * float(self.path.work[o, column]) / self.speed[leader]
+        return self.machines[leader].visit(self.now, work)
+
+    def proposed(self, o: int) -> None:
+        """In the log of L; sent to the followers."""
+        key, leader = int(self.path.key[o]), self.leader
+        self.writes[o].entry = self.replicas.append(key, self.now)
+        for node in range(self.cluster.nodes):
+            if node != leader:
+                self.at(self.now + self.half[leader][node], self.append_at, o, node)
+
+    def append_at(self, o: int, node: int) -> None:
+        """The entry arrives at a follower."""
+        work = self.cluster.append_ms * float(self.path.work[o, 1 + node]) / self.speed[node]
+        end = self.machines[node].visit(self.now, work)
+        entry = self.writes[o].entry
+        assert entry is not None
+        key = int(self.path.key[o])
+        log = self.replicas.entries[key]
+        if entry.version > 1:  # a log has no holes
+            end = max(end, log[entry.version - 2].appended[node])
+        entry.appended[node] = end
+        # What the follower was told while the entry was on its way waits for it.
+        entry.intent[node] = max(entry.intent[node], end)
+        entry.value[node] = max(entry.value[node], end)
+        self.at(end + self.half[node][self.leader], self.acked, o)
+
+    def acked(self, o: int) -> None:
+        """A follower has the entry; with m of them the entry is committed."""
+        write = self.writes[o]
+        write.acks += 1
+        if write.acks == self.cluster.followers_needed:
+            self.at(self._visit_leader(o, self.cluster.nodes + 1), self.committed, o)
+        self._forget(o)
+
+    def committed(self, o: int) -> None:
+        """Followers are told; L applies."""
+        entry = self.writes[o].entry
+        assert entry is not None
+        self._tell(o, entry.intent, entry.appended, 0.0, 0)
+        self.at(self._visit_leader(o, self.cluster.nodes + 2), self.applied, o)
+
+    def applied(self, o: int) -> None:
+        """L has applied it, so that its own reads see it; L resolves the intent."""
+        entry = self.writes[o].entry
+        assert entry is not None
+        entry.applied = self.now
+        self.at(self._visit_leader(o, self.cluster.nodes + 3), self.resolved, o)
+
+    def resolved(self, o: int) -> None:
+        """The intent is resolved at L: followers are told, the client is answered."""
+        write = self.writes[o]
+        entry = write.entry
+        assert entry is not None
+        nodes = self.cluster.nodes
+        late = self.cluster.intent_ms * float(self.path.lag[o, 2 * nodes])
+        self._tell(o, entry.value, entry.intent, late, nodes)
+        gateway = int(self.path.gateway[o])
+        self.at(self.now + self.half[self.leader][gateway], self.answer, o, entry.version)
+        queue = self.queues[int(self.path.key[o])]
+        queue.popleft()
+        if queue:
+            self.propose(queue[0])
+        else:
+            del self.queues[int(self.path.key[o])]
+
+    def _tell(
+        self, o: int, times: list[float], after: Sequence[float], late: float, column: int
+    ) -> None:
+        """Set when each follower applies a message that L sends `late` ms from now."""
+        leader = self.leader
+        for node in range(self.cluster.nodes):
+            if node == leader:
+                continue
+            lag = self.cluster.apply_lag_ms * float(self.path.lag[o, column + node])
+            heard = self.now + late + self.half[leader][node] + lag
+            times[node] = heard if math.isinf(after[node]) else max(heard, after[node])
+
+    def answer(self, o: int, version: int) -> None:
+        """The acknowledgement is at the client."""
+        self.finish(o, version)
+        self.writes[o].answered = True
+        self._forget(o)
+
+    def _forget(self, o: int) -> None:
+        """Drop a write that was answered and of which no follower will be heard any more."""
+        write = self.writes[o]
+        if write.answered and write.acks == self.cluster.nodes - 1:
+            del self.writes[o]
+
+
+class Machine:
+    """A machine that is told of every visit in the order of arrival.
+
+    Because service is first come first served, the end of a visit is known on its arrival: the
+    first core to be free takes it. No event is needed for that.
+    """
+
+    __slots__ = ("_busy", "_free", "_running", "cores")
+
+    def __init__(self, cores: int) -> None:
+        self.cores = cores
+        self._free = [0.0] * cores
+        self._running: list[float] = []
+        self._busy = 0.0
+
+    def visit(self, now: float, work: float) -> float:
+        """Arrive at `now` with `work` ms; return when it is done. O(log cores)."""
+        start = self._free[0]
+        end = (start if start > now else now) + work
+        heapq.heapreplace(self._free, end)
+        self._busy += work
+        return end
+
+    def visit_counted(self, now: float, work: float) -> tuple[float, int]:
+        """Like `visit`; also return the number of jobs in the queue or in service on arrival."""
+        running = self._running
+        while running and running[0] <= now:
+            heapq.heappop(running)
+        found = len(running)
+        end = self.visit(now, work)
+        heapq.heappush(running, end)
+        return end, found
+
+    @property
+    def busy(self) -> float:
+        """Core-milliseconds of work accepted so far."""
+        return self._busy
