@@ -49,10 +49,3 @@ LATE_START_SHARE = 0.3
 """Part of a time limit that the start may use [no study]."""
 LATE_ROLES = 2000
 """Voter sets that the last step enumerates at most [percentiles]."""
-
-# fleet
-FLEET_PARTNERS = 6
-"""Databases with which an exchange is tried [no study]."""
-OVERLOAD_PENALTY = 1e4
-"""Penalty of an overload, however small, and of one as large as the limit, in objectives
-[no study]."""

@@ -40,8 +40,7 @@ RANKS: dict[str, dict[str, int]] = {
         "placement.plan": 5,
         "placement.fleet": 5,
         "placement.fleet.fleet_tables": 8,
-        "placement.fleet.move_order": 10,
-        "placement.fleet.move_table": 10,
+        "placement.fleet.verb": 12,
         "placement.methods": 6,
         "placement.analysis": 7,
         "placement.contingency": 7,
@@ -82,7 +81,6 @@ RANKS: dict[str, dict[str, int]] = {
     "heuristics": {
         "heuristics": 0,
         "heuristics.contingency": 1,
-        "heuristics.fleet": 1,
         "heuristics.tail": 1,
         "heuristics.overtime": 1,
     },

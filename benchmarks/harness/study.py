@@ -35,7 +35,6 @@ MODULES = MappingProxyType(
         "exact.speed": "benchmarks.exact.speed",
         "explore": "benchmarks.explore.study",
         "fleet": "benchmarks.fleet.study",
-        "fleet.cluster": "benchmarks.fleet.cluster",
         "foundation": "benchmarks.foundation.study",
         "live.cassandra": "benchmarks.live.cassandra.study",
         "live.etcd": "benchmarks.live.etcd.study",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from placement.support.lazy import lazy_names
@@ -10,13 +9,9 @@ from placement.support.lazy import lazy_names
 if TYPE_CHECKING:
     from formulations.fleet.column_generation import FleetSearch as FleetSearch
     from formulations.fleet.column_generation import solve_fleet as solve_fleet
-    from formulations.fleet.price_bound import prove_fleet_bound as prove_fleet_bound
 
-_HOME = {
-    "formulations.fleet.column_generation": ("FleetSearch", "solve_fleet"),
-    "formulations.fleet.price_bound": ("prove_fleet_bound",),
-}
+_HOME = {"formulations.fleet.column_generation": ("FleetSearch", "solve_fleet")}
 
-__all__ = [*chain.from_iterable(_HOME.values())]
+__all__ = [*_HOME["formulations.fleet.column_generation"]]
 
 __getattr__, __dir__ = lazy_names(__name__, _HOME)

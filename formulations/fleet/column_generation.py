@@ -18,10 +18,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -34,6 +31,7 @@ from formulations.fleet.pricing import Pricer, lagrangean_bound
 from formulations.fleet.rounding import round_master
 from placement.fleet.fleet_plan import (
     FleetPlan,
+    FleetSearch,
     NoFleetPlan,
     Placed,
     Shortage,
@@ -45,43 +43,11 @@ from placement.fleet.shared_rows import SharedRows
 from placement.support.checks import FloatArray, IntArray
 from placement.support.status import Termination, end_early, relative_gap
 
-__all__ = ["FleetSearch", "Generation", "solve_fleet", "solve_with_pricer"]
+__all__ = ["FleetSearch", "Generation", "solve_fleet"]
 
 
 _IMPROVES = 1e-9
 """Part of the objective of a database by which a column must be below its worth."""
-
-
-@dataclass(frozen=True, slots=True)
-class FleetSearch:
-    """Settings of a search for a plan of a fleet.
-
-    Attributes
-    ----------
-    gap
-        Relative gap at which to stop.
-    seconds
-        Wall time; +∞: no limit. At its end the last prices are rounded for a second at most.
-    processes
-        How many price databases at the same time.
-    dask
-        Address of the scheduler of a Dask cluster that prices in place of processes.
-    checkpoint
-        Folder that keeps what pricing has found. A search with the same fleet, gap and seed goes on
-        from it, and ends with the same plan.
-    seed
-        Of the choice of databases that are placed again.
-    listen
-        Called with (round, seconds, value of the relaxation, proven bound).
-    """
-
-    gap: float = 1e-3
-    seconds: float = math.inf
-    processes: int = 1
-    dask: str | None = None
-    checkpoint: str | os.PathLike[str] | None = None
-    seed: int = 0
-    listen: Callable[[int, float, float, float], None] | None = None
 
 
 def solve_fleet(
@@ -123,28 +89,11 @@ def solve_fleet(
     if settings.checkpoint is not None:
         kept = Checkpoint(settings.checkpoint, fleet, {"gap": settings.gap, "seed": settings.seed})
     with Pricer(rows, settings.processes, dask=settings.dask, checkpoint=kept) as pricer:
-        return solve_with_pricer(rows, pricer, settings)
-
-
-def solve_with_pricer(
-    rows: SharedRows, pricer: Pricer, settings: FleetSearch
-) -> FleetPlan | NoFleetPlan:
-    """Find a plan as :func:`solve_fleet` does, with a pricer of the caller's.
-
-    Parameters
-    ----------
-    rows
-        The shared limits of the fleet.
-    pricer
-        Prices the databases of these rows; the caller closes it.
-    settings
-        Limits of the search; its `processes` are ignored.
-    """
-    return Generation(rows, pricer, settings).run()
+        return Generation(rows, pricer, settings).run()
 
 
 class Generation:
-    """State and steps of the search of :func:`solve_with_pricer`, or of that for a sample.
+    """State and steps of the search of :func:`solve_fleet`, or of that for a sample.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Plans of large fleets, without a linear program over all databases.
 
-1. The prices of a weighted sample (:mod:`formulations.fleet.weighted_sample`). One pass over all
+1. The prices of a weighted sample. One pass over all
    databases at these prices gives a bound, and the use of every limit by all and by the sample.
    Their difference corrects what the sample may use, and the sample gives better prices: two to
    four times.
@@ -26,15 +26,14 @@ from formulations.fleet import tuning
 from formulations.fleet.column_pool import MasterResult
 from formulations.fleet.price_member import PricedMember
 from formulations.fleet.pricing_workers import batches_of
-from formulations.fleet.weighted_sample import weighted_sample
 from placement.fleet.fleet_problem import FleetProblem
-from placement.support.checks import FloatArray, IntArray
+from placement.support.checks import BoolArray, FloatArray, IntArray
 from placement.support.status import relative_gap
 
 if TYPE_CHECKING:
     from formulations.fleet.column_generation import Generation
 
-__all__ = ["LargeFleet", "sample_of"]
+__all__ = ["LargeFleet", "sample_of", "weighted_sample"]
 
 
 def sample_of(search: Generation, alone: IntArray) -> tuple[FleetProblem, IntArray, FloatArray]:
@@ -260,3 +259,50 @@ def _part(mine: FloatArray, total: FloatArray, otherwise: float) -> FloatArray:
     """Return mine / total, or a special value if the total is 0."""
     part = np.full(len(total), otherwise)
     return np.asarray(np.divide(mine, total, out=part, where=total > 0))
+
+
+def weighted_sample(
+    size: FloatArray, copies: FloatArray, certain: BoolArray, count: int
+) -> tuple[IntArray, FloatArray]:
+    """Choose databases with a probability that grows with their size; return them and weights.
+
+    Systematic sampling in order of size: half of the probability in proportion to the size, half
+    in proportion to the copies. A database with probability p stands for 1/p like it, so the
+    largest ones stand for themselves alone. O(databases · log databases).
+
+    Parameters
+    ----------
+    size
+        Use of the limits by all copies of each database, in any unit, >= 0, shape (databases,).
+    copies
+        Copies of each database, shape (databases,).
+    certain
+        Databases that take part in any case, shape (databases,).
+    count
+        Databases to choose, about.
+
+    Returns
+    -------
+    chosen
+        Their numbers in ascending order, shape (chosen,).
+    weights
+        Copies that each of them stands for, shape (chosen,).
+    """
+    size = np.maximum(size, 0.0)
+    share = 0.5 * size / max(size.sum(), 1e-300) + 0.5 * copies / copies.sum()
+    chance = np.where(certain, 1.0, 0.0)
+    while True:
+        left = chance < 1
+        wanted = count - int((~left).sum())
+        if wanted <= 0 or not left.any():
+            break
+        chance[left] = wanted * share[left] / share[left].sum()
+        if not (chance[left] >= 1).any():
+            break
+        chance = np.minimum(chance, 1.0)
+    order = np.argsort(-size, kind="stable")
+    ends = np.floor(np.cumsum(np.where(chance >= 1, 0.0, chance)[order]) + 0.5)
+    drawn = np.zeros(len(size), dtype=np.bool_)
+    drawn[order] = np.diff(ends, prepend=0.0) > 0
+    chosen = np.flatnonzero(drawn | (chance >= 1))
+    return chosen, copies[chosen] / chance[chosen]

@@ -7,7 +7,7 @@ leader (:mod:`placement.fleet.shared_rows`).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,13 +19,12 @@ from placement.errors import SolverError
 from placement.feasibility.feasible_plans import violations
 from placement.feasibility.neighbours import neighbours
 from placement.fleet.fleet_problem import FleetMember
-from placement.fleet.priced_question import PricedQuestion
-from placement.fleet.shared_rows import SharedRows
+from placement.fleet.shared_rows import PricedQuestion, SharedRows
 from placement.model.configuration import Configuration
 from placement.support.checks import FloatArray
 from placement.support.status import Termination
 
-__all__ = ["PricedMember", "price_member"]
+__all__ = ["PricedMember", "certify_priced", "price_member"]
 
 
 _EXACT = 1e-9
@@ -109,3 +108,23 @@ def _descend(
             break
         best, cost = around[int(costs.argmin())], float(costs.min())
     return best
+
+
+def certify_priced(question: PricedQuestion) -> Mapping[str, object]:
+    """Return a certificate of the least objective plus price of one database.
+
+    The certifier ``exact`` of :data:`placement.proof.fleet_proof.CERTIFIERS`.
+
+    Raises
+    ------
+    SolverError
+        When the search ends without a certificate, which it does not without limits.
+    """
+    found = search(ReducedProblem(question.demand, question.rules, question.price))
+    if found.termination is Termination.INTERRUPTED:
+        raise KeyboardInterrupt
+    if found.none is not None:
+        return found.none.to_json()
+    if found.certified is None:
+        raise SolverError(f"pricing ended with {found.termination.value!r} and no certificate")
+    return found.certified().to_json()

@@ -7,13 +7,11 @@ which a checkpoint keeps (:mod:`formulations.fleet.checkpoints`).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Self
 
 import numpy as np
 
-from formulations.exact.branch_and_bound import search
-from formulations.exact.reduced_problem import ReducedProblem
 from formulations.fleet.checkpoints import Checkpoint
 from formulations.fleet.price_member import PricedMember, price_member
 from formulations.fleet.pricing_workers import (
@@ -24,13 +22,10 @@ from formulations.fleet.pricing_workers import (
     ProcessWorkers,
     batches_of,
 )
-from placement.errors import SolverError
-from placement.fleet.priced_question import PricedQuestion
 from placement.fleet.shared_rows import SharedRows
 from placement.support.checks import FloatArray
-from placement.support.status import Termination
 
-__all__ = ["Pricer", "certify_priced", "lagrangean_bound"]
+__all__ = ["Pricer", "lagrangean_bound"]
 
 
 class Pricer:
@@ -150,23 +145,3 @@ def lagrangean_bound(
     # products, prices of replicas and ways with prices have a few roundings, the sum has one
     error = 64 * np.finfo(np.float64).eps * math.fsum(map(abs, terms))
     return math.fsum(terms) - float(error)
-
-
-def certify_priced(question: PricedQuestion) -> Mapping[str, object]:
-    """Return a certificate of the least objective plus price of one database.
-
-    The certifier ``exact`` of :data:`placement.proof.fleet_proof.CERTIFIERS`.
-
-    Raises
-    ------
-    SolverError
-        When the search ends without a certificate, which it does not without limits.
-    """
-    found = search(ReducedProblem(question.demand, question.rules, question.price))
-    if found.termination is Termination.INTERRUPTED:
-        raise KeyboardInterrupt
-    if found.none is not None:
-        return found.none.to_json()
-    if found.certified is None:
-        raise SolverError(f"pricing ended with {found.termination.value!r} and no certificate")
-    return found.certified().to_json()

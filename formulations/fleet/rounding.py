@@ -5,21 +5,23 @@ from __future__ import annotations
 import math
 import time
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from itertools import chain, combinations
 
 import numpy as np
 
 from formulations.fleet import tuning
 from formulations.fleet.column_pool import ColumnPool, MasterResult
-from formulations.fleet.every_configuration import count_configurations, every_configuration
 from formulations.fleet.price_member import price_member
 from formulations.solvers.highs import Guard
-from placement.fleet.fleet_plan import Placed
+from placement.evaluation.voter_choice import best_voters
+from placement.feasibility.feasible_plans import violations
+from placement.fleet.fleet_plan import FleetSearch, Placed
+from placement.fleet.fleet_problem import FleetMember
+from placement.fleet.shared_rows import SharedRows
+from placement.model.configuration import Configuration
 from placement.support.checks import BoolArray, FloatArray, IntArray
 from placement.support.status import SearchEnd, Termination, end_early
-
-if TYPE_CHECKING:
-    from formulations.fleet.column_generation import FleetSearch
 
 __all__ = ["round_master"]
 
@@ -281,10 +283,10 @@ class _RoundingState:
         plan.
         """
         rows = self.pool.rows
-        if count_configurations(rows) > tuning.SMALL_FLEET_CONFIGURATIONS:
+        if _count_configurations(rows) > tuning.SMALL_FLEET_CONFIGURATIONS:
             return
         for number, member in enumerate(self.members):
-            for one in every_configuration(rows, member):
+            for one in _every_configuration(rows, member):
                 self.check_time()
                 self.pool.add(number, one)
         columns = np.arange(len(self.pool))
@@ -428,3 +430,33 @@ class _RoundingState:
         beyond = self.pool.use(chosen, counts[chosen]) - self.pool.rows.capacity
         costs = self.pool.costs_of(chosen)
         return float(costs @ counts[chosen] + self.penalty @ np.maximum(beyond, 0.0))
+
+
+def _count_configurations(rows: SharedRows) -> int:
+    """Return how many pairs of a leader and a replica set the databases of a fleet have at most."""
+    total = 0
+    for member in rows.fleet.members:
+        rules, free = member.problem.rules, int(rows.fitting_sites(member)[0].sum())
+        sizes = range(rules.replicas_min, rules.replicas_max + 1)
+        total += sum(size * math.comb(free, size) for size in sizes)
+    return total
+
+
+def _every_configuration(rows: SharedRows, member: FleetMember) -> Iterator[Configuration]:
+    """Yield each leader and replica set of one database, with the voters that answer soonest.
+
+    Sites that cannot hold or lead the database alone are left out. O(C(sites, |R|) · |R|) calls of
+    :func:`placement.evaluation.voter_choice.best_voters`.
+    """
+    problem, rules = member.problem, member.problem.rules
+    hold, lead = rows.fitting_sites(member)
+    sites = np.flatnonzero(hold & rules.may_hold).tolist()
+    sizes = range(rules.replicas_min, rules.replicas_max + 1)
+    for replicas in chain.from_iterable(combinations(sites, size) for size in sizes):
+        for leader in replicas:
+            voters = best_voters(problem.demand, rules, leader, replicas) if lead[leader] else None
+            if voters is None:
+                continue
+            found = Configuration.of(leader, voters, replicas)
+            if not violations(problem, found):
+                yield found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict
 
 from placement.cli import argument_types as types
@@ -27,6 +27,7 @@ __all__ = [
     "DEFAULT_METHOD",
     "add_constraints",
     "add_file",
+    "add_gone",
     "add_instance",
     "add_json",
     "add_limits",
@@ -269,6 +270,21 @@ def add_limits(group: argparse._ArgumentGroup, *, each: tuple[str, float] | None
         "--threads", type=types.threads, default=1, metavar="N", help="threads (default 1)"
     )
     add_progress(group)
+
+
+class _Gone(argparse.Action):
+    """Refuses an option that is gone; `const` says what took its place."""
+
+    def __call__(self, *given: object) -> None:
+        raise InputError(
+            "this option is gone", field=self.option_strings[0], expected=str(self.const)
+        )
+
+
+def add_gone(parser: argparse.ArgumentParser, instead: Mapping[str, str]) -> None:
+    """Refuse options that are gone with the name of what took their place."""
+    for option, place in instead.items():
+        parser.add_argument(option, action=_Gone, nargs="?", const=place, help=argparse.SUPPRESS)
 
 
 def add_work(parser: argparse.ArgumentParser) -> None:

@@ -3,10 +3,10 @@
 Each database is a separate question (:class:`placement.Problem`). The fleet adds what they share:
 storage, leader operations and outgoing traffic of each site, a number of moves, and groups of
 databases that must not meet at a site. :mod:`placement.fleet.fleet_plan` is the one evaluator of
-plans; ``formulations.fleet`` finds plans with a proven gap, ``heuristics.fleet`` fast ones.
+plans; ``formulations.fleet`` finds plans with a proven gap.
 """
 
-from placement.fleet.fleet_plan import FleetPlan, NoFleetPlan, Placed, Shortage
+from placement.fleet.fleet_plan import FleetPlan, FleetSearch, NoFleetPlan, Placed, Shortage
 from placement.fleet.fleet_problem import FleetMember, FleetProblem, SharedLimits
 from placement.fleet.shared_rows import SharedRows
 from placement.fleet.synthetic_fleet import synthetic_fleet
@@ -15,6 +15,7 @@ __all__ = [
     "FleetMember",
     "FleetPlan",
     "FleetProblem",
+    "FleetSearch",
     "NoFleetPlan",
     "Placed",
     "SharedLimits",

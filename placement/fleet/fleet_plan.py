@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,7 +18,15 @@ from placement.model.configuration import Configuration
 from placement.support.checks import FloatArray
 from placement.support.status import Termination, relative_gap
 
-__all__ = ["FleetPlan", "NoFleetPlan", "Placed", "Shortage", "shortage_reasons", "worst_value"]
+__all__ = [
+    "FleetPlan",
+    "FleetSearch",
+    "NoFleetPlan",
+    "Placed",
+    "Shortage",
+    "shortage_reasons",
+    "worst_value",
+]
 
 _TOLERANCE = 1e-9
 """Part of a capacity by which a sum of doubles may be beyond it: rounding, not a broken limit."""
@@ -194,6 +203,38 @@ class Shortage:
 def shortage_reasons(short: Iterable[Shortage]) -> tuple[str, ...]:
     """Return a line for each limit that is short: which one, by how much, and what it is."""
     return tuple(f"{each.name}: short by {each.short_by:.6g} of {each.limit:.6g}" for each in short)
+
+
+@dataclass(frozen=True, slots=True)
+class FleetSearch:
+    """Settings of a search for a plan of a fleet.
+
+    Attributes
+    ----------
+    gap
+        Relative gap at which to stop.
+    seconds
+        Wall time; +∞: no limit. At its end the last prices are rounded for a second at most.
+    processes
+        How many price databases at the same time.
+    dask
+        Address of the scheduler of a Dask cluster that prices in place of processes.
+    checkpoint
+        Folder that keeps what pricing has found. A search with the same fleet, gap and seed goes on
+        from it, and ends with the same plan.
+    seed
+        Of the choice of databases that are placed again.
+    listen
+        Called with (round, seconds, value of the relaxation, proven bound).
+    """
+
+    gap: float = 1e-3
+    seconds: float = math.inf
+    processes: int = 1
+    dask: str | None = None
+    checkpoint: str | os.PathLike[str] | None = None
+    seed: int = 0
+    listen: Callable[[int, float, float, float], None] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -149,7 +149,7 @@ class SharedLimits:
         Groups of names; two databases of a group never have replicas at the same site.
     headroom
         Whether leader operations, outgoing GB and reads must be within their limits after the loss
-        of any one site too (:mod:`placement.fleet.service_loads`).
+        of any one site too (:mod:`placement.fleet.shared_rows`).
 
     Raises
     ------

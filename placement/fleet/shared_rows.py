@@ -17,6 +17,11 @@ above the true price: bounds stay bounds, and may be less tight.
 reads the same holds for the replica that answers them. A database that may stop after a loss takes
 row (f, ℓ) for every f without a replica at least, the cheapest S − |R| of them.
 
+A database goes on as :mod:`placement.evaluation.losses` says: the remaining replicas serve, and the
+number of votes stays. The best of the remaining voters follows a lost leader, among equal voters
+the first in the order of the sites. No replica is recreated, so the storage of a site does not
+grow. A database with too few voters stops, and uses no capacity.
+
 *Reads* go to the nearest replica. The price lets each client choose the replica with the least
 RTT plus price instead (:meth:`SharedRows.demand`).
 """
@@ -24,17 +29,21 @@ RTT plus price instead (:meth:`SharedRows.demand`).
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from placement.evaluation.cost_model import LinearCost
+from placement.evaluation.losses import score_after, survivors
+from placement.evaluation.score import nearest
 from placement.fleet.fleet_problem import FleetMember, FleetProblem
-from placement.fleet.service_loads import goes_on_without_any_voter, service_after, service_of
 from placement.model.configuration import Configuration
+from placement.model.constraints import Rules
 from placement.model.demand import Demand
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
-__all__ = ["SharedRows"]
+__all__ = ["PricedQuestion", "Service", "SharedRows", "service_after", "service_of"]
 
 _SERVICE = {
     "leader_operations": "leader operations",
@@ -187,7 +196,7 @@ class SharedRows:
             shipped = np.tile((member.written_gb * padded[self._egress])[:, np.newaxis], sites)
             if "egress_gb" in self._after:
                 after = padded[self._after["egress_gb"]]
-                if goes_on_without_any_voter(member):
+                if _goes_on_without_any_voter(member):
                     # leader ℓ ships to r after every loss except the losses of ℓ and r
                     shipped += member.written_gb * (after.sum(axis=0)[:, np.newaxis] - after.T)
                     others = max(member.problem.rules.replicas_min - 2, 0)
@@ -237,7 +246,7 @@ class SharedRows:
         if field not in self._after:
             return np.zeros(len(self.fleet.sites))
         after = padded[self._after[field]]
-        if not goes_on_without_any_voter(member):
+        if not _goes_on_without_any_voter(member):
             return self._least_elsewhere(member, after)
         return np.asarray(after.sum(axis=0) + self._cheapest_successor(member, after))
 
@@ -278,7 +287,7 @@ class SharedRows:
             hold &= left[rows] >= 1
         if self._leading is not None:
             lead &= left[self._leading] >= member.leader_load
-            if "leader_operations" in self._after and goes_on_without_any_voter(member):
+            if "leader_operations" in self._after and _goes_on_without_any_voter(member):
                 lead &= left[self._after["leader_operations"]].min(axis=0) >= member.leader_load
         if self._egress is not None:
             least = member.written_gb * (member.problem.rules.replicas_min - 1)
@@ -298,3 +307,121 @@ class SharedRows:
                 new[list(member.present.replicas)] = False
             found[member.name] = new
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class PricedQuestion:
+    """Demand, rules and prices of replicas; every plan of the fleet pays at least the least score.
+
+    Attributes
+    ----------
+    demand
+        With prices of reads as longer ways.
+    rules
+        Without the sites that cannot hold or lead the database alone: no plan of the fleet uses
+        them.
+    price
+        Of a replica at each site under each leader, shape (sites, sites), row = leader.
+    """
+
+    demand: Demand
+    rules: Rules
+    price: FloatArray
+
+    @classmethod
+    def of(
+        cls,
+        rows: SharedRows,
+        member: FleetMember,
+        prices: FloatArray,
+        room: FloatArray | None = None,
+    ) -> PricedQuestion | None:
+        """Return the question of one database; None where a site that it must have is too small.
+
+        Parameters
+        ----------
+        rows
+            The shared limits.
+        member
+            The database.
+        prices
+            Of each shared limit, shape (rows,).
+        room
+            Remaining capacity of each limit; None: all of it. Sites without room for the database
+            are left out.
+        """
+        problem = member.problem
+        price = rows.price(member, prices)
+        if problem.rules.cost_weight:
+            costs = [problem.site_costs(leader) for leader in range(len(price))]
+            own = np.array([row for row in costs if row is not None])
+            price = price + problem.rules.cost_weight * own
+        hold, lead = rows.fitting_sites(member, room)
+        rules = dataclasses.replace(
+            problem.rules,
+            may_hold=problem.rules.may_hold & hold,
+            may_vote=problem.rules.may_vote & hold,
+            may_lead=problem.rules.may_lead & lead,
+        )
+        if (rules.must_hold & ~rules.may_hold).any():
+            return None
+        return cls(rows.demand(member, prices), rules, price)
+
+    def added_cost(self, leader: int) -> LinearCost:
+        """Return the prices of replicas under a leader, in the form that proofs take."""
+        return LinearCost(0.0, self.price[leader], None, None)
+
+
+# --- loads of services ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Service:
+    """Load of each site by one copy of a database.
+
+    Attributes
+    ----------
+    leader_operations, egress_gb, reads_served
+        Shape (sites,), as the limits of the same names.
+    """
+
+    leader_operations: FloatArray
+    egress_gb: FloatArray
+    reads_served: FloatArray
+
+
+def service_of(
+    member: FleetMember, leader: int, replicas: tuple[int, ...], *, reads: bool = True
+) -> Service:
+    """Return the load of a database by its leader and its replicas; without reads if told so.
+
+    O(clients · replicas) with reads.
+    """
+    sites = len(member.problem.instance.sites)
+    leading, shipped, served = (np.zeros(sites) for _ in range(3))
+    leading[leader] = member.leader_load
+    shipped[leader] = member.written_gb * (len(replicas) - 1)
+    if reads:
+        closest = nearest(member.problem.demand.client_rtt, replicas)
+        np.add.at(served, closest.ravel(), member.reads.ravel())
+    return Service(leading, shipped, served)
+
+
+def service_after(
+    member: FleetMember, configuration: Configuration, lost: int, *, reads: bool = True
+) -> Service | None:
+    """Return the load of a database after the loss of a site; None where it stops."""
+    left = survivors(member.problem, configuration, (lost,))
+    if left is None:
+        return None
+    leader = left.leaders[0]
+    if len(left.leaders) > 1:
+        scores = score_after(member.problem, configuration, (lost,))
+        leader = min(left.leaders, key=lambda site: (scores[site], site))
+    return service_of(member, leader, left.replicas, reads=reads)
+
+
+def _goes_on_without_any_voter(member: FleetMember) -> bool:
+    """Return whether every configuration of a database has enough voters after a loss."""
+    rules = member.problem.rules
+    return bool(rules.voters - 1 >= rules.quorum)

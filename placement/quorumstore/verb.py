@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from placement.cli import argument_types as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
-from placement.cli.options import add_file, add_json
+from placement.cli.options import add_file, add_gone, add_json
 from placement.cli.page import print_page
 from placement.cli.plan_output import check_target, exit_code, print_json
 from placement.errors import InputError, LimitError, UnsupportedError
@@ -97,6 +97,15 @@ def add_parser(parts: Subparsers) -> None:
     )
     add_json(group)
     add_file(group, "write the plan, or the table of --keys or --compare")
+    prices = "latency alone: traffic has no price in a quorum store"
+    add_gone(
+        parser,
+        {
+            "--pareto": "--target reads with values of --write-limit",
+            **dict.fromkeys(("--traffic", "--storage", "--object-gb", "--digest-gb"), prices),
+            "--budget": prices,
+        },
+    )
     parser.set_defaults(run=run, csv=False, plot=None, progress=None)
 
 

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from formulations.fleet import FleetSearch, solve_fleet
-from formulations.fleet.pricing import certify_priced
+from formulations.fleet.price_member import certify_priced
 from placement.errors import CertificateError, InputError
 from placement.fleet import FleetPlan, FleetProblem, NoFleetPlan, SharedLimits
 from placement.fleet.fleet_tables import fleet_document, no_plan_document
-from placement.fleet.priced_question import PricedQuestion
+from placement.fleet.shared_rows import PricedQuestion
 from placement.io.fleet_check import check_fleet_file
 from placement.io.fleet_plan_file import read_fleet_file, with_question
 from placement.proof.fleet_proof import prove_fleet

@@ -181,10 +181,9 @@ def test_ctrl_c_leaves_the_best_plan_so_far(rounds: int, processes: int, tmp_pat
         os.killpg(running.pid, signal.SIGINT)
         out, err = running.communicate(timeout=60)
     assert "Traceback" not in err
-    assert running.returncode in ((0, 3) if rounds else (0, 3, 130, -signal.SIGINT)), err
-    if running.returncode == 3:
-        assert "stopped (interrupted)" in out
+    assert running.returncode in ((130,) if rounds else (130, -signal.SIGINT)), err
+    if "stopped (interrupted)" in out and "Answer       nothing found" in out:
         assert ("no plan is below" in out) == ("no bound yet" not in out)
-    if running.returncode == 0:
+    elif (tmp_path / "plan.json").exists():
         document = json.loads((tmp_path / "plan.json").read_text())
         assert document["bound"] <= document["value"]

@@ -59,15 +59,6 @@ def test_a_plan_within_the_limits_with_its_proof(placement: Run, folder: Path) -
     assert limit["load"] <= limit["limit"] == 30
     assert document["bound"] <= document["value"] * (1 + 1e-12)
     assert sum(each["copies"] for each in document["plans"]) == 4
-    again = placement(*call(folder, *limits, "--check", folder / "plan.json"))
-    assert again.code == 0
-    assert again.out.startswith("proved: no plan of the fleet is below")
-    document["bound"] *= 1.01
-    (folder / "plan.json").write_text(json.dumps(document))
-    assert placement(*call(folder, *limits, "--check", folder / "plan.json")).code == 2
-    other = placement(*call(folder, "--check", folder / "plan.json"))
-    assert other.code == 1
-    assert "the file is of another fleet" in other.err
 
 
 def test_csv_has_a_row_for_each_database(placement: Run, folder: Path) -> None:
@@ -170,13 +161,6 @@ def test_bad_tables_name_file_row_and_field(
     assert error in out.err
 
 
-def test_a_file_that_is_no_plan_is_refused(placement: Run, folder: Path) -> None:
-    (folder / "bad.json").write_text("[1]")
-    out = placement(*call(folder, "--check", folder / "bad.json"))
-    assert out.code == 1
-    assert "not a plan of a fleet" in out.err
-
-
 def test_a_generated_fleet_reports_its_rounds(placement: Run) -> None:
     out = placement("fleet", "world27", "--fleet", 5, *QUESTION, "--progress")
     assert out.code == 0
@@ -188,48 +172,14 @@ def test_parquet_has_the_table_and_the_proof(placement: Run, folder: Path) -> No
     for suffix in ("json", "parquet"):
         out = placement(*call(folder, *limits, "--gap", 0, "-o", folder / f"plan.{suffix}"))
         assert out.code == 0, out.err
-        again = placement(*call(folder, *limits, "--check", folder / f"plan.{suffix}"))
+        again = placement("check", folder / f"plan.{suffix}")
         assert again.out.startswith("proved: no plan of the fleet is below")
     one, other = (read_fleet_document(folder / f"plan.{suffix}") for suffix in ("json", "parquet"))
     assert one == other
     (folder / "plan.parquet").write_bytes(b"PAR1 and more")
-    refused = placement(*call(folder, *limits, "--check", folder / "plan.parquet"))
+    refused = placement("check", folder / "plan.parquet")
     assert refused.code == 1
     assert "not a Parquet file" in refused.err
-    refused = placement(*call(folder, "--check", folder / "limits.csv"))
-    assert refused.code == 1
-    assert "not a plan of a fleet" in refused.err
-
-
-@pytest.mark.parametrize("suffix", ["csv", "json", "parquet"])
-def test_moves_are_a_table(placement: Run, folder: Path, suffix: str) -> None:
-    (folder / "new.csv").write_text(
-        "database,site,role\n"
-        'a,"Washington, DC",leader\na,Oslo,replica\nb,Rome,leader\nb,Oslo,replica\n'
-        'c,"Washington, DC",leader\nc,Oslo,replica\n'
-    )
-    moves = folder / f"moves.{suffix}"
-    out = placement(*call(folder, "--deployments", folder / "new.csv", "--moves", moves))
-    assert out.code == 0, out.err
-    assert f"steps: {moves}" in " ".join(out.out.split())
-    if suffix == "json":
-        rows = json.loads(moves.read_text())["rows"]
-    else:
-        read = pd.read_csv if suffix == "csv" else pd.read_parquet
-        rows = read(moves).to_dict("records")
-    assert rows[0]["move"] == rows[0]["step"] == 1
-    assert {row["action"] for row in rows} <= {
-        "add-learner", "catch-up", "set-quorums", "promote", "move-leader", "demote", "remove",
-    }  # fmt: skip
-
-
-def test_moves_need_what_runs_today(placement: Run, folder: Path) -> None:
-    out = placement(*call(folder, "--moves", folder / "moves.csv"))
-    assert out.code == 1
-    assert "--moves: no moves without what runs today" in out.err
-    out = placement(*call(folder, "--deployments", folder / "today.csv", "--moves", "moves.txt"))
-    assert out.code == 1
-    assert "--moves: unknown table format" in out.err
 
 
 @pytest.mark.parametrize("suffix", ["json", "parquet"])
@@ -319,3 +269,11 @@ def test_generated_databases_that_draw_no_operation_keep_what_they_expect(
                     "-o", folder / "plan.json")  # fmt: skip
     assert out.code == 0, out.err
     assert len(json.loads((folder / "plan.json").read_text())["plans"]) == 3
+
+
+def test_options_that_are_gone_name_what_took_their_place(placement: Run, folder: Path) -> None:
+    for option, place in (("--check", "placement check FILE"), ("--moves", "lists the new")):
+        out = placement(*call(folder, option, folder / "plan.json"))
+        assert out.code == 1
+        assert f"{option}: this option is gone: expected " in out.err
+        assert place in " ".join(out.err.split())

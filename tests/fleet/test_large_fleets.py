@@ -18,10 +18,12 @@ from formulations.fleet import (
     solve_fleet,
     tuning,
 )
-from formulations.fleet.weighted_sample import weighted_sample
+from formulations.fleet.large_fleet import weighted_sample
 from placement import Termination
+from placement.errors import InputError
 from placement.fleet import FleetPlan, FleetProblem, synthetic_fleet
 from placement.overtime.replay.generated_fleets import client_ground
+from placement.workloads import Clients
 from tests.effort import examples
 from tests.fleet.test_fleet_checkpoints import content
 from tests.fleet.test_fleet_search import assert_proved, drawn_fleet, optimum
@@ -184,3 +186,44 @@ def test_a_sample_of_all_is_all() -> None:
     chosen, weights = weighted_sample(np.zeros(3), copies, np.zeros(3, dtype=np.bool_), 3)
     assert chosen.tolist() == [0, 1, 2]
     assert weights.tolist() == copies.tolist()
+
+
+def drawn(databases: int, seed: int, **more: float | None) -> FleetProblem:
+    world = placement.load("world27")
+    return synthetic_fleet(
+        world,
+        client_ground(world).clients,
+        databases,
+        seed=seed,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def test_drawn_fleets_repeat_and_hold_their_slack() -> None:
+    one, two = (drawn(40, 7, groups=8, slack=2.0) for _ in range(2))
+    assert one.databases == 40
+    assert len(one.members) == 8
+    for a, b in zip(one.members, two.members, strict=True):
+        assert (a.name, a.storage_gb, a.leader_load) == (b.name, b.storage_gb, b.leader_load)
+        assert np.array_equal(a.problem.instance.counts, b.problem.instance.counts)
+    limits = one.limits
+    assert limits.storage_gb is not None
+    stored = math.fsum(3 * m.copies * m.storage_gb for m in one.members)
+    assert float(limits.storage_gb.sum()) >= 2.0 * stored * (1 - 1e-12)
+    assert float(limits.storage_gb.min()) >= max(m.storage_gb for m in one.members)
+    assert [m.name for m in drawn(5, 7).members] == [m.name for m in drawn(9, 7).members[:5]]
+
+
+@pytest.mark.parametrize(
+    ("clients", "more", "field"),
+    [
+        (client_ground(placement.load("world27")).clients, {"slack": 0.5}, "slack"),
+        (client_ground(placement.load("world27")).clients, {"groups": 9}, "groups"),
+        (Clients.from_cities(placement.datasets.cities()[:4]), {}, "clients"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(
+    clients: Clients, more: dict[str, float], field: str
+) -> None:
+    with pytest.raises(InputError, match=field):
+        synthetic_fleet(placement.load("world27"), clients, 5, seed=0, **more)  # type: ignore[arg-type]

@@ -11,8 +11,7 @@ from placement import Problem
 from placement.errors import InputError
 from placement.evaluation.losses import score_after
 from placement.fleet import FleetMember, FleetProblem, SharedLimits, SharedRows
-from placement.fleet.priced_question import PricedQuestion
-from placement.fleet.service_loads import service_after
+from placement.fleet.shared_rows import PricedQuestion, service_after
 from placement.model.configuration import Configuration
 from placement.testing import random_instance
 from tests.effort import examples

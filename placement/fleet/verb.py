@@ -6,23 +6,25 @@ import argparse
 import math
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from placement.cli import argument_types as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
-from placement.cli.options import add_constraints, add_instance, instance_from, problem_from
-from placement.cli.page import print_page
-from placement.cli.plan_output import print_json
+from placement.cli.options import (
+    add_constraints,
+    add_gone,
+    add_instance,
+    instance_from,
+    problem_from,
+)
 from placement.cli.table_output import (
     add_table_output,
-    check_table,
     check_table_targets,
-    records,
     show_table,
-    write_table,
 )
-from placement.errors import CertificateError, InputError
+from placement.errors import InputError
+from placement.support.entry_points import Group
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,9 +36,23 @@ if TYPE_CHECKING:
     from placement.support.checks import FloatArray
     from placement.workloads import Timeline
 
-__all__ = ["add_parser", "run"]
+__all__ = ["SEARCHES", "add_parser", "run"]
 
 _SUFFIXES = (".csv", ".json", ".parquet")
+
+SEARCHES: Group[Callable[..., Any]] = Group(
+    "placement.fleets",
+    "search for fleets",
+    lambda found: found if callable(found) else None,
+    "a function",
+)
+"""``search`` finds the plan of a fleet."""
+
+_ROUNDING = 1e-12
+"""Gap that sums of doubles leave where value and bound are the same."""
+
+_SHOWN = 8
+"""Databases, limits and reasons that the text shows."""
 
 
 def add_parser(verbs: Subparsers) -> None:
@@ -153,36 +169,23 @@ def add_parser(verbs: Subparsers) -> None:
         default=None,
         help="show a line per round on stderr (default: if stderr is a terminal)",
     )
-    group.add_argument(
-        "--check",
-        metavar="FILE",
-        help="no search: prove the bound in a JSON file of this verb again, for the same question",
-    )
     add_table_output(parser, plot=False, suffixes=_SUFFIXES)
-    group = parser.add_argument_group("moves")
-    group.add_argument(
-        "--moves",
-        metavar="FILE",
-        help="with --deployments: write the steps of all moves, in an order that keeps every "
-        "quorum and every shared limit (.csv, .parquet or .json)",
+    add_gone(
+        parser,
+        {
+            "--check": "placement check FILE, which reads the question from the file",
+            "--moves": "placement.overtime.moves, the steps of one database; the file of -o lists "
+            "the new replicas of each",
+        },
     )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Plan the fleet, or prove the bound of a file again."""
+    """Plan the fleet."""
     check_table_targets(args, _SUFFIXES)
-    if args.moves is not None:
-        if args.deployments is None:
-            raise InputError("no moves without what runs today", field="--moves",
-                             value=args.moves, expected="--deployments FILE beside it")  # fmt: skip
-        check_table(args.moves, "--moves", _SUFFIXES, force=args.force)
     fleet = _fleet(args)
-    if args.check is not None:
-        return _check(fleet, args)
-    from formulations.fleet.column_generation import FleetSearch, solve_fleet
-    from formulations.fleet.fleet_text import fleet_text
-    from placement.fleet import NoFleetPlan
+    from placement.fleet import FleetSearch, NoFleetPlan
 
     search = FleetSearch(
         gap=args.gap,
@@ -193,26 +196,21 @@ def run(args: argparse.Namespace) -> int:
         seed=args.seed,
         listen=_listener(args),
     )
-    found = solve_fleet(fleet, search)
+    solve: Callable[[FleetProblem, FleetSearch], FleetPlan | NoFleetPlan] = SEARCHES.load("search")
+    found = solve(fleet, search)
     if isinstance(found, NoFleetPlan):
         return _none(found, args)
     from placement.fleet.fleet_tables import fleet_document, fleet_frame
 
-    frame, document, text = fleet_frame(found), _whole(fleet_document(found), fleet, args), ""
-    code = exits.FOUND
-    if args.moves is not None:
-        try:
-            text = _write_moves(found, args)
-        except KeyboardInterrupt:  # the plan is there: it is shown and written
-            text, code = f"Moves        interrupted: {args.moves} is not written", exits.INTERRUPTED
+    frame, document = fleet_frame(found), _whole(fleet_document(found), fleet, args)
     show_table(
         frame,
         args,
         document=document,
-        text="\n\n".join(filter(None, [fleet_text(found, frame), text])),
+        text=_text(found, frame),
         parquet=_parquet(frame, document, args),
     )
-    return code
+    return exits.FOUND
 
 
 def _whole(
@@ -235,27 +233,6 @@ def _parquet(
     from placement.io.fleet_plan_file import wide_frame
 
     return wide_frame(frame, document), fleet_about(document)
-
-
-def _write_moves(plan: FleetPlan, args: argparse.Namespace) -> str:
-    """Write the steps from the present configurations to the plan; return what to say of them."""
-    from formulations.fleet.fleet_text import shortened
-    from placement.fleet.move_order import order_moves
-    from placement.fleet.move_table import moves_frame
-    from placement.text.text_tables import sentences
-
-    order = order_moves(plan)
-    frame = moves_frame(order, plan.fleet.sites)
-    document = {"format": "fleet-moves/1", "rows": records(frame), "blocked": list(order.blocked)}
-    write_table(args.moves, frame, document, force=args.force)
-    staged = sum(move.copies for move in order.moves if move.staging)
-    moved = sum(move.copies for move in order.moves) - staged
-    told = [
-        f"{moved:,} databases in {len(order.moves):,} moves, {len(frame):,} steps: {args.moves}",
-        *([f"{staged:,} of them go to other sites first, to make room"] if staged else []),
-        *shortened([f"blocked: {each}" for each in order.blocked]),
-    ]
-    return "\n\n".join(sentences("Moves", told))
 
 
 def _listener(args: argparse.Namespace) -> Callable[[int, float, float, float], None] | None:
@@ -419,61 +396,10 @@ def _present(
     return found
 
 
-def _check(fleet: FleetProblem, args: argparse.Namespace) -> int:
-    """Prove the bound of a file again: its prices, and one pass over all databases."""
-    import numpy as np
-
-    from formulations.fleet.price_bound import prove_fleet_bound
-    from placement.fleet import SharedRows
-    from placement.fleet.fleet_tables import read_fleet_document
-
-    document = read_fleet_document(args.check)
-    try:
-        rows = {each["name"]: float(each["price"]) for each in document["limits"]}
-        claimed = float(document["bound"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(
-            f"not a plan of a fleet ({error})",
-            source=args.check,
-            expected="a file that placement fleet wrote",
-        ) from None
-    names = SharedRows(fleet).names
-    if set(names) != set(rows):
-        raise InputError(
-            "the file is of another fleet: its limits differ",
-            source=args.check,
-            field="limits",
-            value=len(rows),
-            expected=f"the {len(names)} limits of this fleet",
-        )
-    try:
-        bound = prove_fleet_bound(
-            fleet, np.array([rows[name] for name in names]), processes=args.processes
-        )
-    except CertificateError as flaw:
-        print_page(f"refused: {flaw}")
-        return exits.INFEASIBLE
-    holds = bound >= claimed - 1e-9 * abs(claimed)
-    if args.json:
-        print_json({"proved": holds, "bound": bound, "claimed": claimed})
-    elif holds:
-        print_page(
-            f"proved: no plan of the fleet is below {bound:,.6g} ms·operations\n"
-            f"        ({fleet.databases:,} databases priced again; the file says {claimed:,.6g})"
-        )
-    else:
-        print_page(
-            f"refused: the prices prove {bound:,.6g} ms·operations, "
-            f"and the file says {claimed:,.6g}"
-        )
-    return exits.FOUND if holds else exits.INFEASIBLE
-
-
 def _none(found: NoFleetPlan, args: argparse.Namespace) -> int:
     """Say why there is no plan, and write the prices that prove it where a file is asked for."""
     import pandas as pd
 
-    from formulations.fleet.fleet_text import shortened
     from placement.fleet.fleet_tables import no_plan_document
     from placement.text.text_tables import sentences
 
@@ -481,7 +407,7 @@ def _none(found: NoFleetPlan, args: argparse.Namespace) -> int:
     proof = "infeasible, proven" if found.proven else "nothing found, and nothing proven"
     if not found.proven and math.isfinite(found.bound):
         proof = f"nothing found; no plan is below {found.bound:,.6g} ms·operations"
-    reasons = shortened(found.reasons)
+    reasons = _shortened(found.reasons)
     rows = [(each.name, each.short_by, each.limit, each.price) for each in found.short]
     members = [(member.name, member.copies) for member in found.fleet.members]
     plans = pd.DataFrame(members, columns=["database", "copies"])
@@ -493,3 +419,81 @@ def _none(found: NoFleetPlan, args: argparse.Namespace) -> int:
         parquet=_parquet(plans, document, args),
     )
     return exits.INFEASIBLE if found.proven else exits.NOTHING
+
+
+def _shortened(lines: Sequence[str]) -> list[str]:
+    """Return the first lines, and in one more how many are left out."""
+    more = len(lines) - _SHOWN
+    return [*lines[:_SHOWN], *([f"… and {more} more"] if more > 0 else [])]
+
+
+def _text(plan: FleetPlan, frame: pd.DataFrame) -> str:
+    """Return the answer, the fullest limits, and the databases that pay most for sharing."""
+    import numpy as np
+
+    from placement.support.status import Termination
+    from placement.text import number_text, table
+    from placement.text.text_tables import facts, section
+
+    paying = frame[frame["paid"] > _ROUNDING * plan.value]
+    dearest = paying.sort_values("paid", ascending=False, kind="stable").head(_SHOWN)
+    shared = 100 * (plan.value / plan.value_alone - 1) if plan.value_alone else 0.0
+    answer = f"feasible, gap {100 * plan.gap:.3g} % for the whole fleet"
+    if plan.gap <= _ROUNDING:
+        answer = "optimal, proven"
+    answer += f"; by {plan.method} in {plan.seconds:.3g} s"
+    if plan.termination is not Termination.FINISHED:
+        answer += f", stopped: {plan.termination}"
+    head = facts(
+        [
+            ("Question", f"{plan.fleet.databases:,} databases on {len(plan.fleet.sites)} sites, "
+                         f"{len(plan.rows.names)} shared limits"),
+            ("Answer", answer),
+            ("Mean latency", f"{number_text(plan.mean_latency, 3)} ms per operation; "
+                             f"{shared:.2f} % above each database alone"),
+        ]
+    )  # fmt: skip
+    rows = plan.rows
+    full = plan.load / np.where(rows.capacity > 0, rows.capacity, 1.0)
+    prices = plan.prices if plan.prices is not None else plan.load * 0
+    fullest = sorted(
+        range(len(rows.names)),
+        key=lambda row: (-prices[row] * rows.capacity[row], -full[row]),
+    )
+    limits = table(
+        ["limit", "load", "of", "full", "worth of one more"],
+        [
+            [
+                rows.names[row],
+                f"{plan.load[row]:,.6g}",
+                f"{rows.capacity[row]:,.6g}",
+                f"{100 * full[row]:.1f} %",
+                f"{prices[row]:,.4g} ms·ops",
+            ]
+            for row in fullest[:_SHOWN]
+        ],
+        right=(1, 2, 3, 4),
+        indent="  ",
+    )
+    databases = table(
+        ["database", "share of it", "mean ms", "alone ms", "leader"],
+        [
+            [
+                str(one["database"]),
+                f"{100 * one['paid'] / (plan.value - plan.value_alone):.1f} %",
+                number_text(one["mean_ms"], 2),
+                number_text(one["alone_ms"], 2),
+                str(one["leader"]),
+            ]
+            for one in dearest.to_dict("records")
+        ],
+        right=(1, 2, 3),
+        indent="  ",
+    )
+    return "\n\n".join(
+        [
+            head,
+            *([section("Limits that cost most", limits)] if rows.names else []),
+            *([] if dearest.empty else [section("Databases that pay most for sharing", databases)]),
+        ]
+    )
