@@ -18,7 +18,7 @@ from benchmarks.harness.study import (
     summary,
 )
 from benchmarks.harness.suites import SUITES
-from placement.cli.broken_pipe import ignore_broken_pipe
+from placement.cli.dispatch import ignore_broken_pipe
 from placement.errors import InputError, PlacementError
 
 __all__ = ["main"]

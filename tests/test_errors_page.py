@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from placement import errors
-from placement.cli import exit_codes as exits
+from placement.cli import dispatch as exits
 from tests.cli.command import runner
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "errors.md"

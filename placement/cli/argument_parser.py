@@ -3,12 +3,227 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any, NoReturn, Protocol, TypeAlias, runtime_checkable
+import math
+import re
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, NoReturn, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from placement.cli.argument_types import text
-from placement.errors import InputError
+from placement.errors import InputError, shown
 
-__all__ = ["Parser", "Subparsers", "Verb"]
+__all__ = [
+    "LARGEST_NUMBER",
+    "LARGEST_SIZE",
+    "Parser",
+    "Subparsers",
+    "Verb",
+    "fraction",
+    "names",
+    "number",
+    "read_named_numbers",
+    "read_number",
+    "read_whole",
+    "seconds",
+    "seed",
+    "text",
+    "threads",
+    "two_numbers",
+    "whole",
+    "whole_numbers",
+]
+
+
+# Types of arguments for argparse: text in, a checked value out, or a message that helps
+
+LARGEST_NUMBER = 1e12
+"""Largest number of ms, seconds, GB or money accepted: sums and products of a few stay finite."""
+
+LARGEST_SIZE = 1_000_000
+"""Largest number of sites, intervals, rows or steps accepted."""
+
+_T = TypeVar("_T")
+
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_MOST_DIGITS = 40
+"""Digits beyond which a number is out of every range: Python refuses to read more than 4,300."""
+
+
+def read_whole(value: str, field: str, least: int, most: int) -> int:
+    """Read a whole number within a range.
+
+    Raises
+    ------
+    InputError
+        With the field, the text and the range.
+    """
+    stripped = value.strip()
+    if not _WHOLE.fullmatch(stripped):
+        problem, given = "not a whole number", value
+    elif len(stripped) > _MOST_DIGITS or not least <= int(stripped) <= most:
+        problem, given = "out of range", stripped
+    else:
+        return int(stripped)
+    expected = f"a whole number >= {least} and <= {most}"
+    raise InputError(problem, field=field, value=given, expected=expected)
+
+
+def read_number(
+    value: str,
+    field: str,
+    least: float,
+    most: float,
+    *,
+    above: bool = False,
+    infinite: bool = False,
+) -> float:
+    """Read a finite number within a range, or "inf" where that has a meaning.
+
+    Parameters
+    ----------
+    value, field
+        The text, and the name for the message.
+    least, most
+        The range.
+    above
+        Whether the number must be greater than `least`.
+    infinite
+        Whether infinity is accepted as well.
+
+    Raises
+    ------
+    InputError
+        With the field, the text and the range.
+    """
+    try:
+        result = float(value)
+    except ValueError:
+        result, problem = math.nan, "not a number"
+    else:
+        problem = "out of range"
+    if infinite and value.strip().lower() in ("inf", "infinity"):
+        return math.inf
+    if least <= result <= most and not (above and result == least):
+        return result
+    expected = f"a finite number {'>' if above else '>='} {least:g} and <= {most:g}"
+    raise InputError(problem, field=field, value=value, expected=expected)
+
+
+def read_named_numbers(
+    values: Iterable[str],
+    field: str,
+    form: str,
+    *,
+    known: Collection[str] | None = None,
+    least: float = 0.0,
+    most: float = LARGEST_NUMBER,
+    above: bool = False,
+) -> dict[str, float]:
+    """Read texts ``NAME=NUMBER``, each name at most once.
+
+    Parameters
+    ----------
+    values, field
+        The texts, and the name of the option for the message.
+    form
+        What one of them looks like, for the message: ``SITE=SHARE``.
+    known
+        The names that there are; None: any.
+    least, most, above
+        Range of the numbers, as in :func:`read_number`.
+
+    Raises
+    ------
+    InputError
+        With the option and the text, for a text of another form, an unknown name, a name given
+        twice, and a number out of range.
+    """
+    found: dict[str, float] = {}
+    for value in values:
+        name, equals, number_text = value.rpartition("=")
+        if not equals or name in found or (known is not None and name not in known):
+            problem = "given twice" if equals and name in found else f"not {form}"
+            among = "" if known is None else ", a name of " + ", ".join(known)
+            raise InputError(
+                problem, field=field, value=value, expected=f"{form}, once for each name{among}"
+            )
+        found[name] = read_number(number_text, field, least, most, above=above)
+    return found
+
+
+def whole(least: int = 0, most: int = LARGEST_SIZE) -> Callable[[str], int]:
+    """Return a type: a whole number within a range."""
+    return _typed(lambda value: read_whole(value, "", least, most))
+
+
+def whole_numbers(value: str) -> tuple[int, ...]:
+    """Type: whole numbers >= 1 with commas between them."""
+    return tuple(whole(1)(part) for part in value.split(","))
+
+
+def number(
+    least: float = 0.0,
+    most: float = LARGEST_NUMBER,
+    *,
+    above: bool = False,
+    infinite: bool = False,
+) -> Callable[[str], float]:
+    """Return a type: a finite number within a range; see :func:`read_number`."""
+    return _typed(lambda value: read_number(value, "", least, most, above=above, infinite=infinite))
+
+
+def text(value: str) -> str:
+    """Type: text with something in it, the name of a file, a method, a level or a site."""
+    if not value.strip():
+        raise argparse.ArgumentTypeError(f"empty: got {shown(value)}, expected a name")
+    if "\0" in value or any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise argparse.ArgumentTypeError(
+            f"not a name: got {shown(value)}, expected Unicode text without NUL"
+        )
+    return value
+
+
+def names(value: str) -> str:
+    """Type: names separated by commas, at least one; split where the known names are available."""
+    if not value.replace(",", " ").strip():
+        raise argparse.ArgumentTypeError(
+            f"no name in it: got {shown(value)}, expected names separated by commas"
+        )
+    return text(value)
+
+
+def two_numbers(value: str) -> tuple[float, float]:
+    """Type: ``A,B``, two finite numbers >= 0."""
+    parts = value.split(",")
+    try:
+        first, second = (read_number(part, "", 0, LARGEST_NUMBER) for part in parts)
+    except ValueError as error:  # InputError is one
+        raise argparse.ArgumentTypeError(
+            f"not two numbers: got {shown(value)}, expected A,B, each >= 0 and "
+            f"<= {LARGEST_NUMBER:g}"
+        ) from error
+    return first, second
+
+
+def _typed(read: Callable[[str], _T]) -> Callable[[str], _T]:
+    def convert(value: str) -> _T:
+        try:
+            return read(value)
+        except InputError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return convert
+
+
+fraction = number(0, 1)
+"""Type: a number in [0, 1]."""
+
+seconds = number(0)
+"""Type: a length of time in seconds."""
+
+seed = whole(0, 2**63 - 1)
+"""Type: the seed of a random generator."""
+
+threads = whole(1, 1024)
+"""Type: a number of threads or processes."""
 
 Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001 - argparse has no public name for it
 """Type of the object that ``add_subparsers()`` returns."""

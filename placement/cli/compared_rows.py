@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from placement.cli import exit_codes as exits
+from placement.cli import dispatch as exits
 from placement.cli.progress_line import ProgressLine
 from placement.cli.table_output import show_table
 

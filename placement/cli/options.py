@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict
 
-from placement.cli import argument_types as types
+from placement.cli import argument_parser as types
 from placement.cli.option_groups.diversity_options import (
     add_diversity,
     diversity_from,

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from placement.cli import exit_codes as exits
+from placement.cli import dispatch as exits
 from placement.cli.page import print_page
 from placement.text import escape, plan_text, values_text
 

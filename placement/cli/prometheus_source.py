@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from placement.cli import argument_types as types
+from placement.cli import argument_parser as types
 from placement.errors import InputError
 
 if TYPE_CHECKING:

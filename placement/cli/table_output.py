@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from placement.cli import exit_codes as exits
+from placement.cli import dispatch as exits
 from placement.cli.options import add_file, add_json
 from placement.cli.page import print_page
 from placement.cli.plan_output import print_json

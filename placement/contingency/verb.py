@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from placement.cli import argument_types as types
+from placement.cli import argument_parser as types
 from placement.cli.argument_parser import Subparsers
+from placement.cli.dispatch import add_parts
 from placement.cli.option_groups.loss_options import add_goals, add_losses, loss_goal, worst_case
 from placement.cli.option_groups.percentile_options import add_percentile, apply_percentile
 from placement.cli.options import (
@@ -23,7 +24,6 @@ from placement.cli.options import (
 from placement.cli.page import print_page
 from placement.cli.plan_output import check_target, exit_code, print_json
 from placement.cli.progress_line import progress_of
-from placement.cli.verb_registry import add_parts
 
 if TYPE_CHECKING:
     from placement.evaluation.losses import Failures

@@ -8,8 +8,8 @@ import socket
 import sys
 from typing import TYPE_CHECKING
 
-from placement.cli import argument_types as types
-from placement.cli import exit_codes as exits
+from placement.cli import argument_parser as types
+from placement.cli import dispatch as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.option_groups.price_options import add_prices
 from placement.cli.options import add_instance, instance_from

@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from placement.cli import argument_types as types
-from placement.cli import exit_codes as exits
+from placement.cli import argument_parser as types
+from placement.cli import dispatch as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import add_file, add_gone, add_json
 from placement.cli.page import print_page

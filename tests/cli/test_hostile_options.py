@@ -12,7 +12,7 @@ import pytest
 from placement import Problem, solve
 from placement.cli import main
 from placement.cli.argument_parser import Parser
-from placement.cli.verb_registry import add_verbs
+from placement.cli.dispatch import add_verbs
 from placement.io import save_instance, save_plan
 from tests.effort import PROFILE
 from tests.io.worlds import small

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from placement.cli import exit_codes as exits
+from placement.cli import dispatch as exits
 from placement.cli.dispatch import main
 from placement.io.plan_file import load_plan
 from placement.proof.certificate_check import check_certificate

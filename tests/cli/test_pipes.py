@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from placement.cli.broken_pipe import ignore_broken_pipe
+from placement.cli.dispatch import ignore_broken_pipe
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes of another kind")
 
 SCRIPT = """
 import sys
 from pathlib import Path
-from placement.cli.broken_pipe import ignore_broken_pipe
+from placement.cli.dispatch import ignore_broken_pipe
 
 def command():
     print("half")

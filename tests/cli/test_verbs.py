@@ -8,11 +8,11 @@ import sys
 import pytest
 
 from placement.cli import main
-from placement.cli.verb_registry import VERBS
+from placement.cli.dispatch import VERBS
 from placement.support.entry_points import EntryPoint
 
 PLUG_IN = """
-import placement.cli.exit_codes as exits
+import placement.cli.dispatch as exits
 
 def add_parser(verbs):
     parser = verbs.add_parser("greet", help="greet the sites")

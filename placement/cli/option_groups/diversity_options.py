@@ -6,7 +6,7 @@ import argparse
 import re
 from typing import TYPE_CHECKING
 
-from placement.cli import argument_types as types
+from placement.cli import argument_parser as types
 from placement.errors import InputError
 
 if TYPE_CHECKING:

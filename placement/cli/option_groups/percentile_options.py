@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from placement.cli import argument_types as types
+from placement.cli import argument_parser as types
 from placement.errors import InputError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from placement.cli import argument_types as types
+from placement.cli import argument_parser as types
 from placement.cli.option_groups.loss_options import add_goals, add_losses, apply_losses
 from placement.cli.option_groups.percentile_options import add_percentile, apply_percentile
 from placement.cli.options import add_constraints, add_instance, add_method, names, problem_from

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 
-from placement.cli import argument_types as types
+from placement.cli import argument_parser as types
 from placement.errors import InputError
 
 __all__ = ["add_votes", "votes_from"]

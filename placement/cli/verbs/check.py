@@ -6,7 +6,7 @@ import argparse
 import math
 from typing import TYPE_CHECKING
 
-from placement.cli import exit_codes as exits
+from placement.cli import dispatch as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import add_json, add_progress, add_work
 from placement.cli.page import print_page

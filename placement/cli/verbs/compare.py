@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from placement.cli import argument_types as types
+from placement.cli import argument_parser as types
 from placement.cli.argument_parser import Subparsers
 from placement.cli.option_groups.question_options import add_question, question_from
 from placement.cli.options import add_limits, instance_from, limits_from

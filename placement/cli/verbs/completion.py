@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from placement.cli import exit_codes as exits
+from placement.cli import dispatch as exits
 from placement.cli.argument_parser import Subparsers
-from placement.cli.completion import shell_script
+from placement.cli.dispatch import shell_script
 
 __all__ = ["add_parser", "run"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from placement.cli import exit_codes as exits
+from placement.cli import dispatch as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import add_json, add_work
 from placement.errors import InputError

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from placement.cli import argument_types as types
-from placement.cli import exit_codes as exits
+from placement.cli import argument_parser as types
+from placement.cli import dispatch as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import add_json
 from placement.cli.page import print_page

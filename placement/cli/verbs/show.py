@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from placement.cli import argument_types as types
-from placement.cli import exit_codes as exits
+from placement.cli import argument_parser as types
+from placement.cli import dispatch as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.option_groups.price_options import add_prices
 from placement.cli.options import add_instance, add_output, add_work, instance_from

@@ -7,8 +7,8 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from placement.cli import argument_types as types
-from placement.cli import exit_codes as exits
+from placement.cli import argument_parser as types
+from placement.cli import dispatch as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.option_groups.diversity_options import add_diversity, diversity_from
 from placement.cli.options import (

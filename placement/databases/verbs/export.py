@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from placement.cli import exit_codes as exits
+from placement.cli import dispatch as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import add_file, add_json
 from placement.cli.plan_output import check_target, print_json, print_notes

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from placement.cli import argument_types as types
+from placement.cli import argument_parser as types
 from placement.cli.argument_parser import Subparsers
+from placement.cli.dispatch import add_parts
 from placement.cli.options import add_instance, instance_from, names
 from placement.cli.table_output import add_table_output
-from placement.cli.verb_registry import add_parts
 from placement.errors import InputError, UnsupportedError
 from placement.model.instance import Instance
 from placement.support.checks import FloatArray, IntArray

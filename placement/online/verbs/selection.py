@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from placement.cli import argument_types as types
+from placement.cli import argument_parser as types
 from placement.cli.argument_parser import Subparsers
 from placement.cli.compared_rows import collect, show_rows
 from placement.cli.table_output import check_table_targets
