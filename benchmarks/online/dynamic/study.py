@@ -22,9 +22,8 @@ from benchmarks.harness import machine
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.result_files import read_json, save_csv, save_json
 from benchmarks.harness.study import Study
-from benchmarks.online.dynamic import runs as runs
-from benchmarks.online.dynamic import tables as tables
-from benchmarks.online.dynamic.page import page
+from benchmarks.online.dynamic import runs, tables
+from benchmarks.online.dynamic.page import tables as page_tables
 from benchmarks.online.dynamic.pictures import pictures
 from placement.online.dynamic.vote_simulator import SimulationTrace
 
@@ -175,6 +174,6 @@ STUDY = Study(
         "online_dynamic_other_keys.csv",
     ),
     page="docs/benchmarks/online_dynamic.md",
-    report=lambda: page(_stored()),
+    report=lambda: page_tables(_stored()),
     draw=lambda: pictures(_stored(), MECHANISM, LATENCY, OTHER_KEYS, FIGURES),
 )

@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmarks.harness import machine
 from benchmarks.harness.result_files import Row, read_rows, save_csv, save_json
 from benchmarks.harness.study import Study
-from benchmarks.online.selection.report import RESULTS, draw_figures, page
+from benchmarks.online.selection.page import RESULTS, draw_figures, tables
 from heuristics.online.selection import (
     C3,
     DynamicSnitch,
@@ -255,6 +255,6 @@ STUDY = Study(
     lambda options: _run(options.only, options.requests, options.output),
     results=("online_selection.csv", "online_selection.json"),
     page="docs/benchmarks/online-selection.md",
-    report=page,
+    report=tables,
     draw=draw_figures,
 )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.online.selection.closed_loop import BIN_MS, RESULTS
-from benchmarks.online.selection.pictures import LOAD_STEP, draw_load_step
+from benchmarks.online.selection.page import LOAD_STEP, draw_load_step
 
 
 def rows():
@@ -16,7 +16,7 @@ def rows():
 def test_the_load_step_is_drawn_from_the_kept_results(tmp_path):
     """Drawn again it is the same picture; text may differ a little between versions."""
     image = pytest.importorskip("matplotlib.image")
-    draw_load_step(rows(), BIN_MS, tmp_path / "step.png")
+    draw_load_step(rows(), tmp_path / "step.png")
     new, kept = image.imread(tmp_path / "step.png"), image.imread(LOAD_STEP)
     assert new.shape == kept.shape
     assert np.mean(np.abs(new - kept).max(axis=2) > 0.1) < 0.002

@@ -1,0 +1,447 @@
+"""The tables and figures of the page of replica selection, from the kept results."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness import machine
+from benchmarks.harness.machine import ROOT
+from benchmarks.harness.pictures import axes_of
+from benchmarks.harness.result_files import Row, existing_rows, read_json, rows_of
+from benchmarks.online.selection.closed_loop import BIN_MS
+from benchmarks.online.selection.closed_loop import RESULTS as CLOSED
+from benchmarks.online.selection.ladder import RESULTS as LADDER
+from benchmarks.online.selection.reference import GRID, ORIGINAL, POISSON, RATIOS, SETTINGS
+from benchmarks.online.selection.wide_area import RESULTS as WIDE
+from benchmarks.online.tables import Column, Rows, groups, mean, spread, table
+from placement.report.charts.palette import METHODS
+
+__all__ = ["LOAD_STEP", "RESULTS", "draw_figures", "draw_load_step", "tables"]
+
+RESULTS = ROOT / "benchmarks" / "results" / "online_selection.csv"
+FIGURES = ROOT / "docs" / "figures"
+LOAD_STEP = FIGURES / "online-selection-load-step.png"
+_LADDER = ("ECTF", "ECT", "ORA", "C3", "LOR", "RR")
+
+
+def tables() -> dict[str, str]:
+    """Return the tables by their marks on the page."""
+    rows = existing_rows(RESULTS)
+    ladder, closed = read_json(LADDER), read_json(CLOSED)
+    wide, head = read_json(WIDE), read_json(RESULTS.with_suffix(".json"))
+    setting = {"heavy_clients": "clients", "heavy_demand": "demand", "epoch_ms": "T"}
+    return {
+        "machine": f"Measured on {machine.sentence(head['machine'])}.",
+        "grid": _grid(rows),
+        "grid ratios": _ratios(rows, "grid"),
+        "original": _original(rows),
+        "ratios": _ratios(rows, "poisson"),
+        "poisson": _poisson(rows),
+        "settings": _settings(rows),
+        "limiter, 150,000 reads": _variants(rows, "limiter", {"clients": "clients"}, n=150_000),
+        "limiter, 300,000 reads": _variants(rows, "limiter", {"clients": "clients"}, n=300_000),
+        "ablation": _variants(rows, "ablation", {}),
+        "skew": _variants(rows, "skew", setting),
+        "full size": _full_size(ladder["full size"]),
+        "windows": _windows(ladder["windows"]),
+        "mixes": _mixes(closed["mixes"]),
+        "speeds": _speeds(closed["speeds"]),
+        "load step": _steps(closed["load step"]),
+        "arriving": _arriving(closed["arriving"]),
+        "wide area": _wide_area(wide["policies"]),
+        "detours": _detours(wide["C3"]),
+    }
+
+
+def draw_figures() -> None:
+    """Draw the figures of the page from the kept results."""
+    _draw_ladder(read_json(LADDER))
+    _draw_epochs(existing_rows(RESULTS))
+    draw_load_step(read_json(CLOSED)["load step"])
+
+
+def _values(rows: Rows, column: str) -> list[float]:
+    return [float(row[column]) for row in rows]
+
+
+def _of(column: str, digits: int = 1) -> Callable[[Any], str]:
+    """A cell with mean and deviation of a column of a group of rows."""
+    return lambda rows: spread(_values(rows, column), digits)
+
+
+def _paired(rows: Rows, above: str, below: str, column: str) -> list[float]:
+    """Ratios of two policies on the same path, seed by seed."""
+    value = {(row["policy"], row["seed"]): float(row[column]) for row in rows}
+    seeds = sorted({seed for _, seed in value}, key=int)
+    return [
+        value[above, seed] / value[below, seed]
+        for seed in seeds
+        if (above, seed) in value and (below, seed) in value
+    ]
+
+
+def _grid(rows: Sequence[Row]) -> str:
+    """Means beside the reference, and how many lie within the spread."""
+    cells = [
+        (epoch, policy, reference, rows_of(rows, "grid", epoch_ms=epoch, policy=policy))
+        for epoch, policies in GRID.items()
+        for policy, reference in policies.items()
+    ]
+    names = {"mean": "mean", "p50": "p50", "p99": "p99", "p999": "p99.9"}
+    near, beyond = 0, []
+    for epoch, policy, reference, mine in cells:
+        for column in names:
+            values, (value, deviation) = _values(mine, column), reference[column]
+            off = abs(statistics.fmean(values) - value)
+            # The printed reference leaves half a unit of the last place open.
+            allowed = max(deviation, statistics.stdev(values)) + 0.05
+            near += off <= allowed
+            if off > allowed:
+                beyond.append(f"{policy} {column} at T = {epoch} ({off / allowed:.1f} spreads)")
+    columns: list[Column] = [("T", lambda cell: cell[0]), ("policy", lambda cell: cell[1])]
+    for column, head in names.items():
+        columns.append((head, lambda cell, c=column: spread(_values(cell[3], c))))
+        columns.append(("reference", lambda cell, c=column: "{:.1f} ± {:.1f}".format(*cell[2][c])))
+    said = f"{near} of {len(cells) * len(names)} means lie within one between-seed deviation of the"
+    rest = "; not " + ", ".join(beyond) if beyond else ""
+    return f"{table(cells, *columns)}\n\n{said} reference{rest}."
+
+
+def _ratios(rows: Sequence[Row], suite: str) -> str:
+    def reference(epoch: int, name: str) -> str:
+        if suite == "poisson":
+            value, deviation = POISSON[epoch][name]
+            return f"{value:.2f}" + ("" if deviation is None else f" ± {deviation:.2f}")
+        known = RATIOS.get(name.removesuffix(" p99"), {}).get(epoch)
+        return "{:.2f} ± {:.2f}".format(*known) if known else ""
+
+    columns: list[Column] = [("T", lambda epoch: epoch)]
+    for above, below, column in (("C3", "ORA", "p99"), ("LOR", "C3", "p99"), ("LOR", "C3", "mean")):
+        name = f"{above}/{below} {column}"
+        key = (above, below, column)
+        columns += [
+            (name, lambda epoch, k=key: spread(
+                _paired(rows_of(rows, suite, epoch_ms=epoch), *k), 2)),
+            ("reference", lambda epoch, n=name: reference(epoch, n)),
+        ]  # fmt: skip
+    return table(POISSON, *columns)
+
+
+def _poisson(rows: Sequence[Row]) -> str:
+    columns: list[Column] = [("T", lambda epoch: epoch)]
+    for policy in _LADDER:
+        columns += [
+            (policy, lambda epoch, p=policy: spread(
+                _values(rows_of(rows, "poisson", epoch_ms=epoch, policy=p), "p99"))),
+            ("reference", lambda epoch, p=policy: f"{POISSON[epoch][f'{p} p99'][0]:.1f}"),
+        ]  # fmt: skip
+    return table(POISSON, *columns)
+
+
+def _settings(rows: Sequence[Row]) -> str:
+    def shown(key: tuple[int, float, int], policy: str) -> str:
+        clients, load, epoch = key
+        mine = rows_of(rows, "settings", clients=clients, utilisation=load, epoch_ms=epoch,
+                       policy=policy)  # fmt: skip
+        return spread(_values(mine, "p99"))
+
+    columns: list[Column] = [
+        ("clients", lambda key: key[0]),
+        ("utilisation", lambda key: f"{key[1]:.2f}"),
+        ("T", lambda key: key[2]),
+    ]
+    for place, policy in enumerate(("ORA", "C3", "LOR", "RR")):
+        columns += [
+            (policy, lambda key, p=policy: shown(key, p)),
+            ("reference", lambda key, n=place: f"{SETTINGS[key][n]:.1f}"),
+        ]
+    return table(SETTINGS, *columns)
+
+
+def _variants(rows: Sequence[Row], suite: str, columns: Mapping[str, str], **wanted: float) -> str:
+    """Return a line per setting and variant, with `columns`; of rows with wanted values."""
+
+    def refused(mine: Rows) -> str:
+        tries = sum(int(row["tries"]) for row in mine)
+        return f"{100 * sum(int(r['refused']) for r in mine) / tries:.3g} %" if tries else ""
+
+    found = groups(rows_of(rows, suite, **wanted), *columns, "policy")
+    return table(
+        found.values(),
+        *((head, lambda mine, n=name: f"{float(mine[0][n]):g}") for name, head in columns.items()),
+        ("policy", lambda mine: mine[0]["policy"]),
+        ("mean", _of("mean")),
+        ("p50", _of("p50")),
+        ("p99", _of("p99")),
+        ("p99.9", _of("p999")),
+        ("refused", refused),
+    )
+
+
+def _original(rows: Sequence[Row]) -> str:
+    def ranged(key: tuple[int, str], column: str) -> str:
+        values = _values(rows_of(rows, "grid", epoch_ms=key[0], policy=key[1]), column)
+        return f"{min(values):.1f} – {max(values):.1f}"
+
+    return table(
+        ORIGINAL,
+        ("T", lambda key: key[0]),
+        ("policy", lambda key: key[1]),
+        ("mean", lambda key: f"{ORIGINAL[key][0]:.1f}"),
+        ("ours", lambda key: ranged(key, "mean")),
+        ("p99", lambda key: f"{ORIGINAL[key][1]:.1f}"),
+        ("ours", lambda key: ranged(key, "p99")),
+    )
+
+
+def _full_size(rows: Rows) -> str:
+    return table(
+        rows,
+        ("T", lambda row: f"{row['epoch_ms']:g}"),
+        ("proven bound", lambda row: f"{row['bound']:.3f}"),
+        ("fluid", lambda row: f"{row['fluid']:.3f}"),
+        *((name, lambda row, n=name: f"{row[n + ', no copies']:.2f}") for name in _LADDER),
+        ("ECTF with copies", lambda row: f"{row['ECTF']:.2f}"),
+        ("C3 with copies", lambda row: f"{row['C3']:.2f}"),
+    )
+
+
+def _known(row: Mapping[str, float]) -> dict[str, float]:
+    """The row with its best bound and plans: a policy may be better than a stopped search."""
+    fcfs = min(row["fcfs"], *(row[name] for name in _LADDER))
+    best = max(row["prices"], row["any bound"])
+    return {**row, "fcfs": fcfs, "any": min(row["any"], fcfs), "bound": best}
+
+
+def _windows(windows: Rows) -> str:
+    names = ("prices", "any bound", "any", "fcfs bound", "fcfs", *_LADDER)
+    rows: list[Mapping[str, Any]] = [_known(row) for row in windows]
+    means = {name: statistics.fmean(row[name] for row in rows) for name in names}
+
+    def shown(row: Mapping[str, Any], name: str) -> str:
+        return f"{row[name]:.2f}" + (" *" if row.get(f"{name} proven") else "")
+
+    return table(
+        [*rows, {"seed": "mean", **means}],
+        ("window", lambda row: row["seed"]),
+        *((name, lambda row, n=name: shown(row, n)) for name in names),
+    )
+
+
+def _mean_of(column: str, form: str = ",.0f", factor: float = 1.0) -> Callable[[Any], str]:
+    return lambda rows: f"{factor * mean(rows, column):{form}}"
+
+
+def _gain(found: Mapping[tuple[Any, ...], Rows], key: object, policy: str) -> str:
+    ratio = mean(found[key, policy], "throughput") / mean(found[key, "DS"], "throughput")
+    return f"{100 * (ratio - 1):+.0f} %"
+
+
+def _mixes(rows: Rows) -> str:
+    found = groups(rows, "mix", "policy")
+
+    def busiest(mine: Rows, name: str) -> float:
+        return statistics.fmean(row["busiest"][name] for row in mine)
+
+    return table(
+        found.values(),
+        ("mix", lambda mine: mine[0]["mix"]),
+        ("policy", lambda mine: mine[0]["policy"]),
+        ("operations/s", _mean_of("throughput")),
+        ("over DS", lambda mine: _gain(found, mine[0]["mix"], mine[0]["policy"])),
+        ("mean", _mean_of("mean", ".1f")),
+        ("p99", _mean_of("p99", ".1f")),
+        ("p99.9", _mean_of("p999", ".1f")),
+        ("duplicates, %", _mean_of("hedged", ".1f", 100)),
+        ("busiest mean / max",
+         lambda mine: f"{busiest(mine, 'mean'):.0f} / {busiest(mine, 'max'):.0f}"),
+        ("variation", lambda mine: f"{busiest(mine, 'variation'):.2f}"),
+    )  # fmt: skip
+
+
+def _speeds(rows: Rows) -> str:
+    found = groups(rows, "fluctuation", "policy")
+    policies = ("DS", "C3", "C3, no limiter")
+    return table(
+        dict.fromkeys(row["fluctuation"] for row in rows),
+        ("D", lambda factor: f"{factor:g}"),
+        *((p, lambda factor, p=p: _mean_of("throughput")(found[factor, p])) for p in policies),
+        ("C3 over DS", lambda factor: _gain(found, factor, "C3")),
+        ("without limiter", lambda factor: _gain(found, factor, "C3, no limiter")),
+    )
+
+
+def _steps(rows: Rows) -> str:
+    return table(
+        groups(rows, "policy").values(),
+        ("policy", lambda mine: mine[0]["policy"]),
+        ("operations/s", _mean_of("throughput")),
+        ("p99 before", _mean_of("p99 before", ".1f")),
+        ("p99 after", _mean_of("p99 after", ".1f")),
+        ("worst bin after", _mean_of("worst bin after", ".1f")),
+    )
+
+
+def _arriving(rows: Rows) -> str:
+    return table(
+        groups(rows, "utilisation", "policy").values(),
+        ("utilisation", lambda mine: f"{mine[0]['utilisation']:g}"),
+        ("policy", lambda mine: mine[0]["policy"]),
+        ("mean", _mean_of("mean", ".1f")),
+        ("p99", _mean_of("p99", ".1f")),
+        ("p99.9", _mean_of("p999", ".1f")),
+        ("duplicates, %", _mean_of("hedged", ".1f", 100)),
+    )
+
+
+def _wide_area(rows: Rows) -> str:
+    columns = {name: name for name in ("mean", "network", "waiting", "service", "p99")}
+    return table(
+        groups(rows, "utilisation", "policy").values(),
+        ("utilisation", lambda mine: f"{mine[0]['utilisation']:g}"),
+        ("policy", lambda mine: mine[0]["policy"]),
+        *((head, _mean_of(name, ",.1f")) for name, head in columns.items()),
+        ("nearest, %", _mean_of("nearest", ",.1f")),
+    )
+
+
+def _detours(rows: Rows) -> str:
+    columns = {
+        "exploring, %": "unknown",
+        "until, ms": "known_ms",
+        "passed, %": "passed",
+        "outstanding": "outstanding",
+        "arrived": "arrived",
+        "there": "there",
+        "further, ms": "further",
+    }
+
+    def shown(value: float) -> str:
+        return f"{value:,.1f}" if value == value else ""
+
+    return table(
+        rows,
+        ("reads", lambda row: f"{row['reads']:,}"),
+        *((head, lambda row, n=name: shown(row[n])) for head, name in columns.items()),
+    )
+
+
+def _draw_ladder(ladder: Mapping[str, list[dict[str, float]]]) -> None:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+    full = ladder["full size"]
+    times = [row["epoch_ms"] for row in full]
+    for name, style in zip(("RR", "LOR", "C3", "ORA", "ECT", "ECTF"), "vs^D+o", strict=True):
+        left.plot(times, [row[name + ", no copies"] for row in full], marker=style, label=name)
+    left.plot(times, [row["bound"] for row in full], "k-", lw=2, label="proven bound")
+    left.set(xscale="log", yscale="log", xlabel="T, ms between two draws of the speeds")
+    left.set(ylabel="mean latency, ms", title="140,000 reads, no copies")
+    left.set_xticks(times, [f"{t:g}" for t in times])
+    left.minorticks_off()
+    left.set_yticks([2, 3, 5, 10, 20, 50, 100], ["2", "3", "5", "10", "20", "50", "100"])
+    left.legend(ncols=2, fontsize=8)
+    left.grid(alpha=0.3)
+    names = ("bound", "any", "fcfs", *_LADDER)
+    shown = ("proven bound", "any order", "fcfs", *_LADDER)
+    rows = [_known(row) for row in ladder["windows"]]
+    for row in rows:
+        right.plot(range(len(names)), [row[n] for n in names], color="0.75", lw=0.8)
+    means = [statistics.fmean(row[n] for row in rows) for n in names]
+    right.plot(range(len(names)), means, "ko-", label=f"mean of {len(rows)} windows")
+    right.set_xticks(range(len(names)), shown, rotation=45, ha="right", fontsize=8)
+    right.set(yscale="log", ylabel="mean flow time, ms", title="15 reads of a warm system")
+    right.set_yticks([2, 3, 5, 10, 20, 50], ["2", "3", "5", "10", "20", "50"])
+    right.minorticks_off()
+    right.legend(fontsize=8)
+    right.grid(alpha=0.3)
+    figure.savefig(FIGURES / "online-selection-ladder.png", dpi=110)
+    plt.close(figure)
+
+
+_POLICIES = ("RR", "LOR", "C3", "ORA")
+_MARKS = "vs^D"
+_PANELS = (
+    ("settings", 150, 0.45, 1.0, "150 clients, utilisation 0.45"),
+    ("grid", 150, 0.70, 1.0, "150 clients, utilisation 0.70"),
+    ("skew", 150, 0.70, 0.2, "20 % of 150 clients make 80 % of demand, 0.70"),
+    ("settings", 300, 0.45, 1.0, "300 clients, utilisation 0.45"),
+    ("settings", 300, 0.70, 1.0, "300 clients, utilisation 0.70"),
+    ("skew", 150, 0.70, 0.02, "2 % of 150 clients make 95 % of demand, 0.70"),
+)
+
+
+def _draw_epochs(rows: Sequence[Row]) -> None:
+    """Draw mean and range over the seeds of the p99, a panel per setting."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, panels = plt.subplots(2, 3, figsize=(12, 7), sharey=True, layout="constrained")
+    for axes, (suite, clients, load, heavy, title) in zip(panels.flat, _PANELS, strict=True):
+        here = [
+            row
+            for row in rows
+            if row["suite"] == suite
+            and int(row["clients"]) == clients
+            and (float(row["utilisation"]), float(row["heavy_clients"])) == (load, heavy)
+        ]
+        for number, (policy, mark) in enumerate(zip(_POLICIES, _MARKS, strict=True)):
+            mine = [row for row in here if row["policy"] == policy]
+            times = sorted({float(row["epoch_ms"]) for row in mine})
+            values = [
+                [float(row["p99"]) for row in mine if float(row["epoch_ms"]) == time]
+                for time in times
+            ]
+            means = [statistics.fmean(some) for some in values]
+            if times:
+                colour = METHODS[number]
+                axes.plot(times, means, marker=mark, color=colour, label=policy)
+                low, high = [min(some) for some in values], [max(some) for some in values]
+                axes.fill_between(times, low, high, color=colour, alpha=0.15, lw=0)
+        axes.set(xscale="log", yscale="log", title=title)
+        axes.title.set_fontsize(10)
+        axes.set_xticks([10, 50, 100, 200, 500], ["10", "50", "100", "200", "500"])
+        axes.set_xlim(8, 620)
+        axes.set_yticks([10, 30, 100, 300, 1000], ["10", "30", "100", "300", "1,000"])
+        axes.minorticks_off()
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize=8)
+    for axes in panels[1]:
+        axes.set_xlabel("T, ms between two draws of the speeds")
+    for axes in panels[:, 0]:
+        axes.set_ylabel("p99 of reads, ms")
+    figure.savefig(FIGURES / "online-selection-epochs.png", dpi=110)
+    plt.close(figure)
+
+
+def draw_load_step(rows: Rows, path: Path = LOAD_STEP) -> None:
+    """Draw median and p99 of reads over time while 40 generators join, for the first seed.
+
+    Parameters
+    ----------
+    rows
+        Rows of the load step; those with a time line are drawn, without duplicates of reads.
+    path
+        Where the picture goes.
+    """
+    lines = [row for row in rows if "p99 line" in row and "hedged" not in row["policy"]]
+    figure, panels = axes_of(2)
+    for axes, key, label in zip(
+        panels, ("median", "p99 line"), ("median of reads, ms", "p99 of reads, ms"), strict=True
+    ):
+        for number, row in enumerate(lines):
+            values = row[key][:-1]  # the last bin is not full
+            times = [BIN_MS * place / 1000 for place in range(len(values))]
+            axes.plot(times, values, color=METHODS[number], lw=1.5, label=row["policy"])
+        axes.axvline(lines[0]["joins_ms"] / 1000, color="0.5", ls=":", label="40 generators join")
+        axes.set(xlabel="time, s", ylabel=label, ylim=(0, None))
+    panels[0].legend(frameon=False, fontsize=8)
+    figure.savefig(path, dpi=110)
