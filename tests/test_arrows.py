@@ -48,6 +48,7 @@ RANKS: dict[str, dict[str, int]] = {
         "placement.tail": 7,
         "placement.testing": 7,
         "placement.io": 8,
+        "placement.prometheus": 9,
         "placement.report": 9,
         "placement.api": 9,
         "placement.cli": 10,

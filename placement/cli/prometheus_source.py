@@ -104,14 +104,14 @@ def read_prometheus(
     InputError
         For a missing URL or preset, and as the reader.
     """
-    from placement.io.feeds.prometheus.presets import PRESETS
-    from placement.io.feeds.prometheus.promql import label_name
-    from placement.io.feeds.prometheus.reading import (
+    from placement.prometheus.metrics_server import (
+        PRESETS,
         PrometheusRequest,
+        PrometheusServer,
+        label_name,
         read_operations,
         read_rtts,
     )
-    from placement.io.feeds.prometheus.server import PrometheusServer
 
     if len(args.rtt) != 2:
         raise InputError(

@@ -10,15 +10,14 @@ from placement.support.lazy import lazy_names
 if TYPE_CHECKING:
     from placement.io.assemble_instance import assemble as assemble
     from placement.io.assemble_instance import read_counts as read_counts
+    from placement.io.feeds.rtt_tables import LongColumns as LongColumns
+    from placement.io.feeds.rtt_tables import read_rtt as read_rtt
     from placement.io.instance_folder import load_instance as load_instance
     from placement.io.instance_folder import save_instance as save_instance
     from placement.io.leader_plan_document import plan_document as plan_document
     from placement.io.plan_file import load_any_plan as load_any_plan
     from placement.io.plan_file import load_plan as load_plan
     from placement.io.plan_file import save_plan as save_plan
-    from placement.io.rtt_importers import LongColumns as LongColumns
-    from placement.io.rtt_importers import read_long_rtt as read_long_rtt
-    from placement.io.rtt_importers import read_rtt as read_rtt
     from placement.io.rtt_table import RttTable as RttTable
 
 _HOME = {
@@ -26,7 +25,7 @@ _HOME = {
     "placement.io.instance_folder": ("load_instance", "save_instance"),
     "placement.io.leader_plan_document": ("plan_document",),
     "placement.io.plan_file": ("load_any_plan", "load_plan", "save_plan"),
-    "placement.io.rtt_importers": ("LongColumns", "read_long_rtt", "read_rtt"),
+    "placement.io.feeds.rtt_tables": ("LongColumns", "read_rtt"),
     "placement.io.rtt_table": ("RttTable",),
 }
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from placement.errors import InputError
 from placement.io.demand_tables import DemandTable, read_demand
-from placement.io.formats.tables import read_table
+from placement.io.feeds.registry import Content
+from placement.io.formats.tables import refused
 from placement.io.instance_folder import read_sites
 from placement.io.labelled_arrays import INTERVAL, Labelled
 from placement.io.rtt_table import Fill, RttTable
@@ -202,17 +203,13 @@ def _sites(
     if sites is None:
         # a name on one side only is a site too: its missing pairs are then named
         return tuple(dict.fromkeys([*rtt.sources, *rtt.destinations])), None, {}
-    table = read_table(sites)
+    (table, *_) = Content.of(sites).blocks
     names, coordinates, domains = read_sites(table, None)
     known = {*rtt.sources, *rtt.destinations}
     for i, site in enumerate(names):
         if site not in known:
-            raise InputError(
-                "unknown site",
-                source=table.at(i),
-                field=table.columns[0],
-                value=site,
-                expected=f"a site of {rtt.source}",
+            raise refused(
+                table.at(i), table.columns[0], "unknown site", site, f"a site of {rtt.source}"
             )
     if not names:
         raise InputError("no sites", source=table.source, expected="at least one row")

@@ -17,14 +17,17 @@ from __future__ import annotations
 
 import math
 import os
+import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
-from placement.errors import InputError
+from placement.errors import InputError, PlacementWarning
 from placement.io.demand_tables import read_shares
+from placement.io.feeds.headers import coordinate_columns, read_header
 from placement.io.formats.column_reader import ColumnTable, text_numbers
 from placement.io.formats.document import Document, encode_json, read_document
 from placement.io.formats.files import write_folder
@@ -38,6 +41,7 @@ from placement.io.formats.tables import (
     number_cell,
     parquet_bytes,
     read_table,
+    refused,
 )
 from placement.io.interval_order import order_intervals
 from placement.io.labelled_arrays import Labelled, read_matrix, to_rows
@@ -380,9 +384,10 @@ def read_sites(
     Parameters
     ----------
     table
-        First column: names; ``lat`` and ``lon``: coordinates in degrees, blank where unknown.
+        First column: names; ``lat`` and ``lon`` (or ``latitude``, ``lng``, …): coordinates in
+        degrees, blank where unknown.
     levels
-        Level -> column; None: every other column is a level with the column's name.
+        Level -> column; None: every other column of names is a level with the column's name.
     word
         What a row is.
 
@@ -399,6 +404,11 @@ def read_sites(
     ------
     InputError
         For a duplicate name, one of the two coordinate columns alone, coordinates off the globe.
+
+    Warns
+    -----
+    PlacementWarning
+        When columns of numbers are no failure domains, and `levels` does not say otherwise.
     """
     names, which = ColumnTable.of(table).found(table.columns[0], strip=False)
     if len(names) < len(table.rows):
@@ -412,8 +422,9 @@ def read_sites(
         )
     others = table.columns[1:]
     coordinates = None
-    if "lat" in others or "lon" in others:
-        at = [table.column("lat"), table.column("lon")]
+    globe = coordinate_columns([n for n in others if n not in (levels or {}).values()])
+    if globe:
+        at = [table.column(globe.get("lat", "lat")), table.column(globe.get("lon", "lon"))]
         limits = (90.0, 180.0)
         coordinates = text_numbers(table, at)
         if not (coordinates.size and (np.abs(coordinates) <= limits).all()):  # also for NaN
@@ -427,7 +438,14 @@ def read_sites(
                 ]
             ).reshape(-1, 2)
     if levels is None:
-        levels = {name: name for name in others if name not in ("lat", "lon")}
+        named = [name for name in others if name not in globe.values()]
+        levels = {name: name for name in named if _names_domains(table, name)}
+        if out := [name for name in named if name not in levels]:
+            warnings.warn(
+                f"{table.source}: {', '.join(out)}: numbers are no failure domains; left out",
+                PlacementWarning,
+                stacklevel=2,
+            )
     domains = {}
     for level, column in levels.items():
         position = table.column(column)
@@ -440,6 +458,16 @@ def read_sites(
     return names, coordinates, domains
 
 
+def _names_domains(table: Table, column: str) -> bool:
+    """Return whether a column holds names of failure domains: no quantity, no mere numbers."""
+    head = read_header(column)
+    place = table.column(column)
+    cells = [cells[place] for cells in table.rows if not is_blank(cells[place])]
+    numbers = bool(cells) and all(re.fullmatch(r"[-+\d.,;\s°eE]+", str(cell)) for cell in cells)
+    labels = head.place and not any(re.search(r"[.,;]", str(cell)) for cell in cells)
+    return head.quantity != "coordinate" and (labels or not numbers)
+
+
 def _degrees(cell: object, source: str, field: str, limit: float) -> float:
     if is_blank(cell):
         return math.nan
@@ -448,9 +476,7 @@ def _degrees(cell: object, source: str, field: str, limit: float) -> float:
     if math.isnan(value):  # a blank of Parquet
         return math.nan
     if abs(value) > limit:
-        raise InputError(
-            "coordinate out of range", source=source, field=field, value=cell, expected=expected
-        )
+        raise refused(source, field, "coordinate out of range", cell, expected)
     return value
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from placement.errors import InputError
 from placement.io.formats.column_reader import read_frame
-from placement.io.formats.tables import free_column
+from placement.io.formats.tables import free_column, refused
 from placement.support.checks import FloatArray
 
 __all__ = ["INTERVAL", "Labelled", "read_matrix", "to_rows"]
@@ -85,9 +85,7 @@ def _positions(source: str, word: str, have: Sequence[str], want: Sequence[str])
     for name in have:
         if name not in known:
             shown = ", ".join(map(repr, want[:8])) + (", …" if len(want) > 8 else "")
-            raise InputError(
-                f"unknown {word}", source=source, field=word, value=name, expected=f"one of {shown}"
-            )
+            raise refused(source, word, f"unknown {word}", name, f"one of {shown}")
     return [index[name] for name in want]
 
 

@@ -14,278 +14,29 @@ The source waits for the destination. A row serves a client and a site of the sa
 from __future__ import annotations
 
 import os
-import re
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from placement.errors import InputError, PlacementWarning, UnitsWarning
-from placement.io.formats.column_reader import ColumnTable
-from placement.io.formats.tables import (
-    RTT,
-    Table,
-    csv_bytes,
-    name_cell,
-    quantity_cell,
-    read_table,
-)
-from placement.io.rtt_table import RttTable
+from placement.io.feeds.rtt_tables import read_pairs
+from placement.io.formats.tables import csv_bytes
+from placement.io.rtt_table import Curve, PairTable
 from placement.model.instance import Instance
 from placement.support.checks import FloatArray
-from placement.tail.bin_grid import bins_for, bins_within, reach_of_percentiles
-from placement.tail.histograms import means_of_percentiles, of_percentiles, of_weights
+from placement.tail.bin_grid import bins_for, bins_within
 from placement.tail.rtt_distributions import Distributions
 
 __all__ = [
     "PairTable",
     "distributions_of",
     "pairs_csv",
-    "pairs_of",
-    "percentile_columns",
-    "percentile_rtts",
     "read_distributions",
     "read_pairs",
-    "weight_of",
 ]
 
-_PERCENTILE = re.compile(r"(?:rtt_)?p(\d+(?:\.\d+)?)(?:_ms)?")
-_WEIGHTS = ("count", "weight", "probability", "share")
-_MEANS = ("rtt_mean_ms", "rtt_mean", "mean_ms", "mean", "rtt")
 _SHOWN = 5
 _UNLIKE = 5.0
-
-Pair = tuple[str, str]
-"""Source and destination."""
-
-Curve = tuple[tuple[float, ...], tuple[float, ...]]
-"""Values in ms, and the percents or weights that belong to them."""
-
-
-@dataclass(frozen=True, eq=False)
-class PairTable:
-    """Distributions by name, gaps allowed.
-
-    Attributes
-    ----------
-    source
-        The file.
-    percents
-        Rising; empty for histograms and samples.
-    pairs
-        What is told of each pair.
-    """
-
-    source: str
-    percents: tuple[float, ...]
-    pairs: Mapping[Pair, Curve]
-
-    def constant(self, rtt: float) -> Curve:
-        """Return the row in this table of a pair whose RTT never varies."""
-        return ((rtt,) * len(self.percents), self.percents) if self.percents else ((rtt,), (1.0,))
-
-    def reach(self, curve: Curve) -> float:
-        """RTT in ms that is hardly ever exceeded."""
-        return reach_of_percentiles(self.percents, curve[0]) if self.percents else max(curve[0])
-
-    def histogram(self, curve: Curve, width: float, bins: int) -> FloatArray:
-        """Probabilities per bin."""
-        if self.percents:
-            percentiles = dict(zip(self.percents, curve[0], strict=True))
-            return of_percentiles(percentiles, width=width, bins=bins)
-        return of_weights(*curve, width=width, bins=bins)
-
-
-def percentile_columns(table: Table) -> dict[float, int]:
-    """Percent -> position of its column, rising; empty when there is none.
-
-    Raises
-    ------
-    InputError
-        For two columns of one percentile, or one that is not between 0 and 100.
-    """
-    found: dict[float, int] = {}
-    for position, name in enumerate(table.columns):
-        match = _PERCENTILE.fullmatch(name.strip())
-        if match is None:
-            continue
-        percent = float(match[1])
-        if not 0 < percent < 100 or percent in found:
-            raise InputError(
-                "not a percentile" if percent not in found else "a percentile given twice",
-                source=table.source,
-                field="header",
-                value=name,
-                expected="p1 to p99.9…, each once",
-            )
-        found[percent] = position
-    return dict(sorted(found.items()))
-
-
-def read_pairs(path: str | os.PathLike[str]) -> PairTable:
-    """Read distributions of any of the three layouts.
-
-    Raises
-    ------
-    InputError
-        For a missing column, percentiles that fall within a row, a pair given twice (in a table of
-        percentiles), a histogram without weight, and cells that are no numbers; with file, row,
-        field.
-    """
-    return pairs_of(read_table(path))
-
-
-def weight_of(table: Table) -> str | None:
-    """Return the column with the weights of a histogram; None without one."""
-    return next((name for name in _WEIGHTS if name in table.columns), None)
-
-
-def pairs_of(table: Table) -> PairTable:
-    """Return the distributions of a table; errors as :func:`read_pairs`."""
-    source, destination = table.column("src"), table.column("dst")
-    percents = percentile_columns(table)
-    if not table.rows:
-        raise InputError("no rows", source=table.source, expected="a row per pair")
-    if percents:
-        return _percentiles(table, source, destination, percents)
-    weight = weight_of(table)
-    rtt = table.column("rtt")
-    bars: dict[Pair, tuple[list[float], list[float]]] = {}
-    for i, cells in enumerate(table.rows):
-        at = table.at(i)
-        values, weights = bars.setdefault(_pair(cells, at, source, destination), ([], []))
-        values.append(quantity_cell(cells[rtt], at, "rtt"))
-        weights.append(
-            1.0
-            if weight is None
-            else quantity_cell(cells[table.column(weight)], at, weight, "a finite number >= 0")
-        )
-    for pair, (_, weights) in bars.items():
-        if not sum(weights) > 0:
-            raise InputError(
-                f"a histogram without weight: {pair[0]} → {pair[1]}",
-                source=table.source,
-                field=weight or "",
-                value=0.0,
-                expected="a weight > 0",
-            )
-    return PairTable(
-        table.source, (), {pair: (tuple(v), tuple(w)) for pair, (v, w) in bars.items()}
-    )
-
-
-def _pair(cells: tuple[object, ...], at: str, source: int, destination: int) -> Pair:
-    return (
-        name_cell(cells[source], at, "src").strip(),
-        name_cell(cells[destination], at, "dst").strip(),
-    )
-
-
-def _percentiles(
-    table: Table, source: int, destination: int, columns: Mapping[float, int]
-) -> PairTable:
-    percents = tuple(columns)
-    if len(percents) < 2:
-        raise InputError(
-            "one percentile only",
-            source=table.source,
-            field="header",
-            value=table.columns[columns[percents[0]]],
-            expected="two or more columns such as p50 and p99",
-        )
-    pairs = _whole_percentiles(table, source, destination, columns)
-    if len(pairs) == len(table.rows):
-        return PairTable(table.source, percents, pairs)
-    pairs = {}
-    first: dict[Pair, int] = {}
-    for i, cells in enumerate(table.rows):
-        at = table.at(i)
-        pair = _pair(cells, at, source, destination)
-        if pair in pairs:
-            raise InputError(
-                "a pair given twice",
-                source=at,
-                field="dst",
-                value=f"{pair[0]} → {pair[1]}",
-                expected=f"once (first in row {table.numbers[first[pair]]})",
-            )
-        values: list[float] = []
-        for position in columns.values():
-            name = table.columns[position]
-            value = quantity_cell(cells[position], at, name)
-            if values and value < values[-1]:
-                raise InputError(
-                    "below the percentile before it",
-                    source=at,
-                    field=name,
-                    value=cells[position],
-                    expected=f">= {values[-1]:g}",
-                )
-            values.append(value)
-        pairs[pair], first[pair] = (tuple(values), percents), i
-    return PairTable(table.source, percents, pairs)
-
-
-def _whole_percentiles(
-    table: Table, source: int, destination: int, columns: Mapping[float, int]
-) -> dict[Pair, Curve]:
-    """Return the pairs of a table where all is well; fewer than its rows where one is wrong."""
-    frame, percents = ColumnTable.of(table), tuple(columns)
-    try:
-        sources, of_source = frame.found(table.columns[source])
-        destinations, of_destination = frame.found(table.columns[destination])
-        values = frame.matrix([table.columns[place] for place in columns.values()], RTT)
-    except InputError:
-        return {}
-    if (np.diff(values, axis=1) < 0).any():
-        return {}
-    ends = zip(of_source.tolist(), of_destination.tolist(), values.tolist(), strict=True)
-    return {(sources[a], destinations[b]): (tuple(curve), percents) for a, b, curve in ends}
-
-
-def percentile_rtts(table: Table) -> RttTable:
-    """RTTs of a table of percentiles: its column of means, or the means of what it describes.
-
-    Parameters
-    ----------
-    table
-        Columns ``src``, ``dst``, percentiles, and perhaps ``mean`` (also ``rtt_mean``, ``mean_ms``,
-        ``rtt_mean_ms``, ``rtt``).
-
-    Raises
-    ------
-    InputError
-        As :func:`read_pairs`.
-    """
-    found = _percentiles(table, table.column("src"), table.column("dst"), percentile_columns(table))
-    column = next((name for name in _MEANS if name in table.columns), None)
-    sources = tuple(dict.fromkeys(a for a, _ in found.pairs))
-    destinations = tuple(dict.fromkeys(b for _, b in found.pairs))
-    values = np.full((len(sources), len(destinations)), np.nan)
-    rows, columns = ({name: i for i, name in enumerate(axis)} for axis in (sources, destinations))
-    if column is None:
-        means = means_of_percentiles(
-            found.percents, [curve for curve, _ in found.pairs.values()]
-        ).tolist()
-    else:
-        place = table.column(column)
-        means = [
-            quantity_cell(cells[place], table.at(row), column)
-            for row, cells in enumerate(table.rows)
-        ]
-    for (a, b), mean in zip(found.pairs, means, strict=True):
-        values[rows[a], columns[b]] = mean
-    how = f"column {column!r}" if column is not None else "means of the percentiles"
-    return RttTable(
-        table.source,
-        sources,
-        destinations,
-        values,
-        (),
-        (f"RTTs were imported from {Path(table.source).name}, {how}.",),
-    )
 
 
 def read_distributions(

@@ -12,8 +12,10 @@ import numpy as np
 
 from placement.errors import InputError
 from placement.support.checks import FloatArray, number
+from placement.tail.bin_grid import reach_of_percentiles
+from placement.tail.histograms import of_percentiles, of_weights
 
-__all__ = ["Fill", "RttTable", "likely_unit"]
+__all__ = ["Curve", "Fill", "Pair", "PairTable", "RttTable", "likely_unit"]
 
 Fill = Literal["none", "transpose"]
 """Treatment of a missing pair: refuse it, or take the RTT of the opposite direction."""
@@ -165,6 +167,47 @@ class RttTable:
             for i in found
         ]
         return ", ".join(shown) + (", …" if int(where.sum()) > _SHOWN else "")
+
+
+Pair = tuple[str, str]
+"""Source and destination."""
+
+Curve = tuple[tuple[float, ...], tuple[float, ...]]
+"""Values in ms, and the percents or weights that belong to them."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairTable:
+    """Distributions by name, gaps allowed.
+
+    Attributes
+    ----------
+    source
+        The file.
+    percents
+        Rising; empty for histograms and samples.
+    pairs
+        What is told of each pair.
+    """
+
+    source: str
+    percents: tuple[float, ...]
+    pairs: Mapping[Pair, Curve]
+
+    def constant(self, rtt: float) -> Curve:
+        """Return the row in this table of a pair whose RTT never varies."""
+        return ((rtt,) * len(self.percents), self.percents) if self.percents else ((rtt,), (1.0,))
+
+    def reach(self, curve: Curve) -> float:
+        """RTT in ms that is hardly ever exceeded."""
+        return reach_of_percentiles(self.percents, curve[0]) if self.percents else max(curve[0])
+
+    def histogram(self, curve: Curve, width: float, bins: int) -> FloatArray:
+        """Probabilities per bin."""
+        if self.percents:
+            percentiles = dict(zip(self.percents, curve[0], strict=True))
+            return of_percentiles(percentiles, width=width, bins=bins)
+        return of_weights(*curve, width=width, bins=bins)
 
 
 _LEAST_LARGEST = 1.0

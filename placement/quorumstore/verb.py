@@ -532,15 +532,15 @@ def _long_table(name: str) -> tuple[tuple[str, ...], FloatArray] | None:
     """Read a long table of RTTs (src, dst, rtt); None where the file is none."""
     import numpy as np
 
+    from placement.io.feeds.rtt_tables import LongColumns, read_rtt
     from placement.io.formats.tables import read_table
-    from placement.io.rtt_importers import LongColumns, read_long_rtt
 
     if not Path(name).is_file():
         return None
     columns = LongColumns()
     if not {columns.source, columns.destination, columns.rtt} <= set(read_table(name).columns):
         return None
-    found = read_long_rtt(name)
+    found = read_rtt(name, columns=columns)
     sites = tuple(dict.fromkeys((*found.sources, *found.destinations)))
     table, _ = found.between(sites, sites, diagonal=False)
     own = np.arange(len(sites))

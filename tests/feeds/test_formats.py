@@ -270,7 +270,7 @@ def test_samples_become_distributions(tmp_path: Path) -> None:
         ('{"a": 1}', "an unknown format"),
         ('{"report": {"mtr": {}, "hubs": []}}', "report.hubs: not a report of mtr"),
         ('[{"Node": "a", "Coord": {"Vec": [1e999]}}]', "number"),
-        ('[{"Node": "a", "Coord": {"Vec": ["x"]}}]', "[0][0].Coord: not a coordinate"),
+        ('[{"Node": "a", "Coord": {"Vec": ["x"]}}]', "[0].Coord: not a coordinate"),
         ("{broken", "t.txt"),
     ],
 )  # fmt: skip

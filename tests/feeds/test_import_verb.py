@@ -148,3 +148,91 @@ def test_bad_options(tmp_path: Path, options: tuple[str, ...], words: str) -> No
     with pytest.raises(InputError) as caught:
         imported(path, "--mix", "social", "-o", tmp_path / "mine", *options)
     assert words in str(caught.value)
+
+
+def written(folder: Path, files: dict[str, str]) -> list[Path]:
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    return [folder / name for name in files]
+
+
+def test_tables_of_one_source_are_put_together(tmp_path: Path) -> None:
+    files = {
+        "fra.csv": "Region,Latency (ms)\niad,91\nnrt,220\n",
+        "iad.csv": "Region,Latency (ms)\nfra,92\nnrt,160\n",
+        "nrt.csv": "Region,Latency (ms)\nfra,221\niad,161\n",
+    }
+    assert imported(*written(tmp_path, files), "--mix", "social", "-o", tmp_path / "mine") == 0
+    world = load_instance(tmp_path / "mine")
+    assert world.sites == ("fra", "iad", "nrt")
+    assert world.site_rtt.tolist() == [[0, 91, 220], [92, 0, 160], [221, 161, 0]]
+
+
+def test_one_way_delays_of_several_files_become_round_trips(tmp_path: Path) -> None:
+    files = {"fra.csv": "To,OWD (ms)\niad,45\n", "iad.csv": "To,OWD (ms)\nfra,46\n"}
+    paths = written(tmp_path, files)
+    with pytest.raises(InputError, match=r"fra\.csv: header: one-way delays.*--one-way"):
+        imported(*paths, "--mix", "social", "-o", tmp_path / "mine")
+    imported(*paths, "--one-way", "--mix", "social", "-o", tmp_path / "mine")
+    assert load_instance(tmp_path / "mine").site_rtt.tolist() == [[0, 91], [91, 0]]
+    imported(
+        paths[0], "--one-way", "--fill", "transpose", "--mix", "social", "-o", tmp_path / "one"
+    )
+    assert load_instance(tmp_path / "one").site_rtt.tolist() == [[0, 90], [90, 0]]
+    imported(*paths, "--scale", "2", "--mix", "social", "-o", tmp_path / "twice")
+    assert load_instance(tmp_path / "twice").site_rtt.tolist() == [[0, 90], [92, 0]]
+
+
+def test_a_column_that_no_row_names_is_no_site(tmp_path: Path) -> None:
+    (path,) = written(tmp_path, {"r.csv": "Region,Stars\nfra,3\niad,4\n"})
+    with pytest.raises(InputError, match=r"r\.csv: header: no column is a row too.*got 'Stars'"):
+        imported(path, "--fill", "transpose", "--mix", "social", "-o", tmp_path / "mine")
+    rows = written(tmp_path, {"a.csv": "x,iad\nfra,91\n", "b.csv": "x,fra\niad,92\n"})
+    imported(*rows, "--mix", "social", "-o", tmp_path / "mine")
+    assert load_instance(tmp_path / "mine").site_rtt.tolist() == [[0, 91], [92, 0]]
+
+
+def test_ping_hosts_have_names_and_addresses(tmp_path: Path) -> None:
+    text = "PING iad(iad.example (2001:db8::2)) 56 data bytes\n64 bytes from x: time=91 ms\n"
+    (path,) = written(tmp_path, {"fra.txt": text})
+    for host in ("iad", "2001:db8::2"):
+        imported(
+            path, "--site-of", f"{host}=virginia", "--fill", "transpose", "--mix", "social",
+            "-o", tmp_path / "mine", "--force",
+        )  # fmt: skip
+        assert load_instance(tmp_path / "mine").sites == ("fra", "virginia")
+
+
+def test_coordinates_and_numbers_are_no_failure_domains(tmp_path: Path) -> None:
+    files = {
+        "r.csv": "from,to,ms\nfra,iad,91\niad,fra,92\n",
+        "s.csv": "region;latitude;Longitude;country;rack;population;geo\n"
+        "fra;50.1;8.6;DE;1;7;50.1,8.6\niad;39.0;-77.5;US;2;8;39.0,-77.5\n",
+    }
+    rtt, sites = written(tmp_path, files)
+    with pytest.warns(match=r"s\.csv: population, geo: numbers are no failure domains"):
+        imported(rtt, "--sites", sites, "--mix", "social", "-o", tmp_path / "mine")
+    world = load_instance(tmp_path / "mine")
+    assert set(world.domains) == {"country", "rack"}
+    assert world.site_coordinates is not None
+    assert world.site_coordinates.tolist() == [[50.1, 8.6], [39.0, -77.5]]
+
+
+def test_demand_as_psql_prints_it(tmp_path: Path) -> None:
+    files = {
+        "r.csv": "from,to,ms\nfra,iad,91\niad,fra,92\n",
+        "d.txt": " region | statement | calls \n--------+-----------+-------\n"
+        " fra    | SELECT    |   100\n iad    | SELECT    |    50\n(2 rows)\n",
+        "x.txt": "-[ RECORD 1 ]----\nregion    | fra\nstatement | SELECT\ncalls     | 100\n"
+        "-[ RECORD 2 ]----\nregion    | iad\nstatement | SELECT\ncalls     | 50\n",
+        "words.csv": "client,stmt,n\nfra,SELECT,100\n",
+    }
+    rtt, *demands, words = written(tmp_path, files)
+    for demand in demands:
+        imported(
+            rtt, "--counts", demand, "--operation", "SELECT=strong_read",
+            "-o", tmp_path / "mine", "--force",
+        )  # fmt: skip
+        assert load_instance(tmp_path / "mine").counts[0].tolist() == [[100], [50]]
+    with pytest.raises(InputError, match="got 'SELECT', expected --count-columns operation=stmt"):
+        imported(rtt, "--counts", words, "-o", tmp_path / "mine", "--force")

@@ -15,11 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement import InputError
-from placement.io.feeds.prometheus.presets import PRESETS
-from placement.io.feeds.prometheus.promql import matchers, quoted, window_of
-from placement.io.feeds.prometheus.reading import PrometheusRequest, read_operations, read_rtts
-from placement.io.feeds.prometheus.server import PrometheusServer
 from placement.io.feeds.registry import RttReading
+from placement.prometheus.metrics_server import (
+    PRESETS,
+    PrometheusRequest,
+    PrometheusServer,
+    matchers,
+    quoted,
+    read_operations,
+    read_rtts,
+    window_of,
+)
 
 Answer = Callable[[str], tuple[int, object]]
 

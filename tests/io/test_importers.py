@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from placement import InputError, Instance
 from placement.io import LongColumns, assemble, read_counts, read_rtt
-from placement.io.rtt_importers import read_long_rtt
 from placement.io.rtt_table import RttTable
 
 # Rows wait for columns; every number is another one, so that a transposed table would show.
@@ -303,8 +302,8 @@ def test_bad_rtts(tmp_path: Path, text: str, message: str) -> None:
 
 def test_wrong_column_names_are_suggested(tmp_path: Path) -> None:
     (tmp_path / "r.csv").write_text("src,dst,rtt_ms\na,b,1\n")
-    with pytest.raises(InputError, match=r"rtt: no such column.*did you mean 'rtt_ms'\?"):
-        read_long_rtt(tmp_path / "r.csv")
+    with pytest.raises(InputError, match=r"--columns rtt: no such column: .*'rtt_ms'"):
+        read_rtt(tmp_path / "r.csv", columns=LongColumns())
     with pytest.raises(InputError, match=r"r\.csv: --columns dst: no such column"):
         read_rtt(tmp_path / "r.csv", columns=LongColumns(destination="to"))
     with pytest.raises(InputError, match="unknown format: got 'round'"):
@@ -438,7 +437,7 @@ def test_cells_of_a_good_table_are_not_looked_at_one_by_one(
     def refuse(*_: object) -> float:
         raise AssertionError("a single cell")
 
-    for module in ("rtt_importers", "rtt_distributions", "formats.column_reader"):
+    for module in ("feeds.rtt_tables", "formats.column_reader"):
         monkeypatch.setattr(f"placement.io.{module}.quantity_cell", refuse)
     assert read_rtt(path, kind).values.tolist() == expected.tolist()
     assert expected.shape == (2, 2)

@@ -12,9 +12,14 @@ import pytest
 
 from placement import InputError, Instance, MissingDependencyError
 from placement.datasets.aws_transfer import find_aws_transfer
-from placement.io.price_lists.apply_prices import PriceInput, nearest_sites, with_prices
-from placement.io.price_lists.cloud_lists import read_cloud_sites, read_cloud_transfer
-from placement.io.price_lists.csv_prices import read_site_prices, read_tiers, read_transfer
+from placement.io.price_lists import (
+    PriceInput,
+    nearest_sites,
+    read_site_prices,
+    read_tiers,
+    read_transfer,
+    with_prices,
+)
 
 SITES = ("East US", "West Europe", "North Europe")
 
@@ -221,7 +226,7 @@ def test_aws_price_list(tmp_path: Path) -> None:
         ("C", "InterRegion Inbound", "eu-west-1", "us-east-1", [("0", "0")]),
         ("D", "AWS Outbound", "us-east-1", "", [("0", "0.09"), ("10240", "0.085")]),
     )
-    table = read_cloud_transfer(write(tmp_path / "aws.json", json.dumps(document)))
+    table = read_transfer(write(tmp_path / "aws.json", json.dumps(document)))
     assert table.prices == {("us-east-1", "eu-west-1"): 0.02, ("eu-west-1", "us-east-1"): 0.03}
     assert table.tiers == {("us-east-1", "internet"): ((10240.0, 0.09), (math.inf, 0.085))}
     assert table.currency == "USD"
@@ -231,7 +236,7 @@ def test_aws_price_list(tmp_path: Path) -> None:
         ("B", out, "a", "b", [("0", "0.03")]),
     )
     with pytest.raises(InputError, match=r"two prices for a to b: got '0\.02 and 0\.03'"):
-        read_cloud_transfer(write(tmp_path / "aws.json", json.dumps(document)))
+        read_transfer(write(tmp_path / "aws.json", json.dumps(document)))
 
 
 def azure(*items: tuple[str, str, str, str, float, float]) -> str:
@@ -259,9 +264,7 @@ def test_azure_price_list(tmp_path: Path) -> None:
         items.append(("Virtual Machines", region, "D2s v3", "1 Hour", 0.0, price * 10))
         items.append(("Storage", region, "P10 LRS", "1 GB/Month", 0.0, price))
     path = write(tmp_path / "azure.json", azure(*items))
-    given = PriceInput(
-        sites=read_cloud_sites(path), transfer=read_cloud_transfer(path), stored_gb=100.0
-    )
+    given = PriceInput(sites=read_site_prices(path), transfer=read_transfer(path), stored_gb=100.0)
     found = with_prices(instance(), given).prices
     assert found is not None
     assert found.transfer is not None
@@ -272,7 +275,7 @@ def test_azure_price_list(tmp_path: Path) -> None:
     assert found.storage.tolist() == pytest.approx([2, 3, 4])
     assert "2024-05-01" in found.source
     with pytest.raises(InputError, match="stored_gb: storage has a price per GB"):
-        with_prices(instance(), PriceInput(sites=read_cloud_sites(path)))
+        with_prices(instance(), PriceInput(sites=read_site_prices(path)))
 
 
 BANDWIDTH = [
@@ -326,7 +329,7 @@ def bandwidth_of_a_region() -> dict[str, Any]:
 def test_azure_meters_of_one_region(tmp_path: Path) -> None:
     """Zones, peering, incoming traffic and the other routing are left out."""
     path = write(tmp_path / "azure.json", json.dumps(bandwidth_of_a_region()))
-    table = read_cloud_transfer(path)
+    table = read_transfer(path)
     here = "koreacentral"
     assert table.prices == {(here, "same continent"): 0.08, (here, "other continent"): 0.09}
     assert table.tiers == {(here, "internet"): ((100.0, 0.0), (math.inf, 0.12))}
@@ -336,7 +339,7 @@ def test_one_page_of_several_is_refused(tmp_path: Path) -> None:
     """A tier on the next page would be missing, and the first one would be the price."""
     page = bandwidth_of_a_region() | {"NextPageLink": "https://prices.example/?$skip=1000"}
     path = write(tmp_path / "azure.json", json.dumps(page))
-    for read in (read_cloud_transfer, read_cloud_sites):
+    for read in (read_transfer, read_site_prices):
         with pytest.raises(InputError, match=r"NextPageLink: one page of several"):
             read(path)
 
@@ -351,7 +354,7 @@ def test_zones_of_aws_are_no_regions(tmp_path: Path) -> None:
             "fromLocationType": kind,
             "toLocationType": "AWS Region",
         }
-    table = read_cloud_transfer(write(tmp_path / "aws.json", json.dumps(document)))
+    table = read_transfer(write(tmp_path / "aws.json", json.dumps(document)))
     assert table.prices == {("a", "b"): 0.02}
 
 
@@ -369,7 +372,7 @@ def test_zones_of_aws_are_no_regions(tmp_path: Path) -> None:
 def test_bad_json(document: object, message: str, tmp_path: Path) -> None:
     path = write(tmp_path / "list.json", json.dumps(document))
     with pytest.raises(InputError, match=message):
-        read_cloud_transfer(path)
+        read_transfer(path)
 
 
 def test_the_table_of_an_installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -392,3 +395,46 @@ def test_traffic_without_a_price_is_no_silent_zero(
 ) -> None:
     with pytest.raises(InputError, match=r"traffic without a price: .* \(--transfer\)"):
         with_prices(instance(), PriceInput(sites=5.0, **given))
+
+
+def test_the_long_name_of_a_receiver_is_joined_with_its_code(tmp_path: Path) -> None:
+    ends = {"East": ("east-1", "US East (X)"), "West": ("west-1", "US West (Y)")}
+    products, terms = {}, {}
+    for sku, (sender, receiver) in {"A": ("East", "West"), "B": ("West", "East")}.items():
+        products[sku] = {
+            "attributes": {
+                "transferType": "InterRegion Outbound",
+                "fromLocation": ends[sender][1],
+                "fromRegionCode": ends[sender][0],
+                "toLocation": ends[receiver][1],
+            }
+        }
+        price = {"unit": "GB", "beginRange": "0", "pricePerUnit": {"USD": "0.02"}}
+        terms[sku] = {"T": {"priceDimensions": {"D": price}}}
+    document = {"products": products, "terms": {"OnDemand": terms}}
+    table = read_transfer(write(tmp_path / "aws.json", json.dumps(document)))
+    assert dict(table.prices) == {("east-1", "west-1"): 0.02, ("west-1", "east-1"): 0.02}
+
+
+@pytest.mark.parametrize(
+    ("receivers", "words"),
+    [
+        (("East", "West"), "the list has prices from East, West to East, West"),
+        (("same continent", "other continent"), "a column continent of the sites"),
+    ],
+)
+def test_a_missing_price_names_what_the_list_has(
+    receivers: tuple[str, str], words: str, tmp_path: Path
+) -> None:
+    text = "source;destination;USD per GB\n" + "".join(
+        f"{a};{b};0.02\n" for a in ("East", "West") for b in receivers
+    )
+    table = read_transfer(write(tmp_path / "t.csv", text))
+    with pytest.raises(InputError, match=words):
+        with_prices(instance().replace(domains={}), PriceInput(sites=1.0, transfer=table))
+
+
+def test_round_trip_times_are_no_prices(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", "from,to,latency_ms\na,b,20\nb,a,20\n")
+    with pytest.raises(InputError, match="header: round-trip times, not prices: got 'latency_ms'"):
+        read_transfer(path)

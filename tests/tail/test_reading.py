@@ -120,9 +120,9 @@ def test_a_site_to_itself_may_be_missing_with_a_warning(instance, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a,b\n1,2\n", r"d.csv: src: no such column"),
+        ("a,b\n1,2\n", r"d.csv: header: no column for the src"),
         ("src,dst,p50,p99\n", "d.csv: no rows"),
-        ("src,dst\nfra,dub\n", r"d.csv: rtt: no such column"),
+        ("src,dst\nfra,dub\n", r"d.csv: header: no column for the rtt"),
         ("src,dst,p50\nfra,dub,1\n", "d.csv: header: one percentile only"),
         ("src,dst,p50,rtt_p50_ms\nfra,dub,1,1\n", "header: a percentile given twice"),
         ("src,dst,p0,p50\nfra,dub,1,1\n", "header: not a percentile: got 'p0'"),

@@ -12,8 +12,7 @@ from placement.errors import InputError
 
 if TYPE_CHECKING:
     from placement.evaluation.bill import MonthlyBill
-    from placement.io.price_lists.apply_prices import PriceInput
-    from placement.io.price_lists.price_tables import SitePrices, TransferTable
+    from placement.io.price_lists import PriceInput, SitePrices, TransferTable
     from placement.model.configuration import Configuration
     from placement.model.instance import Instance
     from placement.plan import Plan
@@ -176,7 +175,7 @@ def tiered_bill(plan: Plan, path: str) -> MonthlyBill:
     InputError
         For a plan without prices, and a sender that is neither a site nor a client.
     """
-    from placement.io.price_lists.csv_prices import read_tiers
+    from placement.io.price_lists import read_tiers
 
     if plan.bill is None:
         raise InputError(
@@ -206,7 +205,7 @@ def apply_prices(instance: Instance, args: argparse.Namespace) -> Instance:
     InputError
         Naming the option, or the file and its row.
     """
-    from placement.io.price_lists.apply_prices import with_prices
+    from placement.io.price_lists import with_prices
 
     given = _given(instance, args)
     if getattr(args, "present", None) is not None:
@@ -217,7 +216,7 @@ def apply_prices(instance: Instance, args: argparse.Namespace) -> Instance:
 
 
 def _given(instance: Instance, args: argparse.Namespace) -> PriceInput:
-    from placement.io.price_lists.apply_prices import PriceInput
+    from placement.io.price_lists import PriceInput
 
     names = [part for text in args.gb_per_op for part in text.split(",") if part.strip()]
     return PriceInput(
@@ -234,8 +233,7 @@ def _given(instance: Instance, args: argparse.Namespace) -> PriceInput:
 
 
 def _sites(text: str) -> SitePrices | float:
-    from placement.io.price_lists.cloud_lists import read_cloud_sites
-    from placement.io.price_lists.csv_prices import read_site_prices
+    from placement.io.price_lists import read_site_prices
 
     if not Path(text).exists():
         try:
@@ -244,20 +242,17 @@ def _sites(text: str) -> SitePrices | float:
             raise InputError(
                 "no such file", field="--prices", value=text, expected="a file, or one price"
             ) from None
-    return read_cloud_sites(text) if text.endswith(".json") else read_site_prices(text)
+    return read_site_prices(text)
 
 
 def _transfer(args: argparse.Namespace) -> TransferTable:
-    from placement.io.price_lists.cloud_lists import read_cloud_transfer
-    from placement.io.price_lists.csv_prices import read_transfer
+    from placement.io.price_lists import read_transfer
 
     if args.transfer == _AWS:
         from placement.datasets.aws_transfer import find_aws_transfer
 
         path, source = find_aws_transfer()
         table = dataclasses.replace(read_transfer(path), source=source, currency="USD")
-    elif args.transfer.endswith(".json"):
-        table = read_cloud_transfer(args.transfer)
     else:
         table = read_transfer(args.transfer)
     return table if args.marginal_gb is None else table.at_volume(args.marginal_gb)
@@ -265,8 +260,7 @@ def _transfer(args: argparse.Namespace) -> TransferTable:
 
 def _places(instance: Instance, text: str) -> dict[str, str]:
     from placement.io.formats.tables import name_cell, read_table
-    from placement.io.price_lists.apply_prices import nearest_sites
-    from placement.io.price_lists.price_tables import INTERNET
+    from placement.io.price_lists import INTERNET, nearest_sites
 
     if text == "nearest":
         return nearest_sites(instance)

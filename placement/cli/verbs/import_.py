@@ -48,7 +48,7 @@ def add_parser(verbs: Subparsers) -> None:
         "rtt",
         metavar="RTT",
         nargs="+",
-        help="RTTs between sites: tables, JSON, or the text of ping, fping, mtr and others; "
+        help="RTTs between sites: tables, pages, JSON, or the text of ping, fping, mtr and others; "
         "several files are merged; or: prometheus URL",
     )
     formats = sorted(entry_points("placement.feeds"))
@@ -85,7 +85,23 @@ def add_parser(verbs: Subparsers) -> None:
     table.add_argument(
         "--measured-from",
         metavar="SITE",
-        help="site where a probe ran, if its text does not name it (default: the file name)",
+        help="site where a probe ran, or that a table of one source is about, if the file does not "
+        "name it (default: the file name)",
+    )
+    table.add_argument(
+        "--table",
+        metavar="N|HEADING",
+        help="tables to read of a page, by number or heading (default: all tables of RTTs)",
+    )
+    table.add_argument(
+        "--rows",
+        choices=("sources", "destinations"),
+        help="rows of a square table (default: by its corner cell, else sources)",
+    )
+    table.add_argument(
+        "--one-way",
+        action="store_true",
+        help="the values are one-way delays: add both directions (default: refuse such headers)",
     )
     table.add_argument(
         "--site-of",
@@ -198,10 +214,10 @@ def run(args: argparse.Namespace) -> int:
         reading, counts = _served(args, names, said)
     else:
         refuse_prometheus(args)
-        reading = _rtts(args.rtt, args, names, said)
+        reading = _rtts(args.rtt, args, names, said, between=True)
     client_reading = None
     if args.client_rtt is not None:
-        client_reading = _rtts([args.client_rtt], args, {}, said)
+        client_reading = _rtts([args.client_rtt], args, {}, said, between=False)
     if args.distributions is not None and reading.distributions is None:
         raise InputError(
             "no distributions in the RTTs",
@@ -268,15 +284,28 @@ def _served(
 
 
 def _rtts(
-    paths: list[str], args: argparse.Namespace, names: Mapping[str, str], said: list[str]
+    paths: list[str],
+    args: argparse.Namespace,
+    names: Mapping[str, str],
+    said: list[str],
+    *,
+    between: bool,
 ) -> RttReading:
-    """Read RTT files and merge their tables; add lines about the files to `said`."""
-    from placement.io.feeds.column_roles import column_map
-    from placement.io.feeds.merged import merge, renamed
+    """Read RTT files, `between` sites or from clients, and merge them; add lines to `said`."""
+    from placement.io.feeds.headers import column_map
+    from placement.io.feeds.pair_samples import merge, renamed, round_trips
     from placement.io.feeds.registry import FeedRequest, read_feed
 
     roles = column_map(args.columns, ("src", "dst", "rtt", "interval"), "--columns")
-    request = FeedRequest(roles, args.unit, args.decimal, args.measured_from or "")
+    request = FeedRequest(
+        roles,
+        args.unit,
+        args.decimal,
+        args.measured_from or "",
+        args.table or "",
+        args.rows or "",
+        args.one_way or args.scale == 2,
+    )
     readings = []
     for path in paths:
         feed, reading = read_feed(path, args.format, request)
@@ -284,7 +313,11 @@ def _rtts(
         notes = "; ".join((f"format {feed.name}{guessed}", *reading.notes))
         said.append(f"{Path(path).name}: {notes}")
         readings.append(reading)
-    reading = renamed(merge(readings), names, "--site-of")
+    reading = merge(readings, closed=between)
+    if args.one_way:
+        reading = round_trips(reading)
+        said.append(reading.notes[-1])
+    reading = renamed(reading, names, "--site-of")
     factor = args.scale
     if not reading.unit_known and args.unit is None and factor == 1:
         factor = _asked_unit(reading)
@@ -293,7 +326,7 @@ def _rtts(
 
 def _asked_unit(reading: RttReading) -> float:
     """Return milliseconds per unit of numbers without a unit; ask where they are no likely ms."""
-    from placement.io.feeds.quantity_text import UNITS
+    from placement.io.feeds.headers import UNITS
     from placement.io.rtt_table import likely_unit
 
     guess = likely_unit(reading.table)
@@ -320,8 +353,8 @@ def _demand(args: argparse.Namespace, maps: list[str], names: Mapping[str, str])
     """Read demand, and print a line about the file."""
     from placement.io.assemble_instance import counts_of, read_counts
     from placement.io.demand_tables import demand_of
-    from placement.io.feeds.column_roles import DEMAND_ROLES, column_map
     from placement.io.feeds.demand_columns import DemandRequest, is_standard, read_demand_feed
+    from placement.io.feeds.headers import DEMAND_ROLES, column_map
 
     columns = column_map(args.count_columns, tuple(DEMAND_ROLES), "--count-columns")
     request = DemandRequest(columns, _pairs(maps, "--operation"), names, args.decimal)

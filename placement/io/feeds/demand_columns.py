@@ -1,4 +1,4 @@
-"""Demand from exports of databases and dashboards: SQL results, Grafana's CSV.
+"""Demand from exports of databases and dashboards: SQL results, psql's tables, Grafana's CSV.
 
 * rows with the columns client, operation and count under any usual names, or a column per
   operation;
@@ -18,23 +18,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from placement.errors import InputError
-from placement.io.feeds.column_roles import DEMAND_ROLES, guess_roles
-from placement.io.feeds.quantity_text import Cleaned, Decimal, clean_counts, is_missing
+from placement.io.feeds.blocks import labels_of
+from placement.io.feeds.headers import DEMAND_ROLES, check_given, the_column
+from placement.io.feeds.quantity_text import Decimal, clean_counts, is_missing
 from placement.io.feeds.registry import Content
 from placement.io.formats.column_reader import ColumnTable
-from placement.io.formats.document import read_text
-from placement.io.formats.tables import Cell, Table, name_cell, quantity_cell
+from placement.io.formats.tables import PARQUET, Cell, Table, name_cell, quantity_cell
+from placement.model.operations import NAMED_OPERATIONS
 
 __all__ = ["DemandFeed", "DemandRequest", "is_standard", "read_demand_feed"]
 
 _OPTION = "--count-columns"
+_UNIT = re.compile(r"\s*[\d.,]+\s*\D.*")
 _COUNT = "a finite number of operations >= 0"
-_LABEL = re.compile(r'\s*([A-Za-z_]\w*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(?:,|$)')
 _ANY = "*"
 """Name for every operation in a map, and for series without the label of an operation."""
 
-_Key = tuple[str, str, str]
-"""Interval, client, operation."""
+_Row = tuple[str, str, str, float]
+"""Interval, client, operation, count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,27 +84,48 @@ def is_standard(path: str | os.PathLike[str], request: DemandRequest) -> bool:
     """
     if request.columns or request.operations or request.clients or request.decimal != "auto":
         return False
-    if Path(path).suffix.lower() in (".parquet", ".pq"):
+    if Path(path).suffix.lower() in PARQUET:
         return True
-    content = Content(os.fspath(path), read_text(path))
-    head = content.head[: content.head.rfind("\n") + 1] or content.head
-    table = Content(content.source, head).table
-    if "client" not in table.columns and _client_column(table) is not None:
+    content = Content.of(path)
+    if content.is_page or content.braced:
         return False
-    if table.columns[0].strip().lower() in ("time", "series"):
+    head = content.head[: content.head.rfind("\n") + 1] or content.head
+    (table,) = Content(content.source, head).blocks
+    names = [name.strip().lower() for name in table.columns]
+    if "client" not in names and "client" in _roles(table, {}):
         return False
     keys = ("database", "interval", "client", "operation")
     numbers = [i for i, name in enumerate(table.columns) if name not in keys]
-    return all(
-        "," not in str(row[i]) and _split_plain(row[i]) for row in table.rows for i in numbers
-    )
+    texts = [str(row[i]) for row in table.rows for i in numbers if isinstance(row[i], str)]
+    plain = not any("," in text or _UNIT.fullmatch(text) for text in texts if len(text) <= 100)
+    long = {"operation", "count"} & set(table.columns)
+    return names[0] not in ("time", "series") and plain and bool(long or not _words(table, numbers))
 
 
-def _split_plain(cell: Cell) -> bool:
-    """Return whether a cell has no unit: a number, or a text that the careful reader refuses."""
-    if not isinstance(cell, str) or len(cell) > 100:
-        return True
-    return re.fullmatch(r"\s*[\d.,]+\s*\D.*", cell) is None
+def _words(table: Table, columns: Sequence[int]) -> list[int]:
+    """Return columns with a word such as SELECT, but for those that are called as operations."""
+    known = {kind.name for kind in NAMED_OPERATIONS}
+    word = re.compile(r"\s*(?!inf|nan)[A-Za-z_][\w ./-]*", re.IGNORECASE)
+    return [
+        i
+        for i in columns
+        if table.columns[i] not in known
+        and any(word.fullmatch(str(row[i])) and not is_missing(row[i]) for row in table.rows)
+    ]
+
+
+def _roles(table: Table, given: Mapping[str, str]) -> dict[str, str]:
+    """Return role -> column for the roles that are given, or that exactly one column fits."""
+    check_given(given, table.columns, table.source, _OPTION)
+    found = dict(given)
+    for role, names in DEMAND_ROLES.items():
+        free = [name for name in table.columns if name not in found.values()]
+        fitting = [name for name in free if name == names[0]] or [
+            name for name in free if "_".join(re.findall(r"[^\W_]+", name.lower())) in names
+        ]
+        if role not in found and fitting:
+            found[role] = str(the_column(fitting, role, table.source, _OPTION))
+    return found
 
 
 def read_demand_feed(path: str | os.PathLike[str], request: DemandRequest) -> DemandFeed:
@@ -116,177 +138,135 @@ def read_demand_feed(path: str | os.PathLike[str], request: DemandRequest) -> De
         count that is none, a series that does not tell its client or operation, and an operation of
         the map that the table does not have.
     """
-    parquet = Path(path).suffix.lower() in (".parquet", ".pq")
-    table = Content(os.fspath(path), None if parquet else read_text(path)).table
-    if not table.rows:
-        raise InputError("no rows", source=table.source, expected="a row per count")
+    content = Content.of(path)
+    tables = content.blocks if content.tabular else []
+    if len(tables) != 1 or not tables[0].rows:
+        raise InputError(
+            "no rows" if tables and not tables[0].rows else f"{len(tables)} tables",
+            source=content.source,
+            expected="one table with a row per count: CSV, of psql, or JSON objects",
+        )
+    (table,) = tables
     plain = [name.strip().lower() for name in table.columns]
     if set(plain) == {"series", "time", "value"} and not request.columns:
-        rows, notes = _series_rows(table, plain, request)
-    elif plain[0] == "time" and not request.columns and _client_column(table) is None:
-        rows, notes = _series_columns(table, request)
+        series, time, value = (plain.index(name) for name in ("series", "time", "value"))
+        rows, notes = _series_rows(table, series, time, value, request)
+        notes = ["Grafana, a row per series and time", *notes]
+    elif plain[0] == "time" and not request.columns and "client" not in _roles(table, {}):
+        rows, notes = [], [f"Grafana, {len(plain) - 1} series as columns"]
+        for column in range(1, len(plain)):
+            more, said = _series_rows(table, -1, 0, column, request)
+            rows.extend(more)
+            notes.extend(said)
     else:
         rows, notes = _by_role(table, request)
     return _added(table, rows, request, notes)
 
 
-def _client_column(table: Table) -> str | None:
-    return guess_roles(table.columns, DEMAND_ROLES, {}, table.source, _OPTION).get("client")
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    interval: str
-    client: str
-    operation: str
-    count: float
-
-
 def _counts(
     table: Table, column: int, request: DemandRequest, *, blank: bool
-) -> tuple[list[float | None], Cleaned]:
-    """Return the counts of a column; None for a blank cell, where it is allowed."""
+) -> tuple[list[float], list[str]]:
+    """Return the counts of a column, 0 for a blank cell where it is allowed, and notes."""
     name = table.columns[column]
-    cells = [row[column] for row in table.rows]
-    clean = clean_counts(cells, table.at, name, decimal=request.decimal)
-    values: list[float | None] = []
-    for i, cell in enumerate(clean.cells):
-        missing = blank and is_missing(cell)
-        values.append(None if missing else quantity_cell(cell, table.at(i), name, _COUNT))
-    return values, clean
+    clean = clean_counts(
+        [row[column] for row in table.rows], table.at, name, decimal=request.decimal
+    )
+    gone = [blank and is_missing(cell) for cell in clean.cells]
+    values = [
+        0.0 if missing else quantity_cell(cell, table.at(i), name, _COUNT)
+        for i, (cell, missing) in enumerate(zip(clean.cells, gone, strict=True))
+    ]
+    notes = [*clean.notes, *(["values are rates"] if clean.per_second else [])]
+    if any(gone):
+        notes.append(f"{sum(gone)} cells without a value count as 0 operations")
+    return values, notes
 
 
 def _by_role(table: Table, request: DemandRequest) -> tuple[list[_Row], list[str]]:
-    roles = guess_roles(table.columns, DEMAND_ROLES, request.columns, table.source, _OPTION)
-    if "client" not in roles:
-        raise InputError(
-            "no column for the client",
-            source=table.source,
-            field="header",
-            value=", ".join(table.columns),
-            expected=f"a column client, or {_OPTION} client=COLUMN",
-        )
+    roles = _roles(table, request.columns)
     place = {role: table.column(name) for role, name in roles.items()}
     long = "count" in roles and ("operation" in roles or _ANY in request.operations)
-    if long:
-        wide: list[int] = [place["count"]]
-    else:
+    wide = [place["count"]] if long else []
+    if "client" in roles and not long:
         keys = {place[role] for role in ("client", "interval", "database") if role in place}
         wide = [i for i in range(len(table.columns)) if i not in keys]
         roles = {role: name for role, name in roles.items() if role in ("client", "interval")}
-    if not wide:
+        words = [i for i in _words(table, wide) if table.columns[i] not in request.operations]
+        if words:
+            counts = [table.columns[i] for i in wide if i not in words]
+            name = table.columns[words[0]]
+            raise InputError(
+                "a column of names, where counts are expected",
+                source=table.at(0),
+                field=name,
+                value=table.rows[0][words[0]],
+                expected=f"{_OPTION} operation={name},count={[*counts, 'COLUMN'][0]}, or no such "
+                "column",
+            )
+    if "client" not in roles or not wide:
+        role = "count" if "client" in roles else "client"
         raise InputError(
-            "no column of counts",
+            f"no column for the {role}",
             source=table.source,
             field="header",
             value=", ".join(table.columns),
-            expected=f"a column count, or {_OPTION} count=COLUMN",
+            expected=f"a column {role}, or {_OPTION} {role}=COLUMN",
         )
     notes = ["columns: " + ", ".join(f"{role} is {name!r}" for role, name in roles.items())]
     rows: list[_Row] = []
     for column in wide:
-        counts, clean = _counts(table, column, request, blank=False)
-        notes.extend(clean.notes)
-        notes.extend(["values are rates"] if clean.per_second else [])
+        values, said = _counts(table, column, request, blank=False)
+        notes.extend(said)
         for i, cells in enumerate(table.rows):
-            at = table.at(i)
-            operation = table.columns[column] if not long else _ANY
-            if long and "operation" in place:
-                operation = name_cell(cells[place["operation"]], at, roles["operation"]).strip()
-            interval = ""
-            if "interval" in place:
-                interval = name_cell(cells[place["interval"]], at, roles["interval"])
-            client = name_cell(cells[place["client"]], at, roles["client"]).strip()
-            rows.append(_Row(interval, client, operation, counts[i] or 0.0))
-    return rows, notes
-
-
-def _series_columns(table: Table, request: DemandRequest) -> tuple[list[_Row], list[str]]:
-    rows: list[_Row] = []
-    notes = [f"Grafana, {len(table.columns) - 1} series as columns"]
-    blanks = 0
-    for column, name in enumerate(table.columns[1:], 1):
-        client, operation = _series(name, table.source, request)
-        counts, clean = _counts(table, column, request, blank=True)
-        notes.extend(clean.notes)
-        notes.extend(["values are rates"] if clean.per_second else [])
-        for i, cells in enumerate(table.rows):
-            value = counts[i]
-            blanks += value is None
-            interval = name_cell(cells[0], table.at(i), table.columns[0])
-            rows.append(_Row(interval, client, operation, value or 0.0))
-    if blanks:
-        notes.append(f"{blanks} cells without a value count as 0 operations")
+            names = {"operation": _ANY if long else table.columns[column], "interval": ""}
+            for role in roles.keys() - {"count"}:
+                names[role] = name_cell(cells[place[role]], table.at(i), roles[role]).strip()
+            rows.append((names["interval"], names["client"], names["operation"], values[i]))
     return rows, notes
 
 
 def _series_rows(
-    table: Table, plain: Sequence[str], request: DemandRequest
+    table: Table, series: int, time: int, value: int, request: DemandRequest
 ) -> tuple[list[_Row], list[str]]:
-    series, time, value = (plain.index(name) for name in ("series", "time", "value"))
-    counts, clean = _counts(table, value, request, blank=True)
+    """Return the rows of a column of values; `series` < 0: the header names the one series."""
+    values, notes = _counts(table, value, request, blank=True)
     rows: list[_Row] = []
+    ends = _series(table.columns[value], table.source, request) if series < 0 else None
     for i, cells in enumerate(table.rows):
         at = table.at(i)
-        client, operation = _series(
-            name_cell(cells[series], at, table.columns[series]), at, request
-        )
         interval = name_cell(cells[time], at, table.columns[time])
-        rows.append(_Row(interval, client, operation, counts[i] or 0.0))
-    notes = ["Grafana, a row per series and time", *clean.notes]
-    blanks = counts.count(None)
-    if blanks:
-        notes.append(f"{blanks} cells without a value count as 0 operations")
-    return rows, [*notes, *(["values are rates"] if clean.per_second else [])]
+        client, operation = ends or _series(name_cell(cells[series], at, "series"), at, request)
+        rows.append((interval, client, operation, values[i]))
+    return rows, notes
 
 
 def _series(name: str, at: str, request: DemandRequest) -> tuple[str, str]:
     """Return client and operation of a series: labels in braces, or the client alone."""
     text = name.strip()
+    client, operation = text, _ANY
     if text.endswith("}") and "{" in text:
-        labels = _labels(text[text.index("{") + 1 : -1], at, name)
+        labels = labels_of(text[text.index("{") + 1 : -1], at)
         client = next((labels[k] for k in DEMAND_ROLES["client"] if k in labels), "")
         operation = next((labels[k] for k in DEMAND_ROLES["operation"] if k in labels), _ANY)
-    else:
-        client, operation = text, _ANY
-    if not client.strip():
+    lacks = "client" if not client.strip() else "operation"
+    if lacks == "client" or (operation == _ANY and _ANY not in request.operations):
         raise InputError(
-            "a series without a label for the client",
+            f"a series without a label for the {lacks}",
             source=at,
             field="series",
             value=name,
-            expected='a label such as region="us-east"',
-        )
-    if operation == _ANY and _ANY not in request.operations:
-        raise InputError(
-            "a series without a label for the operation",
-            source=at,
-            field="series",
-            value=name,
-            expected="a label such as op=\"read\", or --operation '*=strong_read'",
+            expected='a label such as region="us-east"'
+            if lacks == "client"
+            else "a label such as op=\"read\", or --operation '*=strong_read'",
         )
     return client, operation
-
-
-def _labels(text: str, at: str, name: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    place = 0
-    while place < len(text):
-        match = _LABEL.match(text, place)
-        if match is None:
-            raise InputError(
-                "not labels", source=at, field="series", value=name, expected='{name="value", …}'
-            )
-        found[match[1]] = re.sub(r"\\(.)", r"\1", match[2])
-        place = match.end()
-    return found
 
 
 def _added(
     table: Table, rows: Sequence[_Row], request: DemandRequest, notes: Sequence[str]
 ) -> DemandFeed:
     """Return the table of the sums, under the names of the model."""
-    known = {row.operation for row in rows}
+    known = {operation for _, _, operation, _ in rows}
     for name in request.operations:
         if name != _ANY and name not in known:
             raise InputError(
@@ -297,24 +277,18 @@ def _added(
                 expected="one of " + ", ".join(sorted(known)),
             )
     other = request.operations.get(_ANY)
-    sums: dict[_Key, float] = defaultdict(float)
-    for row in rows:
-        operation = request.operations.get(row.operation, other or row.operation)
-        key = (row.interval, request.clients.get(row.client, row.client), operation)
-        sums[key] += row.count
-    timed = any(row.interval for row in rows)
-    columns = (*(("interval",) if timed else ()), "client", "operation", "count")
-    done: list[tuple[Cell, ...]] = [
-        (*((key[0],) if timed else ()), key[1], key[2], repr(count)) for key, count in sums.items()
-    ]
-    numbers = tuple(range(1, len(done) + 1))
+    sums: dict[tuple[str, str, str], float] = defaultdict(float)
+    for interval, client, operation, count in rows:
+        kind = request.operations.get(operation, other or operation)
+        sums[interval, request.clients.get(client, client), kind] += count
+    first = 0 if any(interval for interval, *_ in rows) else 1
+    done: list[tuple[Cell, ...]] = [(*key[first:], repr(count)) for key, count in sums.items()]
+    columns = ("interval", "client", "operation", "count")[first:]
     said = [*dict.fromkeys(notes)]
     if len(done) < len(rows):
         said.append(f"{len(rows)} counts were added up to {len(done)}")
     if request.operations:
-        pairs = ", ".join(
-            f"{name} is {operation}" for name, operation in request.operations.items()
-        )
-        said.append(f"operations: {pairs}")
-    clean = Table(table.source, columns, tuple(done), numbers)
+        named = (f"{name} is {operation}" for name, operation in request.operations.items())
+        said.append("operations: " + ", ".join(named))
+    clean = Table(table.source, columns, tuple(done), tuple(range(1, len(done) + 1)))
     return DemandFeed(ColumnTable.of(clean), tuple(said))

@@ -1,28 +1,93 @@
-"""Samples of RTTs by pair, as probes give them."""
+"""RTTs per pair as probes give them, put together: samples, summaries, files, hosts of one site."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from placement.errors import InputError
 from placement.io.feeds.registry import Content, FeedRequest, RttReading
-from placement.io.rtt_distributions import PairTable
-from placement.io.rtt_table import RttTable
+from placement.io.formats.tables import refused
+from placement.io.rtt_table import PairTable, RttTable
 from placement.support.checks import LARGEST
 
-__all__ = ["PairSamples", "ends_of", "origin_of", "table_of"]
+__all__ = [
+    "PairSamples",
+    "ends_of",
+    "merge",
+    "origin_of",
+    "renamed",
+    "round_trips",
+    "table_of",
+]
 
 _BETWEEN = re.compile(r"(.+?)(?:~|__|-to-|→)(.+)")
+_SHOWN = 5
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class _ProbeCounts:
+    """Line of a tool about several probes; NaN for a time that it does not tell."""
+
+    sent: int
+    received: int
+    low: float
+    average: float
+    high: float
+    place: str = field(compare=False)
+
+    def contains(self, part: _ProbeCounts) -> bool:
+        """Return whether this line may be about the probes of another one and more."""
+        more = self.received - part.received
+        if self.sent <= part.sent or more < 0 or not part.received:
+            return False
+        rest = self.average * self.received - part.average * part.received
+        slack = 0.01 * self.received * max(1.0, self.high)
+        inside = self.low * more - slack <= rest <= self.high * more + slack
+        return self.low <= part.low and part.high <= self.high and inside
+
+
+@dataclass
+class _Run:
+    """Answers of one run of a tool about one pair."""
+
+    samples: list[float] = field(default_factory=list)
+    lines: list[_ProbeCounts] = field(default_factory=list)
+
+    def parts(self) -> list[_ProbeCounts]:
+        """Return lines that share no probe: totals in the place of their intervals."""
+        parts: list[_ProbeCounts] = []
+        for one in self.lines:
+            received = sum(part.received for part in parts)
+            whole = one.sent == sum(part.sent for part in parts) and one.received == received
+            if len(parts) > 1 and whole and (not received or one.average <= _mean(parts) * 1.02):
+                parts = []
+            elif parts and (one == parts[-1] or one.contains(parts[-1])):
+                parts.pop()
+            parts.append(one)
+        return parts
+
+
+def _mean(parts: Sequence[_ProbeCounts]) -> float:
+    """Return the mean over all answers."""
+    answered = [part for part in parts if part.received]
+    if len(answered) == 1:
+        return answered[0].average
+    total = math.fsum(part.average * part.received for part in answered)
+    return total / sum(part.received for part in answered)
 
 
 class PairSamples:
-    """Samples in ms per pair, collected line by line.
+    """Samples in ms per pair, collected line by line, and held against the tool's own counts.
 
     Parameters
     ----------
@@ -32,12 +97,13 @@ class PairSamples:
 
     def __init__(self, source: str) -> None:
         self.source = source
-        self.samples: dict[tuple[str, str], list[float]] = {}
-        self.sent: dict[tuple[str, str], int] = {}
+        self.runs: dict[Pair, list[_Run]] = {}
         self.notes: list[str] = []
+        self.skipped: Counter[str] = Counter()
+        self.aliases: dict[str, str] = {}
 
-    def probe(self, start: str, end: str, place: str) -> None:
-        """Record a pair, also when no answer came.
+    def probe(self, start: str, end: str, place: str, *, run: bool = False) -> _Run:
+        """Record a pair, also when no answer came; `run` begins another run of the tool.
 
         Raises
         ------
@@ -46,92 +112,135 @@ class PairSamples:
         """
         for name in (start, end):
             if not name.strip() or "\0" in name:
-                raise InputError(
-                    "no name", source=place, field="host", value=name, expected="a name or address"
-                )
-        self.samples.setdefault((start, end), [])
+                raise refused(place, "host", "no name", name, "a name or address")
+        runs = self.runs.setdefault((start, end), [])
+        if run or not runs:
+            runs.append(_Run())
+        return runs[-1]
 
     def answer(self, start: str, end: str, text: str, place: str, *, unit: float = 1.0) -> None:
-        """Record one answer.
-
-        Parameters
-        ----------
-        start, end
-            The pair: `start` waits for `end`.
-        text
-            The RTT as it stands in the file.
-        place
-            File and row, for messages.
-        unit
-            Milliseconds per unit of `text`.
+        """Record that `start` waited for `end`, in a text of `unit` ms; `place` is for messages.
 
         Raises
         ------
         InputError
             For anything but a finite number >= 0, and for a blank name.
         """
-        self.probe(start, end, place)
-        try:
-            value = float(text) * unit
-        except ValueError:
-            value = math.nan
-        if not 0 <= value <= LARGEST or "_" in text:
-            raise InputError(
-                "not an RTT",
-                source=place,
-                field=f"{start} → {end}",
-                value=text,
-                expected="a finite number >= 0",
-            )
-        self.samples[start, end].append(value)
+        self.probe(start, end, place).samples.append(_number(text, start, end, place, unit))
 
-    def reading(self, what: str) -> RttReading:
-        """Return the medians as RTTs, and the samples where a pair has several.
+    def summary(
+        self, start: str, end: str, counts: tuple[int, int], texts: Sequence[str], place: str
+    ) -> None:
+        """Record the line of a tool about several probes.
+
+        Parameters
+        ----------
+        start, end
+            The pair.
+        counts
+            Probes sent and answers received.
+        texts
+            The average, or minimum, average and maximum, in ms; none without an answer.
+        place
+            File and row, for messages.
 
         Raises
         ------
         InputError
-            Where no pair has an answer.
+            As :meth:`answer`, and for more answers than probes.
         """
-        answered = {pair: values for pair, values in self.samples.items() if values}
-        name = Path(self.source).name
-        if not answered:
-            raise InputError(
-                "no RTTs", source=self.source, field="format", value=what, expected="one answer"
+        sent, received = counts
+        if not 0 <= received <= sent:
+            raise refused(
+                place, f"{start} → {end}", "more answers than probes", received, f"at most {sent}"
             )
-        silent = [f"{a} → {b}" for (a, b), values in self.samples.items() if not values]
-        several = any(len(values) > 1 for values in answered.values())
-        notes = list(self.notes)
-        if silent:
-            notes.append(
-                f"no answer for {len(silent)} pairs: "
-                + ", ".join(silent[:5])
-                + "…" * (len(silent) > 5)
-            )
-        total = sum(map(len, answered.values()))
-        notes.append(
-            f"{total} samples of {len(answered)} pairs; the RTT is the median"
-            if several
-            else f"{len(answered)} pairs"
-        )
-        return RttReading(
-            table_of(
-                self.source,
-                {pair: statistics.median(values) for pair, values in answered.items()},
-                (f"RTTs were imported from {name} ({what}).",),
-                self.samples,
-            ),
-            _distributions(self.source, answered) if several else None,
-            True,
-            tuple(notes),
-        )
+        times = [_number(text, start, end, place, 1.0) for text in texts] or [math.nan]
+        low, average, high = times if len(times) == 3 else times[:1] * 3
+        line = _ProbeCounts(sent, received, low, average, high, place)
+        self.probe(start, end, place).lines.append(line)
+
+    def skip(self, what: str) -> None:
+        """Count a line that is no sample."""
+        self.skipped[what] += 1
+
+    def reading(self, what: str) -> RttReading:
+        """Return medians of samples, or means where a run has no samples; with the samples.
+
+        Raises
+        ------
+        InputError
+            Where no pair has an answer, and where there are more samples than the tool counted.
+        """
+        samples: dict[Pair, list[float]] = {}
+        rtts: dict[Pair, float] = {}
+        sent = received = cut = 0
+        for pair, runs in self.runs.items():
+            found: list[_ProbeCounts] = []
+            for run in runs:
+                parts = run.parts()
+                sent += sum(part.sent for part in parts)
+                counted = sum(part.received for part in parts)
+                received += counted
+                if parts and len(run.samples) > counted:
+                    raise InputError(
+                        "more samples than answers in the summary",
+                        source=parts[-1].place,
+                        field=f"{pair[0]} → {pair[1]}",
+                        value=len(run.samples),
+                        expected=f"{counted}, as the summary says",
+                    )
+                if run.samples:
+                    cut += counted - len(run.samples) if parts else 0
+                    mean = statistics.fmean(run.samples)
+                    parts = [_ProbeCounts(0, len(run.samples), mean, mean, mean, "")]
+                found += [part for part in parts if part.received]
+            if found and all(run.samples or not any(p.received for p in run.lines) for run in runs):
+                samples[pair] = [value for run in runs for value in run.samples]
+                rtts[pair] = statistics.median(samples[pair])
+            elif found:
+                rtts[pair] = _mean(found)
+        if not rtts:
+            said = [f"{sent} probes, no answer"] * bool(sent) + self.notes
+            raise refused(self.source, "format", "no RTTs", what, "; ".join(("one answer", *said)))
+        notes = [*dict.fromkeys(self.notes)]
+        notes += [f"{count} lines are no samples: {kind}" for kind, count in self.skipped.items()]
+        if silent := [f"{a} → {b}" for a, b in self.runs if (a, b) not in rtts]:
+            more = "…" * (len(silent) > _SHOWN)
+            notes.append(f"no answer for {len(silent)} pairs: {', '.join(silent[:_SHOWN])}{more}")
+        if sent > received:
+            notes.append(f"{sent - received} of {sent} probes had no answer")
+        if cut:
+            notes.append(f"{cut} samples that the summary counts are not in the file")
+        total = sum(map(len, samples.values()))
+        several = total > len(samples)
+        words = f"{total} samples of {len(samples)} pairs; the RTT is the median"
+        notes.append(words if several else f"{len(rtts)} pairs")
+        if several and len(samples) < len(rtts):
+            notes.append(f"the RTT of {len(rtts) - len(samples)} pairs is a mean")
+        distributions = None
+        if several and len(samples) == len(rtts):
+            curves = {pair: (tuple(v), (1.0,) * len(v)) for pair, v in samples.items()}
+            distributions = PairTable(self.source, (), curves)
+        sentence = f"RTTs were imported from {Path(self.source).name} ({what})."
+        table = table_of(self.source, rtts, (sentence,), self.runs)
+        return RttReading(table, distributions, True, tuple(notes), aliases=self.aliases)
+
+
+def _number(text: str, start: str, end: str, place: str, unit: float) -> float:
+    try:
+        value = float(text) * unit
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= LARGEST or "_" in text:
+        raise refused(place, f"{start} → {end}", "not an RTT", text, "a finite number >= 0")
+    return value
 
 
 def table_of(
     source: str,
-    pairs: Mapping[tuple[str, str], float],
+    pairs: Mapping[Pair, float],
     provenance: tuple[str, ...],
-    named: Mapping[tuple[str, str], Sequence[float]] | None = None,
+    named: Mapping[Pair, object] | None = None,
 ) -> RttTable:
     """Return the table of RTTs per pair; `named` are pairs whose names stay without an RTT."""
     everyone = pairs if named is None else named
@@ -144,17 +253,12 @@ def table_of(
     return RttTable(source, sources, destinations, values, (), provenance)
 
 
-def _distributions(source: str, answered: Mapping[tuple[str, str], Sequence[float]]) -> PairTable:
-    pairs = {pair: (tuple(v), (1.0,) * len(v)) for pair, v in answered.items()}
-    return PairTable(source, (), pairs)
-
-
 def origin_of(content: Content, request: FeedRequest) -> str:
     """Return where a probe ran: what the user says, else the name of the file."""
     return request.measured_from or content.stem
 
 
-def ends_of(content: Content, request: FeedRequest) -> tuple[str, str]:
+def ends_of(content: Content, request: FeedRequest) -> Pair:
     """Return both ends of a file about one pair, ``SOURCE~TARGET.txt`` or ``SOURCE-to-TARGET.txt``.
 
     Raises
@@ -173,4 +277,174 @@ def ends_of(content: Content, request: FeedRequest) -> tuple[str, str]:
         field="file",
         value=content.stem,
         expected="a file name such as SOURCE~TARGET.txt, or --measured-from SOURCE",
+    )
+
+
+# --- several files, hosts of one site --------------------------------------------------------
+
+
+def _put_together(tables: Sequence[RttTable]) -> RttTable:
+    """Return the RTTs of several tables as one.
+
+    Raises
+    ------
+    InputError
+        For a pair that two of them measured differently.
+    """
+    sources = tuple(dict.fromkeys(name for table in tables for name in table.sources))
+    destinations = tuple(dict.fromkeys(name for table in tables for name in table.destinations))
+    rows, columns = ({name: i for i, name in enumerate(axis)} for axis in (sources, destinations))
+    values = np.full((len(sources), len(destinations)), math.nan)
+    for table in tables:
+        where = np.ix_([rows[a] for a in table.sources], [columns[b] for b in table.destinations])
+        part = values[where]
+        clash = ~np.isnan(part) & ~np.isnan(table.values) & (part != table.values)
+        if clash.any():
+            i, j = (int(k) for k in np.argwhere(clash)[0])
+            raise InputError(
+                "a pair measured twice with different RTTs",
+                source=table.source,
+                field=f"{table.sources[i]} → {table.destinations[j]}",
+                value=float(table.values[i, j]),
+                expected=f"{part[i, j]:g}, as before, or one measurement per pair",
+            )
+        values[where] = np.where(np.isnan(table.values), part, table.values)
+    names = ", ".join(dict.fromkeys(table.source for table in tables))
+    provenance = tuple(dict.fromkeys(line for table in tables for line in table.provenance))
+    return RttTable(names, sources, destinations, values, (), provenance)
+
+
+def merge(readings: Sequence[RttReading], *, closed: bool = False) -> RttReading:
+    """Return the RTTs of several readings as one.
+
+    Parameters
+    ----------
+    readings
+        At least one.
+    closed
+        Whether every destination must be a site, as in RTTs between sites: a table none of whose
+        columns is a row anywhere is then refused.
+
+    Raises
+    ------
+    InputError
+        For a pair with different RTTs in two readings, for readings with intervals, and for columns
+        that are no sites.
+    """
+    tables = [reading.table for reading in readings]
+    sources = {name for table in tables for name in table.sources}
+    for reading in readings if closed else ():
+        if reading.loose and not sources.intersection(reading.loose):
+            raise InputError(
+                "no column is a row too: neither sites nor a known quantity",
+                source=reading.table.source,
+                field="header",
+                value=", ".join(reading.loose),
+                expected="names of sites, or --columns dst=COLUMN,rtt=COLUMN",
+            )
+    if len(readings) == 1:
+        return readings[0]
+    for table in tables:
+        if table.intervals:
+            words = "RTTs that vary by interval cannot be combined with other files"
+            raise refused(table.source, "interval", words, table.intervals[0], "one file")
+    told = [reading.distributions for reading in readings if reading.distributions is not None]
+    distributions = None
+    if len(told) == len(readings) and len({table.percents for table in told}) == 1:
+        pairs = {pair: curve for table in told for pair, curve in table.pairs.items()}
+        distributions = PairTable(told[0].source, told[0].percents, pairs)
+    return RttReading(
+        _put_together(tables),
+        distributions,
+        all(reading.unit_known for reading in readings),
+        tuple(dict.fromkeys(note for reading in readings for note in reading.notes)),
+        aliases={k: v for reading in readings for k, v in reading.aliases.items()},
+    )
+
+
+def round_trips(reading: RttReading) -> RttReading:
+    """Return RTTs of one-way delays: the sum of both directions, or twice the one measured."""
+    table = reading.table
+    values = table.values * 2.0
+    rows = {name: i for i, name in enumerate(table.sources)}
+    columns = {name: j for j, name in enumerate(table.destinations)}
+    twice = 0
+    for a, i in rows.items():
+        for b, j in columns.items():
+            if b in rows and a in columns:
+                back = table.values[..., rows[b], columns[a]]
+                both = table.values[..., i, j] + back
+                values[..., i, j] = np.where(np.isnan(back), values[..., i, j], both)
+            twice += int(a != b and not (b in rows and a in columns))
+    note = "one-way delays: both directions were added" + (
+        f"; {twice} pairs with one direction were doubled" if twice else ""
+    )
+    provenance = (*table.provenance, note[0].upper() + note[1:] + ".")
+    done = dataclasses.replace(table, values=values, provenance=provenance)
+    return dataclasses.replace(
+        reading, table=done, distributions=None, notes=(*reading.notes, note)
+    )
+
+
+def renamed(reading: RttReading, names: Mapping[str, str], source: str) -> RttReading:
+    """Return a reading with the names of sites in the place of hosts.
+
+    Parameters
+    ----------
+    reading
+        RTTs between hosts.
+    names
+        Host -> site. Hosts that are not listed keep their names. Where several hosts make one site,
+        the RTT of a pair of sites is the median over the pairs of hosts.
+    source
+        Option or file of the names, for messages.
+
+    Raises
+    ------
+    InputError
+        For a host that the reading does not have.
+    """
+    if not names:
+        return reading
+    table = reading.table
+    hosts = {*table.sources, *table.destinations}
+    names = {
+        host if host in hosts else reading.aliases.get(host, host): site
+        for host, site in names.items()
+    }
+    for host in names:
+        if host not in hosts:
+            raise InputError(
+                "no such host",
+                source=source,
+                field="host",
+                value=host,
+                expected="one of "
+                + ", ".join(dict.fromkeys((*table.sources, *table.destinations))),
+            )
+    sources = tuple(names.get(name, name) for name in table.sources)
+    destinations = tuple(names.get(name, name) for name in table.destinations)
+    rows, columns = tuple(dict.fromkeys(sources)), tuple(dict.fromkeys(destinations))
+    values = np.full((*table.values.shape[:-2], len(rows), len(columns)), math.nan)
+    for i, a in enumerate(rows):
+        part = table.values[..., [k for k, name in enumerate(sources) if name == a], :]
+        for j, b in enumerate(columns):
+            cells = part[..., [k for k, name in enumerate(destinations) if name == b]]
+            cells = cells.reshape(*cells.shape[:-2], -1)
+            some = ~np.isnan(cells).all(axis=-1)
+            values[..., i, j][some] = np.nanmedian(cells[some], axis=-1)
+    merged = len(rows) < len(sources) or len(columns) < len(destinations)
+    told = reading.distributions
+    if told is not None:  # several pairs of hosts are no samples of one RTT
+        pairs = {(names.get(a, a), names.get(b, b)): c for (a, b), c in told.pairs.items()}
+        told = None if merged else dataclasses.replace(told, pairs=pairs)
+    note = f"{len(names)} hosts were named by site" + (
+        "; RTTs are medians over hosts" if merged else ""
+    )
+    provenance = (*table.provenance, f"Hosts of {Path(table.source).name} were named by site.")
+    return RttReading(
+        RttTable(table.source, rows, columns, values, table.intervals, provenance),
+        told,
+        reading.unit_known,
+        (*reading.notes, note),
     )

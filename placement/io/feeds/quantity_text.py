@@ -12,37 +12,23 @@ from dataclasses import dataclass
 from typing import Literal
 
 from placement.errors import InputError
+from placement.io.feeds.headers import UNITS, time_unit
 from placement.io.formats.tables import Cell, is_blank
 from placement.support.checks import LARGEST
 
-__all__ = [
-    "UNITS",
-    "Cleaned",
-    "Decimal",
-    "clean_counts",
-    "clean_rtts",
-    "is_missing",
-    "unit_of_header",
-]
+__all__ = ["Cleaned", "Decimal", "clean_counts", "clean_rtts", "is_missing"]
 
 Decimal = Literal["auto", "point", "comma"]
 """Decimal sign of the numbers in a text."""
 
-UNITS = {"ms": 1.0, "s": 1000.0, "us": 1e-3, "ns": 1e-6}
-"""Unit -> milliseconds."""
-
-_WORDS = {
-    **dict.fromkeys(("ms", "msec", "msecs", "millis", "millisecond", "milliseconds"), "ms"),
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), "s"),
-    **dict.fromkeys(("us", "µs", "μs", "usec", "microsecond", "microseconds"), "us"),
-    **dict.fromkeys(("ns", "nsec", "nanos", "nanosecond", "nanoseconds"), "ns"),
-}
 _MULTIPLES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "Mil": 1e6, "G": 1e9, "B": 1e9, "Bil": 1e9}
 _PER_SECOND = re.compile(r"(?:[a-z]*/s(?:ec)?|[a-z]+ps|per second)", re.IGNORECASE)
 _CELL = re.compile(r"([+-]?[\d.,]*\d(?:[.,](?!\d))?(?:[eE][+-]?\d+)?)\s*(\D.*)?", re.DOTALL)
-_HEADER_UNIT = re.compile(r"(?:^|[\s_(\[/.-])([A-Za-zµμ]+)[)\]]?\s*$")
 _MOST_LIKELY_MS = 10_000.0
-_NOTHING = frozenset({"-", "–", "—", "n/a", "na", "nan", "null", "none", "*"})
+_NOTHING = re.compile(
+    r"-{1,2}|[–—*]|n/a|na|nan|none|[(\[]?null[)\]]?|timeout|unreachable", re.IGNORECASE
+)
+_Part = tuple[str, str] | None  # number and unit of a text
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +53,6 @@ class Cleaned:
     notes: tuple[str, ...] = ()
 
 
-def unit_of_header(name: str) -> str | None:
-    """Return the unit at the end of a column's name: ``rtt_ms``, ``latency (s)``; else None."""
-    match = _HEADER_UNIT.search(name.strip())
-    return _WORDS.get(match[1].lower()) if match else None
-
-
 def clean_rtts(
     cells: Sequence[Cell],
     at: Callable[[int], str],
@@ -80,7 +60,7 @@ def clean_rtts(
     *,
     unit: str | None = None,
     decimal: Decimal = "auto",
-    header: str | None = None,
+    default: str | None = None,
 ) -> Cleaned:
     """Return a column of RTTs in milliseconds.
 
@@ -91,13 +71,13 @@ def clean_rtts(
     at
         Place of a row, for messages.
     column
-        Its name, for messages; its unit counts (:func:`unit_of_header`) unless `header` is given.
+        Its name, for messages.
     unit
-        Unit of the cells that have none; None: that of the header, else milliseconds.
+        Unit that the user said; None: `default`.
     decimal
         Decimal sign; "auto": by the cells of the column.
-    header
-        Text with a unit for the whole column, where it is not `column`.
+    default
+        Unit that the header says, for cells that have none; None: milliseconds.
 
     Raises
     ------
@@ -105,14 +85,12 @@ def clean_rtts(
         For a cell with an unknown unit or one that contradicts `unit`, and for numbers such as
         ``1,234`` that may be thousands or fractions.
     """
-    told = unit or unit_of_header(column if header is None else header)
+    told = unit or default
     parts = [_split(cell) for cell in cells]
-    units: set[str] = set()
+    units = []
     for row, part in enumerate(parts):
-        if part is None or not part[1]:
-            continue
-        found = _WORDS.get(part[1].lower())
-        if found is None or (unit is not None and found != unit):
+        found = time_unit(part[1]) if part and part[1] else told
+        if part and part[1] and (found is None or unit not in (None, found)):
             raise InputError(
                 "an unknown unit" if found is None else f"another unit than {unit}",
                 source=at(row),
@@ -120,17 +98,19 @@ def clean_rtts(
                 value=cells[row],
                 expected="a number with ms, s, us or ns" if found is None else f"{unit}",
             )
-        units.add(found)
-    comma = _comma(parts, at, column, decimal, factor=UNITS[told or "ms"], cells=cells)
-    values: list[Cell] = []
-    for cell, part in zip(cells, parts, strict=True):
-        factor = UNITS[_WORDS[part[1].lower()] if part and part[1] else told or "ms"]
-        values.append(_value(cell, part, comma, factor))
+        units.append(found)
+    comma = _comma(parts, at, column, decimal, UNITS[told or "ms"], cells)
+    values = tuple(
+        _value(cell, part, comma, UNITS[found or "ms"])
+        for cell, part, found in zip(cells, parts, units, strict=True)
+    )
+    used = {found for part, found in zip(parts, units, strict=True) if part and found}
+    used |= {told} if told else set()
     notes = _notes(column, parts, comma)
-    used = sorted(({told} if told else set()) | units, key=list(UNITS).index)
-    if used and used != ["ms"]:
-        notes.append(f"column {column!r}: {', '.join(used)} were converted to ms")
-    return Cleaned(tuple(values), bool(told or units), notes=tuple(notes))
+    if used and used != {"ms"}:
+        words = ", ".join(one for one in UNITS if one in used)
+        notes.append(f"column {column!r}: {words} were converted to ms")
+    return Cleaned(values, bool(used), notes=tuple(notes))
 
 
 def clean_counts(
@@ -160,10 +140,9 @@ def clean_counts(
                 value=cells[row],
                 expected="a count such as 22,462 or 1.2 K, or a rate such as 35 req/s",
             )
-        if part is not None:
-            rates.add(rate)
+        rates |= {rate} if part is not None else set()
         factors.append(_MULTIPLES[multiple])
-    comma = _comma(parts, at, column, decimal, factor=None, cells=cells)
+    comma = _comma(parts, at, column, decimal, None, cells)
     values = tuple(
         _value(cell, part, comma, factor)
         for cell, part, factor in zip(cells, parts, factors, strict=True)
@@ -171,20 +150,25 @@ def clean_counts(
     return Cleaned(values, per_second=rates == {True}, notes=tuple(_notes(column, parts, comma)))
 
 
-def _split(cell: Cell) -> tuple[str, str] | None:
-    """Return number and unit of a text; None for anything that is no quantity."""
+def is_missing(cell: Cell) -> bool:
+    """Return whether a cell says that nothing was measured: blank, ``-``, ``n/a``, ``NaN``."""
+    return is_blank(cell) or (
+        isinstance(cell, str) and _NOTHING.fullmatch(cell.strip()) is not None
+    )
+
+
+def _split(cell: Cell) -> _Part:
     if not isinstance(cell, str) or len(cell) > 100:
         return None
     match = _CELL.fullmatch(cell.strip().replace("\u00a0", " ").replace("\u202f", " "))
     return (match[1], (match[2] or "").strip()) if match else None
 
 
-def _value(cell: Cell, part: tuple[str, str] | None, comma: bool, factor: float) -> Cell:
+def _value(cell: Cell, part: _Part, comma: bool, factor: float) -> Cell:
     if part is None:
         if isinstance(cell, int | float) and not isinstance(cell, bool):
             return cell * factor
-        blank = isinstance(cell, str) and cell.strip().lower() in _NOTHING
-        return "" if blank else cell
+        return "" if isinstance(cell, str) and is_missing(cell) else cell
     if factor == 1 and "," not in part[0] and not part[1]:
         return cell
     plain = part[0].replace(".", "").replace(",", ".") if comma else part[0].replace(",", "")
@@ -197,34 +181,31 @@ def _value(cell: Cell, part: tuple[str, str] | None, comma: bool, factor: float)
 
 
 def _comma(
-    parts: Sequence[tuple[str, str] | None],
+    parts: Sequence[_Part],
     at: Callable[[int], str],
     column: str,
     decimal: Decimal,
-    *,
     factor: float | None,
     cells: Sequence[Cell],
 ) -> bool:
     """Return whether the comma is the decimal sign; `factor` is None for counts."""
     if decimal != "auto":
         return decimal == "comma"
-    point = comma = unclear = None
+    first: dict[str, int] = {}  # what a cell shows -> its first row
     for row, part in enumerate(parts):
         number = part[0] if part else ""
         if "," not in number:
-            point = row if "." in number and point is None else point
+            shows = "point" if "." in number else ""
         elif "." in number:
-            if number.rfind(",") > number.rfind("."):
-                comma = row if comma is None else comma
-            else:
-                point = row if point is None else point
+            shows = "comma" if number.rfind(",") > number.rfind(".") else "point"
         elif number.count(",") > 1:
-            point = row if point is None else point
-        elif not re.fullmatch(r"[+-]?[1-9]\d{0,2},\d{3}", number):
-            comma = row if comma is None else comma
+            shows = "point"
         else:
-            unclear = row if unclear is None else unclear
-    if point is not None and comma is not None:
+            thousands = re.fullmatch(r"[+-]?[1-9]\d{0,2},\d{3}", number)
+            shows = "unclear" if thousands else "comma"
+        first.setdefault(shows, row)
+    if "point" in first and "comma" in first:
+        point, comma = first["point"], first["comma"]
         raise InputError(
             "decimal points and decimal commas in one column",
             source=at(comma),
@@ -233,30 +214,21 @@ def _comma(
             expected=f"numbers such as {cells[point]!r} in {at(point).rpartition(', ')[2]}; "
             "--decimal comma or --decimal point decides",
         )
-    if comma is not None or point is not None or unclear is None or factor is None:
-        return comma is not None
-    largest = max(
-        float(part[0].replace(",", "")) for part in parts if part and "," in part[0]
-    )  # as thousands
+    if {"comma", "point"} & set(first) or "unclear" not in first or factor is None:
+        return "comma" in first
+    largest = max(float(part[0].replace(",", "")) for part in parts if part and "," in part[0])
     if largest * factor > _MOST_LIKELY_MS:
         return True  # as thousands it would be a round trip of more than ten seconds
     raise InputError(
         "ambiguous: thousands or a fraction",
-        source=at(unclear),
+        source=at(first["unclear"]),
         field=column,
-        value=cells[unclear],
+        value=cells[first["unclear"]],
         expected="--decimal comma for 1.234, --decimal point for 1234",
     )
 
 
-def _notes(column: str, parts: Sequence[tuple[str, str] | None], comma: bool) -> list[str]:
-    commas = any(part and "," in part[0] for part in parts)
-    if not commas:
-        return []
+def _notes(column: str, parts: Sequence[_Part], comma: bool) -> list[str]:
     meaning = "the decimal sign" if comma else "the separator of thousands"
-    return [f"column {column!r}: the comma is {meaning}"]
-
-
-def is_missing(cell: Cell) -> bool:
-    """Return whether a cell says that nothing was measured: blank, ``-``, ``n/a``, ``NaN``."""
-    return is_blank(cell) or (isinstance(cell, str) and cell.strip().lower() in _NOTHING)
+    some = any(part and "," in part[0] for part in parts)
+    return [f"column {column!r}: the comma is {meaning}"] if some else []

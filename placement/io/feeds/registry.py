@@ -8,23 +8,28 @@ A format is an entry point of the group ``placement.feeds``::
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from placement.errors import InputError
+from placement.io.feeds.blocks import TextTable, blocks_of, is_page, records
 from placement.io.feeds.quantity_text import Decimal
 from placement.io.formats.document import parse_json, read_text
-from placement.io.formats.tables import Table, parse_csv, read_table
-from placement.io.rtt_distributions import PairTable
-from placement.io.rtt_table import RttTable
+from placement.io.formats.tables import PARQUET, read_table
+from placement.io.rtt_table import PairTable, RttTable
 from placement.support.entry_points import Group
 
 __all__ = ["FEEDS", "Content", "Feed", "FeedRequest", "RttReading", "read_feed", "recognised"]
 
 _HEAD = 2**16
+_JSON = re.compile(r"[\s\ufeff]*(?:\{|\[\s*(?:[\[\]{\"\d-]|$))")
+_BLANK = re.compile(r"[,\s]*")
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +47,12 @@ class Content:
     source: str
     text: str | None
 
+    @classmethod
+    def of(cls, path: str | os.PathLike[str]) -> Content:
+        """Return the content of a file; errors as :func:`read_text`."""
+        parquet = Path(path).suffix.lower() in PARQUET
+        return cls(os.fspath(path), None if parquet else read_text(path))
+
     @cached_property
     def head(self) -> str:
         """The first 64 KiB of the text; empty for Parquet."""
@@ -50,7 +61,37 @@ class Content:
     @property
     def braced(self) -> bool:
         """Return whether the text begins as JSON does; MongoDB's shell prints such texts too."""
-        return self.head.lstrip("\ufeff \t\r\n")[:1] in ("{", "[")
+        return _JSON.match(self.head) is not None
+
+    @cached_property
+    def document(self) -> object:
+        """The JSON value of the text; a list of the values, where several follow one another.
+
+        Raises
+        ------
+        InputError
+            For a text that is no JSON, with its row.
+        """
+        text = self.text or ""
+        try:
+            return parse_json(text, self.source)
+        except InputError as error:
+            values: list[object] = []
+            decoder, place, row = json.JSONDecoder(), 0, 1
+            while place < len(text):
+                start = _BLANK.match(text, place).end()  # type: ignore[union-attr]  # may be empty
+                row, place = row + text.count("\n", place, start), start
+                if start == len(text):
+                    break
+                try:
+                    _, place = decoder.raw_decode(text, start)
+                except (ValueError, RecursionError):
+                    raise error from None
+                values.append(parse_json(text[start:place], f"{self.source}, row {row}"))
+                row += text.count("\n", start, place)
+            if len(values) < 2:
+                raise
+            return values
 
     @cached_property
     def json(self) -> object:
@@ -61,33 +102,50 @@ class Content:
             return None
 
     @cached_property
-    def document(self) -> object:
-        """The JSON value of the text.
-
-        Raises
-        ------
-        InputError
-            For a text that is no JSON document, with its row.
-        """
-        return parse_json(self.text or "", self.source)
+    def objects(self) -> list[dict[str, object]]:
+        """The JSON objects of the text: the items of a list, one a line, or the one; else none."""
+        values = self.json if isinstance(self.json, list) else [self.json]
+        found = [value for value in values if isinstance(value, dict)]
+        return found if len(found) == len(values) else []
 
     @cached_property
-    def table(self) -> Table:
-        """The table of a CSV, TSV or Parquet file; semicolons and tabs are found in the header.
+    def is_page(self) -> bool:
+        """Whether the text has tables of Markdown, HTML or a shell of SQL."""
+        return self.text is not None and not self.braced and is_page(self.head)
+
+    @property
+    def form(self) -> str:
+        """Return "markdown" for a page, else "csv", "sql" or "json"."""
+        if self.is_page:
+            return "sql" if all(block.form == "sql" for block in self.blocks) else "markdown"
+        return "json" if self.braced else "csv"
+
+    @property
+    def tabular(self) -> bool:
+        """Return whether the content may be a table."""
+        return not self.braced or self._records is not None
+
+    @cached_property
+    def _records(self) -> TextTable | None:
+        several = self.braced and isinstance(self.json, list)
+        return records(self.objects, self.source) if several else None
+
+    @cached_property
+    def blocks(self) -> list[TextTable]:
+        """The tables of the file.
 
         Raises
         ------
         InputError, MissingDependencyError
-            As :func:`placement.io.formats.tables.read_table`.
+            As :func:`placement.io.feeds.blocks.blocks_of` and as
+            :func:`placement.io.formats.tables.read_table` for Parquet.
         """
         if self.text is None:
-            return read_table(self.source)
-        header = self.text.lstrip("\ufeff\r\n").partition("\n")[0]
-        signs = {sign: header.count(sign) for sign in (",", ";", "\t")}
-        delimiter = "\t" if Path(self.source).suffix.lower() == ".tsv" else ","
-        if not signs[delimiter]:
-            delimiter = max(signs, key=lambda sign: signs[sign])
-        return parse_csv(self.text, self.source, delimiter)
+            table = read_table(self.source)
+            return [TextTable(table.source, table.columns, table.rows, table.numbers)]
+        rows = self._records
+        found = [rows] if rows is not None else blocks_of(self.text, self.source)
+        return [dataclasses.replace(block, number=i) for i, block in enumerate(found, 1)]
 
     @property
     def stem(self) -> str:
@@ -109,12 +167,28 @@ class FeedRequest:
         Decimal sign of tables.
     measured_from
         Where a probe ran, for formats that do not say so; empty: the name of the file.
+    table
+        Number or heading of the tables to read, of a file with several; empty: all.
+    rows
+        "sources" or "destinations": the rows of a square table; empty: what its corner says, else
+        sources.
+    one_way
+        Whether the user said that values are one-way delays.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
     unit: str | None = None
     decimal: Decimal = "auto"
     measured_from: str = ""
+    table: str = ""
+    rows: str = ""
+    one_way: bool = False
+
+    def of_tables(self) -> tuple[str, object] | None:
+        """Return the first option that only tables have, and its value; None without any."""
+        given: dict[str, object] = {"--columns": dict(self.columns), "--table": self.table}
+        given |= {"--rows": self.rows, "--unit": self.unit}
+        return next(((name, value) for name, value in given.items() if value), None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,12 +205,18 @@ class RttReading:
         Whether the unit is told by the format, the file or the user.
     notes
         Sentences that say what the reader did.
+    loose
+        Columns of a table none of which is a row of it: sites only if another table says so.
+    aliases
+        Address -> name of the host in `table`, where the file tells both.
     """
 
     table: RttTable
     distributions: PairTable | None = None
     unit_known: bool = True
     notes: tuple[str, ...] = ()
+    loose: tuple[str, ...] = ()
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +236,9 @@ class Feed:
     last
         Whether the format is tried only after all others, because it recognises any table.
     table
-        Whether the user may name columns and units.
+        Whether the user may name columns, tables and units.
+    units
+        Whether the user may name the unit.
     """
 
     name: str
@@ -165,6 +247,7 @@ class Feed:
     read: Callable[[Content, FeedRequest], RttReading]
     last: bool = False
     table: bool = False
+    units: bool = False
 
 
 FEEDS = Group(
@@ -186,8 +269,7 @@ def read_feed(
     path
         The file.
     format
-        Name of a format; "auto": the one that recognises the content, or "long" where the request
-        names columns.
+        Name of a format; "auto": the one that recognises the content.
     request
         What the user said about the file.
 
@@ -201,18 +283,21 @@ def read_feed(
     InputError
         When no format, or more than one, recognises the file; and as the reader of the format.
     """
-    source = os.fspath(path)
-    parquet = Path(path).suffix.lower() in (".parquet", ".pq")
-    content = Content(source, None if parquet else read_text(path))
+    content = Content.of(path)
     asked = request or FeedRequest()
-    name = "long" if format == "auto" and asked.columns else format
-    feed = FEEDS.load(name) if name != "auto" else recognised(content)
-    if not feed.table and (asked.columns or asked.unit is not None):
+    if format != "auto":
+        feed = FEEDS.load(format)
+    elif asked.columns and content.tabular and not content.is_page:
+        feed = FEEDS.load("long")
+    else:
+        feed = recognised(content)
+    only = asked.of_tables()
+    if only is not None and not feed.table and (only[0] != "--unit" or not feed.units):
         raise InputError(
             f"the format {feed.name} has its own columns and unit",
-            source=source,
-            field="--columns" if asked.columns else "--unit",
-            value=dict(asked.columns) or asked.unit,
+            source=content.source,
+            field=only[0],
+            value=only[1],
             expected="nothing, or --format with the name of a table",
         )
     return feed, feed.read(content, asked)
@@ -223,7 +308,8 @@ def recognised(content: Content) -> Feed:
     feeds = [FEEDS.load(name) for name in FEEDS.names()]
     groups = ((False, False), (True, False), (True, True))  # tools first, any table last
     for table, last in groups:
-        if table and content.braced and content.document is not None:
+        # refuses a text that is no JSON, with its row
+        if table and not content.tabular and content.document is not None:
             break
         fitting = [
             feed

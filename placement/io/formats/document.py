@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
 import os
@@ -41,7 +42,7 @@ _LONG = re.compile(r"[0-9]{1000,}")
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """Return a file's text (UTF-8, byte-order mark allowed).
+    """Return a file's text: UTF-8, or UTF-16 with a byte-order mark, as PowerShell writes it.
 
     Raises
     ------
@@ -51,7 +52,8 @@ def read_text(path: str | os.PathLike[str]) -> str:
     source = os.fspath(path)
     content = read_input(path)
     try:
-        return content.decode("utf-8-sig")
+        wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        return content.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(
             f"not text: byte {error.start} is not UTF-8",

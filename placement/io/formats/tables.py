@@ -12,6 +12,7 @@ import datetime
 import io
 import math
 import os
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,6 +48,8 @@ __all__ = [
     "parse_csv",
     "quantity_cell",
     "read_table",
+    "refused",
+    "table_of_cells",
 ]
 
 PARQUET = (".parquet", ".pq")
@@ -99,6 +102,11 @@ class Table:
         return self.columns.index(name)
 
 
+def refused(source: str, field: str, problem: str, value: object, expected: str) -> InputError:
+    """Return the error about a value in a file, by the parts of its message in their order."""
+    return InputError(problem, source=source, field=field, value=value, expected=expected)
+
+
 def read_table(path: str | os.PathLike[str], *, delimiter: str | None = None) -> Table:
     """Read a CSV file (or TSV, or, by its suffix, Parquet).
 
@@ -107,7 +115,7 @@ def read_table(path: str | os.PathLike[str], *, delimiter: str | None = None) ->
     path
         The file; ``.parquet`` and ``.pq`` are Parquet, ``.tsv`` is separated by tabs.
     delimiter
-        Of a CSV file; None: by the suffix.
+        Of a CSV file; None: by the suffix and the header.
 
     Raises
     ------
@@ -119,40 +127,90 @@ def read_table(path: str | os.PathLike[str], *, delimiter: str | None = None) ->
     suffix = Path(path).suffix.lower()
     if suffix in PARQUET:
         return _read_parquet(path)
-    if delimiter is None:
-        delimiter = "\t" if suffix == ".tsv" else ","
+    delimiter = "\t" if delimiter is None and suffix == ".tsv" else delimiter
     return parse_csv(read_text(path), os.fspath(path), delimiter)
 
 
-def parse_csv(text: str, source: str, delimiter: str = ",") -> Table:
-    """Return the table in a text; `source` names it in messages.
+def parse_csv(text: str, source: str, delimiter: str | None = None) -> Table:
+    """Return the table in a text.
+
+    Parameters
+    ----------
+    text
+        Rows of cells; lines that begin with ``#`` before the header are left out.
+    source
+        The file, for messages.
+    delimiter
+        None: a comma, semicolon, tab or bar, by the header.
 
     Raises
     ------
     InputError
         As :func:`read_table`.
     """
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    header: tuple[str, ...] | None = None
-    rows: list[tuple[Cell, ...]] = []
-    numbers: list[int] = []
-    start = 1
+    lines = text.splitlines(keepends=True)
+    first = 0
+    while first < len(lines) and (not lines[first].strip() or lines[first][0] in "#%"):
+        first += 1
+    header = lines[first] if first < len(lines) else ""
+    if re.fullmatch(r"(?i)sep=.\s*", header):  # a line of Excel
+        delimiter, first = header[4], first + 1
+    if delimiter is None:
+        # the most frequent one; "Latency, ms;Site" has a comma in a name
+        delimiter = max(",;\t|", key=lambda sign: (header.count(sign), sign == ","))
+    reader = csv.reader(
+        io.StringIO("".join(lines[first:]), newline=""), delimiter=delimiter, strict=True
+    )
+    found: list[tuple[list[str], int]] = []
+    start = first + 1
     try:
         for cells in reader:
-            line, start = start, reader.line_num + 1
-            if not cells or (len(cells) == 1 and not cells[0].strip()):
-                continue
-            if header is None:
-                header = tuple(cells)
-                continue
-            check_row_length(cells, header, f"{source}, row {line}")
-            rows.append(tuple(cells))
-            numbers.append(line)
+            line, start = start, first + reader.line_num + 1
+            if len(cells) > 1 or any(cell.strip() for cell in cells):
+                found.append((cells, line))
     except csv.Error as error:
         raise InputError(f"not CSV ({error})", source=f"{source}, row {start}") from None
-    if header is None:
+    if not found:
         raise InputError("empty", source=source, expected="a table with a header")
-    return Table(source, _unique_columns(header, source), tuple(rows), tuple(numbers))
+    (names, _), *rows = found
+    return table_of_cells(source, names, [row for row, _ in rows], [line for _, line in rows])
+
+
+def table_of_cells(
+    source: str, header: Sequence[str], rows: Sequence[Sequence[Cell]], numbers: Sequence[int]
+) -> Table:
+    """Return a table; columns without a name and without cells are left out.
+
+    Parameters
+    ----------
+    source
+        The file, for messages.
+    header
+        Names of the columns.
+    rows
+        Cells; blank ones beyond the header are left out.
+    numbers
+        Row number of each row in the file.
+
+    Raises
+    ------
+    InputError
+        For a row of another length, two columns of one name, and cells below no name.
+    """
+    used = [0, *(i for i, name in enumerate(header) if i and name.strip())]
+    width = used[-1] + 1
+    for row, number in zip(rows, numbers, strict=True):
+        if len(row) == width == len(used):
+            continue
+        below = [i for i, cell in enumerate(row) if i not in used and not is_blank(cell)]
+        if len(row) < width or (below and below[-1] >= len(header)):
+            check_row_length(row, header[:width], f"{source}, row {number}")
+        if below:
+            _unique_columns(header, source)
+    columns = _unique_columns([header[i] for i in used], source)
+    whole = len(used) == width
+    cells = tuple(tuple(row[:width] if whole else (row[i] for i in used)) for row in rows)
+    return Table(source, columns, cells, tuple(numbers))
 
 
 def check_row_length(cells: Sequence[Cell], header: Sequence[str], at: str) -> None:
@@ -171,9 +229,7 @@ def check_unique(names: Iterable[str], source: str) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise InputError(
-                "duplicate column", source=source, field="header", value=name, expected="once"
-            )
+            raise refused(source, "header", "duplicate column", name, "once")
         seen.add(name)
 
 
@@ -234,12 +290,10 @@ def name_cell(cell: Cell, source: str, field: str) -> str:
         For a blank cell, and for one with a NUL character.
     """
     if is_blank(cell):
-        raise InputError("no name", source=source, field=field, value=cell, expected="a name")
+        raise refused(source, field, "no name", cell, "a name")
     name = cell.isoformat() if isinstance(cell, datetime.date) else str(cell)
     if "\0" in name:
-        raise InputError(
-            "not a name", source=source, field=field, value=name, expected="text without NUL"
-        )
+        raise refused(source, field, "not a name", name, "text without NUL")
     return name
 
 
@@ -258,7 +312,7 @@ def number_cell(cell: Cell, source: str, field: str, expected: str = "a number")
         return float(cell)  # type: ignore[arg-type]  # a bad type is what is caught here
     except (TypeError, ValueError, OverflowError):
         kind = "missing value" if is_blank(cell) else "not a number"
-        raise InputError(kind, source=source, field=field, value=cell, expected=expected) from None
+        raise refused(source, field, kind, cell, expected) from None
 
 
 def quantity_cell(cell: Cell, source: str, field: str, expected: str = RTT) -> float:
@@ -274,7 +328,7 @@ def quantity_cell(cell: Cell, source: str, field: str, expected: str = RTT) -> f
         problem, expected = "too large", f"at most {LARGEST:g}"
     else:
         return value
-    raise InputError(problem, source=source, field=field, value=cell, expected=expected)
+    raise refused(source, field, problem, cell, expected)
 
 
 # --- writing ---------------------------------------------------------------------------------

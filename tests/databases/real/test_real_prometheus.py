@@ -10,7 +10,7 @@ import pytest
 from placement.cli import main
 from placement.errors import InputError
 from placement.io import load_instance
-from placement.io.feeds.prometheus.server import PrometheusServer
+from placement.prometheus.metrics_server import PrometheusServer
 from tests.databases.real.tools import awaited, debian_programs, etcd_program, free_port
 
 pytestmark = pytest.mark.databases

@@ -1,0 +1,258 @@
+"""Tables in a text: CSV, TSV, Markdown, HTML, the shells of SQL (aligned, boxed, expanded), JSON.
+
+A :class:`TextTable` is one table with the heading above it. Readers of RTTs and of demand ask for
+the tables of a file, whatever its form.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from placement.errors import InputError
+from placement.io.formats.tables import (
+    Cell,
+    Table,
+    check_row_length,
+    parse_csv,
+    refused,
+    table_of_cells,
+)
+
+__all__ = ["TextTable", "blocks_of", "is_page", "labels_of", "records"]
+
+_LABEL = re.compile(r'\s*([A-Za-z_]\w*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(?:,|$)\s*')
+
+# Each blank can be matched in one way only, so that a hostile line takes linear time.
+_RULE = re.compile(r"\|?(?:[ \t]*:?-+:?[ \t]*\|)*(?:[ \t]*:?-+:?)?")
+_ALIGNED = re.compile(r"-+(?:\+-+)*")
+_BORDER = re.compile(r"\+(?:[-=]+\+)+")
+_RECORD = re.compile(r"(?:-\[ RECORD (\d+) \][-+]*|\*+ (\d+)\. row \*+)")
+_ROWS = re.compile(r"\((\d+) rows?\)|(\d+) rows? in set.*")
+_LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\n]*\)")
+
+
+@dataclass(frozen=True)
+class TextTable(Table):
+    """A table in a text.
+
+    Attributes
+    ----------
+    heading
+        The heading above it; empty without one.
+    form
+        "csv", "markdown", "sql", "html" or "json".
+    number
+        Its place among the tables of the file, from 1.
+    """
+
+    heading: str = ""
+    form: str = "csv"
+    number: int = 1
+
+
+def is_page(text: str) -> bool:
+    """Return whether a text has tables with rules or tags, in place of CSV."""
+    lines = [line.strip() for line in text.splitlines()]
+    return _is_html(text) or any(
+        _BORDER.fullmatch(line) or _RECORD.fullmatch(line) or _is_rule(lines, place)
+        for place, line in enumerate(lines)
+    )
+
+
+def _is_html(text: str) -> bool:
+    return re.search(r"<table\b", text, re.IGNORECASE) is not None
+
+
+def _is_rule(lines: Sequence[str], place: int) -> bool:
+    """Return whether a line separates the header above it from rows: Markdown, or psql."""
+    line = lines[place]
+    if place == 0 or "-" not in line or not line.startswith(("|", "-", ":", "+")):
+        return False
+    if "|" in line:
+        return "--" in line and "|" in lines[place - 1] and _RULE.fullmatch(line) is not None
+    aligned = _ALIGNED.fullmatch(line) is not None and len(line) > 2
+    if not aligned or line.count("+") != lines[place - 1].count("|"):
+        return False
+    return "+" in line or (bool(lines[place - 1]) and any(map(_ROWS.fullmatch, lines[place:])))
+
+
+def blocks_of(text: str, source: str) -> list[TextTable]:
+    """Return the tables of a text in their order.
+
+    Raises
+    ------
+    InputError
+        For a row of another length than its header, two columns of one name, and fewer rows than
+        the shell of a database counted below the table.
+    """
+    if _is_html(text):
+        return list(_html(text, source))
+    if is_page(text):
+        return list(_ruled(text, source))
+    delimiter = "\t" if Path(source).suffix.lower() == ".tsv" else None
+    return [_titled(parse_csv(text, source, delimiter), "", "csv")]
+
+
+def _block(
+    source: str,
+    header: Sequence[str],
+    rows: Sequence[Sequence[Cell]],
+    numbers: Sequence[int],
+    heading: str,
+    form: str,
+) -> TextTable:
+    return _titled(table_of_cells(source, header, rows, numbers), heading, form)
+
+
+def _titled(table: Table, heading: str, form: str) -> TextTable:
+    return TextTable(table.source, table.columns, table.rows, table.numbers, heading, form)
+
+
+def _ruled(text: str, source: str) -> Iterator[TextTable]:
+    lines = text.splitlines()
+    plain = [line.strip() for line in lines]
+    heading = ""
+    place = 0
+    while place < len(lines):
+        line = plain[place]
+        if match := re.match(r"#{1,6}\s+(.*)", line):
+            heading = match[1].strip("# *_")
+        if _RECORD.fullmatch(line):
+            block, place = _expanded(plain, place, source, heading)
+            yield block
+        elif _BORDER.fullmatch(line) and place + 2 < len(lines) and "|" in plain[place + 1]:
+            header, place = place + 1, place + 2
+            block, place = _rows(plain, header, place, source, heading, "sql")
+            yield block
+        elif _is_rule(plain, place):
+            form = "markdown" if "|" in line else "sql"
+            block, place = _rows(plain, place - 1, place, source, heading, form)
+            yield block
+        else:
+            place += 1
+
+
+def _rows(
+    lines: Sequence[str], header: int, rule: int, source: str, heading: str, form: str
+) -> tuple[TextTable, int]:
+    """Return the table whose header and rule are given, and the line after it."""
+    names = _cells(lines[header], form)
+    rows, numbers = [], []
+    place = rule + 1
+    while place < len(lines):
+        line = lines[place]
+        count = _ROWS.fullmatch(line)
+        if count or not line or (form == "markdown" and "|" not in line):
+            break
+        if not _BORDER.fullmatch(line):
+            rows.append(_cells(line, form))
+            numbers.append(place + 1)
+        elif not lines[place + 1 : place + 2] or "|" not in lines[place + 1]:
+            place += 1
+            break
+        place += 1
+    told = next(filter(None, map(_ROWS.fullmatch, lines[place : place + 1])), None)
+    if told is not None and int(told[1] or told[2]) != len(rows):
+        raise InputError(
+            "a table that is cut off",
+            source=f"{source}, row {place + 1}",
+            field="rows",
+            value=len(rows),
+            expected=f"{told[1] or told[2]} rows, as the last line says",
+        )
+    return _block(source, names, rows, numbers, heading, form), place
+
+
+def _expanded(lines: Sequence[str], place: int, source: str, heading: str) -> tuple[TextTable, int]:
+    """Return the table of psql's expanded form, a line for each cell."""
+    found: list[tuple[int, dict[str, str]]] = []
+    while place < len(lines) and lines[place]:
+        line = lines[place]
+        if _RECORD.fullmatch(line):
+            found.append((place + 1, {}))
+        elif match := re.match(r"([^|:]+?)\s*[|:]\s?(.*)", line):
+            found[-1][1][match[1]] = match[2].strip()
+        elif not _ROWS.fullmatch(line):
+            break
+        place += 1
+    names = list(found[0][1])
+    for number, record in found:
+        check_row_length(list(record), names, f"{source}, row {number}")
+    rows = [[record.get(name, "") for name in names] for _, record in found]
+    numbers = [number for number, _ in found]
+    return _block(source, names, rows, numbers, heading, "sql"), max(place, found[0][0])
+
+
+def _cells(line: str, form: str) -> list[str]:
+    text = line.strip()
+    if form == "markdown" or (text.startswith("|") and text.endswith("|")):
+        text = text.removeprefix("|")
+        text = text[:-1] if text.endswith("|") and not text.endswith("\\|") else text
+    cells = re.split(r"(?<!\\)\|", text) if form == "markdown" else text.split("|")
+    if form == "sql":
+        return [cell.strip() for cell in cells]
+    return [_words(_LINK.sub(r"\1", cell).replace("\\|", "|")) for cell in cells]
+
+
+def _words(text: str) -> str:
+    """Return the text of a cell of a page, without tags, marks and footnotes."""
+    text = html.unescape(re.sub(r"<[^<>]{0,200}>", " ", text)).strip().strip("*`").strip()
+    return re.sub(r"\s+", " ", text)
+
+
+def _html(text: str, source: str) -> Iterator[TextTable]:
+    """Yield the tables of a page; each row has the number of its line."""
+    before, *parts = re.split(r"(?i)<table\b[^<>]*>", text)
+    line = 1 + before.count("\n")
+    for part in parts:
+        titles = re.findall(r"(?i)<(?:h[1-6]|caption)\b[^<>]*>([^<]*)", before)
+        body = re.split(r"(?i)</table", part, maxsplit=1)[0]
+        first, *rows = re.split(r"(?i)<tr\b[^<>]*>", body)
+        at, found = line + first.count("\n"), []
+        for row in rows:
+            cells = re.split(r"(?i)<t[dh]\b[^<>]*>", row)[1:]
+            found.append(([_words(cell) for cell in cells], at))
+            at += row.count("\n")
+        filled = [one for one in found if one[0]]
+        if len(filled) > 1:
+            (names, _), *rest = filled
+            block = [cells for cells, _ in rest], [place for _, place in rest]
+            yield _block(source, names, *block, _words(titles[-1]) if titles else "", "html")
+        before, line = part, line + part.count("\n")
+
+
+def records(values: Sequence[object], source: str) -> TextTable | None:
+    """Return JSON objects with the same keys as a table; None for other values."""
+    rows = [value for value in values if isinstance(value, dict)]
+    if not rows or len(rows) < len(values) or any(set(row) != set(rows[0]) for row in rows):
+        return None
+    names = list(rows[0])
+    cells = [tuple(row[name] for name in names) for row in rows]
+    if any(isinstance(cell, dict | list) for row in cells for cell in row):
+        return None
+    if not names:
+        return None
+    return TextTable(source, tuple(names), tuple(cells), tuple(range(1, len(rows) + 1)), "", "json")
+
+
+def labels_of(text: str, place: str) -> dict[str, str]:
+    """Return labels such as ``region="fra", op="read"``: name -> value.
+
+    Raises
+    ------
+    InputError
+        For any other text; `place` names its row.
+    """
+    found: dict[str, str] = {}
+    at = 0
+    while at < len(text.rstrip()):
+        match = _LABEL.match(text, at)
+        if match is None:
+            raise refused(place, "series", "not labels", text[at:], 'name="value", …')
+        found[match[1]] = re.sub(r"\\(.)", lambda m: {"n": "\n"}.get(m[1], m[1]), match[2])
+        at = match.end()
+    return found

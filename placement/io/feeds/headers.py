@@ -1,0 +1,387 @@
+"""Vocabulary of headers: quantity, unit, direction and aggregate that a name states.
+
+Every reader of tables asks this module what a name says: the header of a column, the corner of a
+square table, the heading of a page, a label of Prometheus. Nothing is concluded from the place of a
+column. A word that is not here makes a name unknown, and the reader asks the user.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from placement.errors import InputError
+
+__all__ = [
+    "DEMAND_ROLES",
+    "UNITS",
+    "Header",
+    "check_given",
+    "column_map",
+    "coordinate_columns",
+    "read_header",
+    "rows_of_corner",
+    "the_column",
+    "time_unit",
+]
+
+UNITS = {"ms": 1.0, "s": 1000.0, "us": 1e-3, "ns": 1e-6}
+"""Unit -> milliseconds."""
+
+_TIME_UNITS = {
+    "ms": "ms msec msecs millis milli millisec millisecond milliseconds",
+    "s": "s sec secs second seconds",
+    "us": "us µs usec usecs micros microsec microsecond microseconds",
+    "ns": "ns nsec nsecs nanos nanosec nanosecond nanoseconds",
+}
+_QUANTITIES = {
+    "rtt": "rtt rtts latency latencies ping pings pingtime delay roundtrip round trip",
+    "distance": "distance distances dist km kms kilometer kilometers kilometre kilometres mile "
+    "miles mi meter meters metre metres nmi length geodesic",
+    "bandwidth": "bandwidth throughput bitrate goodput capacity bw mbit gbit kbit mbits gbits "
+    "kbits bps kbps mbps gbps",
+    "data volume": "byte bytes kb mb gb tb kib mib gib size volume transferred transfer egress",
+    "loss": "loss lost losses drop drops dropped plr",
+    "share": "% pct percent percentage ratio fraction share probability utilization utilisation",
+    "jitter": "jitter jttr javg jmax jint pdv ipdv variation",
+    "standard deviation": "stddev std stdev sd mdev deviation variance var mad iqr sem ci err "
+    "error sigma stderr",
+    "number of hops": "hop hops ttl",
+    "price": "price prices pricing cost costs usd eur gbp jpy $ € £ ¥ fee fees charge dollar "
+    "dollars cent cents",
+    "count": "count counts sample samples n num number sent received rcv rcvd xmt snt transmitted "
+    "packets probes retransmits retr weight frequency requests req calls population users "
+    "nodes servers",
+    "coordinate": "latitude longitude lat lon lng coordinate coordinates geo geohash",
+    "availability": "availability uptime success successes sla",
+    "score": "score rank ranking mos grade rating quality",
+    "AS number": "asn",
+    "load": "cpu load memory temperature",
+    "time to first byte": "ttfb",
+    "latency of a service": "dns tls ssl handshake timeout http https query read write commit disk "
+    "request response api statement transaction replication service rpc",
+    "clock offset": "offset clock skew ntp lag staleness",
+    "change": "change delta diff difference trend",
+}
+_AGGREGATES = {
+    "mean": "mean avg average averages averaged",
+    "median": "median medians typical p50",
+    "min": "min minimum best lowest fastest",
+    "max": "max maximum worst wrst highest slowest peak",
+    "last": "last latest current",
+}
+_ENDS = {
+    "src": "src source sources from origin start sender senders sending vantage agent probe client "
+    "clients local caller observer",
+    "dst": "dst dst dest destination destinations target targets to end receiver receivers "
+    "receiving peer remote endpoint endpoints server",
+}
+_PLACES = (
+    "region regions site sites dc datacenter data center centre zone az host hostname name city "
+    "location node id code ip address addr cloud provider country colo pop metro place area "
+    "continent gateway office rack row room hall building pod cell cluster feed level domain"
+)
+_NEUTRAL = (
+    "time value values result results measured measurement of in the per between network tcp icmp "
+    "tcpping inter intra cross monthly daily hourly weekly all"
+)
+_WHEN = "timestamp date datetime when hour day week month year interval ts window minute bucket"
+_INDEX = {"a": "src", "b": "dst", "1": "src", "2": "dst", "x": "src", "y": "dst", "i": "src"}
+_INDEX |= {"j": "dst"}
+
+_ONE_WAY = re.compile(
+    r"one ?-? ?way|\b1 ?-? ?way|\bowd\b|\bowl\b|half ?-?(?:of )?(?:the )?(?:rtt|round|latency)|"
+    r"(?:rtt|latency|delay|trip|time)\s*(?:/|÷)\s*2\b|½|\b1/2|0\.5 ?[x*×]|uni-?directional"
+)
+_RATE = re.compile(
+    r"\b[kmgt]?i?b(?:it|its|yte|ytes)?(?: ?/ ?| ?per ?|p)s(?:ec|econd|econds)?\b|"
+    r"\b[kmgt]?bit\b"
+)
+_PERCENTILE = re.compile(
+    r"\b(\d+(?:\.\d+)?) ?(?:st|nd|rd|th)? ?(?:%|per|p)?-? ?(?:%?-?ile|centile|ctl|ctile|tile)\b|"
+    r"\b[pq] ?(\d+(?:\.\d+)?|99 9+)\b|\b(?:percentile|pctl|pctile|perc) ?(\d+(?:\.\d+)?)\b|"
+    r"\b(\d+(?:\.\d+)?) ?%"
+)
+_CAMEL = re.compile(r"(?<=[a-zµ])(?=[A-Z])|(?<=\d)(?=[A-Z][a-z])")
+_WORD = re.compile(r"[^\W\d_]+|\d+|[%$€£¥]")
+_LONGEST = 200
+
+_KNOWN: dict[str, tuple[str, str]] = {}
+"""Word -> kind and meaning; a word of several kinds has that of the last one."""
+for _kind, _table in (
+    ("quantity", _QUANTITIES),
+    ("aggregate", _AGGREGATES),
+    ("end", _ENDS),
+    ("neutral", {"": _NEUTRAL}),
+    ("when", {"": _WHEN}),
+    ("place", {"": _PLACES}),
+    ("unit", _TIME_UNITS),
+):
+    for _meaning, _words in _table.items():
+        _KNOWN |= dict.fromkeys(_words.split(), (_kind, _meaning))
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Meaning of a name.
+
+    Attributes
+    ----------
+    text
+        The name.
+    quantity
+        "rtt", "one-way delay", or another quantity ("distance", "bandwidth", "price", …); empty
+        where the name states none.
+    unit
+        "ms", "s", "us", "ns"; "US" for a text in capitals, which may be a region; None: no unit.
+    aggregate
+        "mean", "median", "min", "max", "last"; empty without one.
+    percent
+        Of a percentile; None: none.
+    ends
+        "src" and "dst" in the order of their words.
+    place
+        Whether it names places, by direction or by a word such as region or host.
+    when
+        Whether it names times.
+    unknown
+        Words that are not in the vocabulary.
+    """
+
+    text: str
+    quantity: str = ""
+    unit: str | None = None
+    aggregate: str = ""
+    percent: float | None = None
+    ends: tuple[str, ...] = ()
+    place: bool = False
+    when: bool = False
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def other(self) -> bool:
+        """Return whether it states a quantity that is no time between two places."""
+        return self.quantity not in ("", "rtt", "one-way delay")
+
+    @property
+    def central(self) -> bool:
+        """Return whether the value stands for a pair: no minimum, maximum, high percentile."""
+        return self.aggregate in ("", "mean", "median") and self.percent in (None, 50.0)
+
+    @property
+    def end(self) -> str:
+        """Return "src" or "dst" of a column that names one end; empty for any other."""
+        ends = set(self.ends)
+        return self.ends[0] if len(ends) == 1 and not self.quantity and not self.when else ""
+
+
+def time_unit(text: str) -> str | None:
+    """Return the unit that a word means; None for any other, and for ``US`` and ``S``."""
+    word = text.replace("μ", "µ").strip(" .[]()")
+    kind, meaning = _KNOWN.get(word.lower(), ("", ""))
+    return meaning if kind == "unit" and word not in ("US", "S", "NS") else None
+
+
+@lru_cache(4096)
+def read_header(text: str) -> Header:
+    r"""Return the meaning of a name.
+
+    >>> read_header("Avg RTT [µs]")
+    Header(text='Avg RTT [µs]', quantity='rtt', unit='us', aggregate='mean', percent=None, ...)
+    >>> read_header("one_way_ms").quantity, read_header("Mbit/s").quantity
+    ('one-way delay', 'bandwidth')
+    >>> read_header("To / From").ends
+    ('dst', 'src')
+    """
+    if len(text) > _LONGEST:
+        return Header(text, unknown=(text[:_LONGEST],))
+    cased = _CAMEL.sub(" ", text.replace("μ", "µ")).replace("_", " ")
+    plain = " ".join(cased.lower().split()).replace("availability zone", "az")
+    one_way = _ONE_WAY.search(plain) is not None
+    plain, rates = _RATE.subn(" ", _ONE_WAY.sub(" rtt ", plain) if one_way else plain)
+    percent = None
+    if match := _PERCENTILE.search(plain):
+        percent = _percent(next(group for group in match.groups() if group))
+        plain = _PERCENTILE.sub(" ", plain, count=1).replace("percentile", " ")
+    words = [part for word in _WORD.findall(plain) for part in _parts(word)]
+    found: dict[str, list[str]] = {"quantity": ["bandwidth"] if rates else []}
+    unknown = []
+    for place, word in enumerate(words):
+        kind, meaning = _KNOWN.get(word, ("", ""))
+        if word == "s" and place + 1 < len(words):
+            continue  # the s of "region's"
+        if word in _INDEX and len(words) > 1 and not kind:
+            kind, meaning = "index", _INDEX[word]
+        if not kind:
+            unknown.append(word)
+        found.setdefault(kind or "unknown", []).append(meaning)
+    unit = found.get("unit", [None])[0]
+    capitals = re.search(r"(?:^|[^A-Za-z])(US|NS|S)(?:$|[^A-Za-z])", text) is not None
+    aggregates, quantities = found.get("aggregate", [""]), found["quantity"]
+    timed = bool(unit or found.get("aggregate") or percent is not None)
+    if "lat" in words and (timed or (len(words) == 1 and percent is not None)):
+        quantities = ["rtt" if each == "coordinate" else each for each in quantities]
+    others = [each for each in quantities if each != "rtt"]
+    if one_way and not others:
+        quantity = "one-way delay"
+    elif others or quantities:
+        quantity = "price" if "price" in others else (others or quantities)[0]
+    else:
+        bare = not (unknown or found.get("end") or found.get("when") or found.get("place"))
+        bare = bare and "time" not in words and not capitals
+        quantity = "rtt" if timed and bare else ""
+    ends = tuple(found.get("end", ()))
+    if not ends and found.get("place") and len(found.get("index", ())) == 1:
+        ends = (found["index"][0],)
+    return Header(
+        text,
+        quantity,
+        "US" if unit in ("us", "ns", "s") and capitals else unit,
+        aggregates[0],
+        percent,
+        ends,
+        bool(ends or found.get("place")) and not quantity,
+        bool(found.get("when")) or words == ["time"],
+        tuple(unknown),
+    )
+
+
+def _percent(text: str) -> float:
+    """Return the percent of ``99``, ``99.9``, ``99 9`` and ``999``."""
+    digits = text.replace(" ", ".")
+    if re.fullmatch(r"99\d+", digits):
+        digits = f"{digits[:2]}.{digits[2:]}"
+    return float(digits)
+
+
+def _parts(word: str) -> list[str]:
+    """Return the known words that a word is made of, such as avg and rtt of "avgrtt"."""
+    if word in _KNOWN or len(word) < 5:
+        return [word]
+    for cut in range(len(word) - 2, 2, -1):
+        head, tail = word[:cut], word[cut:]
+        if head in _KNOWN and tail in _KNOWN and (len(tail) > 2 or tail in ("ms", "us", "ns")):
+            return [head, tail]
+    return [word]
+
+
+def rows_of_corner(corner: Header) -> str:
+    r"""Return the end that the rows of a square table are: "src", "dst", or "" where unknown.
+
+    A corner such as ``To \ From`` names the rows first, unless words or arrows say more.
+    """
+    text = corner.text.lower()
+    marked = [
+        (match[2], match[1])
+        for match in re.finditer(r"\b(rows?|col(?:umn)?s?)\s*(?:[:=]|are|is)\s*([^\W\d_]+)", text)
+    ] or [
+        (match[1], match[2])
+        for match in re.finditer(
+            r"([^\W\d_]+)\s*[:=(\[]*\s*(rows?\b|col(?:umn)?s?\b|↓|→(?!\s*\w))", text
+        )
+    ]
+    for word, mark in marked:
+        kind, end = _KNOWN.get(word, ("", ""))
+        if kind == "end":
+            rows = mark.startswith("row") or mark == "↓"
+            return end if rows else ("dst" if end == "src" else "src")
+    return corner.ends[0] if corner.ends else ""
+
+
+def coordinate_columns(names: Iterable[str]) -> dict[str, str]:
+    """Return the columns of latitudes ("lat") and longitudes ("lon"), where there are any."""
+    words = {"lat": {"lat", "latitude"}, "lon": {"lon", "lng", "long", "longitude"}}
+    found: dict[str, str] = {}
+    for name in names:
+        plain = set(re.findall(r"[a-z]+", name.lower())) - {"deg", "degrees", "geo", "gps", "in"}
+        for axis, known in words.items():
+            if len(plain) == 1 and plain <= known:
+                found.setdefault(axis, name)
+    return found
+
+
+# --- roles of columns ------------------------------------------------------------------------
+
+_CLIENT = (
+    "client region site zone dc datacenter data_center location gateway_region client_region "
+    "source src from origin"
+)
+_OPERATION = (
+    "operation op operation_type op_type type kind statement statement_type query_type query "
+    "method grpc_method command"
+)
+_COUNT = (
+    "count counts calls n total operations ops requests queries executions num value rate "
+    "ops_per_s qps rps"
+)
+DEMAND_ROLES: Mapping[str, tuple[str, ...]] = {
+    "client": tuple(_CLIENT.split()),
+    "operation": tuple(_OPERATION.split()),
+    "count": tuple(_COUNT.split()),
+    "interval": ("interval", "time", "timestamp", "ts", "hour", "minute", "bucket", "date"),
+    "database": ("database",),
+}
+"""Role -> names of columns of a table of demand."""
+
+
+def column_map(text: str | None, roles: Sequence[str], option: str) -> dict[str, str]:
+    """Read ``src=from,dst=to,rtt=ms``: role -> column.
+
+    Raises
+    ------
+    InputError
+        For an unknown role, one given twice, or a part that is no pair.
+    """
+    found: dict[str, str] = {}
+    for part in (text or "").split(",") if text is not None else ():
+        role, equals, column = (piece.strip() for piece in part.partition("="))
+        if not equals or role not in roles or role in found or not column:
+            raise InputError(
+                "not a column of a role",
+                field=option,
+                value=part,
+                expected=" or ".join(f"{role}=COLUMN" for role in roles) + ", each once",
+            )
+        found[role] = column
+    return found
+
+
+def check_given(given: Mapping[str, str], columns: Sequence[str], source: str, option: str) -> None:
+    """Refuse a column that the user gives for a role and the table does not have.
+
+    Raises
+    ------
+    InputError
+        With the columns that there are.
+    """
+    for role, column in given.items():
+        if column not in columns:
+            raise InputError(
+                "no such column",
+                source=source,
+                field=f"{option} {role}",
+                value=column,
+                expected="one of " + ", ".join(map(repr, columns)),
+            )
+
+
+def the_column(fitting: Sequence[str], role: str, source: str, option: str) -> str | None:
+    """Return the one column that fits a role; None without any.
+
+    Raises
+    ------
+    InputError
+        Where several fit, and none is called as the role is.
+    """
+    exact = [name for name in fitting if name == role]
+    if len(exact or fitting) > 1:
+        raise InputError(
+            f"several columns may be the {role}",
+            source=source,
+            field="header",
+            value=", ".join(fitting),
+            expected=f"{option} {role}={fitting[0]} (or another of them)",
+        )
+    return next(iter(exact or fitting), None)

@@ -1,1 +1,0 @@
-"""RTTs and rates from the HTTP API of Prometheus."""

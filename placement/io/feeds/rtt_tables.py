@@ -1,0 +1,778 @@
+"""Tables of RTTs: long, percentiles, histograms, samples, square, of one source; whole pages.
+
+The layout follows from what the headers say (:mod:`placement.io.feeds.headers`); cells may have
+units (:mod:`placement.io.feeds.quantity_text`). A quantity that is no round-trip time is refused by
+its name, and a header that nobody knows is asked for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from placement.errors import InputError
+from placement.io.feeds.blocks import TextTable
+from placement.io.feeds.headers import (
+    Header,
+    check_given,
+    coordinate_columns,
+    read_header,
+    rows_of_corner,
+    the_column,
+    time_unit,
+)
+from placement.io.feeds.pair_samples import merge, table_of
+from placement.io.feeds.quantity_text import clean_rtts, is_missing
+from placement.io.feeds.registry import Content, Feed, FeedRequest, RttReading, read_feed
+from placement.io.formats.column_reader import ColumnTable, text_numbers
+from placement.io.formats.tables import (
+    RTT,
+    Table,
+    check_unique,
+    free_column,
+    is_blank,
+    name_cell,
+    quantity_cell,
+    refused,
+)
+from placement.io.interval_order import order_intervals
+from placement.io.rtt_table import Pair, PairTable, RttTable
+from placement.support.checks import LARGEST, FloatArray, IntArray
+from placement.tail.histograms import means_of_percentiles
+
+__all__ = [
+    "HISTOGRAM",
+    "LONG",
+    "MARKDOWN",
+    "ONE_SOURCE",
+    "PERCENTILES",
+    "SAMPLES",
+    "SQUARE",
+    "LongColumns",
+    "read_pairs",
+    "read_rtt",
+]
+
+_OPTION = "--columns"
+_WEIGHTS = ("count", "counts", "weight", "probability", "share", "frequency")
+_FROM = re.compile(r"\bfrom:?\s+(\S.*?)\s*(?:\(.*\))?$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class LongColumns:
+    """Names of the columns of a long table.
+
+    Attributes
+    ----------
+    source, destination, rtt
+        From where, to where, and the RTT; the source waits for the destination.
+    interval
+        The interval of the measurement; None: there is one measurement per pair.
+    """
+
+    source: str = "src"
+    destination: str = "dst"
+    rtt: str = "rtt"
+    interval: str | None = None
+
+
+def read_rtt(
+    path: str | os.PathLike[str], kind: str = "auto", columns: LongColumns | None = None
+) -> RttTable:
+    """Read RTTs of any registered format.
+
+    Parameters
+    ----------
+    path
+        CSV, TSV, Parquet, JSON, a page or the text of a tool.
+    kind
+        A format of :data:`placement.io.feeds.registry.FEEDS`; "auto": by the content.
+    columns
+        Of a long table. Missing pairs are refused, or filled, by :meth:`RttTable.between`.
+
+    Raises
+    ------
+    InputError, MissingDependencyError
+        As :func:`placement.io.feeds.registry.read_feed`.
+    """
+    roles: dict[str, str] = {}
+    if columns is not None:
+        roles = {"src": columns.source, "dst": columns.destination, "rtt": columns.rtt}
+        roles |= {"interval": columns.interval} if columns.interval is not None else {}
+        kind = "long" if kind == "auto" else kind
+    return read_feed(path, kind, FeedRequest(roles))[1].table
+
+
+def read_pairs(path: str | os.PathLike[str]) -> PairTable:
+    """Read distributions: percentiles, a histogram, or a row per sample, under any usual names.
+
+    Raises
+    ------
+    InputError
+        For a missing column, percentiles that fall within a row, a pair given twice (in a table of
+        percentiles), a histogram without weight, and cells that are no numbers; with file, row,
+        field.
+    """
+    (table, *_), request = Content.of(path).blocks, FeedRequest()
+    roles = _roles(table, request)
+    if len(roles.percents) == 1 and len(roles.times) == 1:
+        raise InputError(
+            "one percentile only",
+            source=table.source,
+            field="header",
+            value=roles.times[0],
+            expected="two or more columns such as p50 and p99",
+        )
+    layout = "percentiles" if len(roles.percents) > 1 else "samples"
+    found = _read_table(table, request, layout, Path(path).stem).distributions
+    if found is None:  # one bar per pair
+        found = _bars(table, roles, request, whole=True).distributions
+    assert found is not None  # both layouts have distributions
+    return found
+
+
+# --- rows of pairs ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _PairRows:
+    """Rows of a table of pairs: places of the pair of each row, and its numbers by column."""
+
+    axes: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+    places: tuple[IntArray, IntArray, IntArray]
+    numbers: FloatArray
+
+    def pairs(self) -> list[Pair]:
+        """Return the pair of each row."""
+        ends = zip(self.places[1].tolist(), self.places[2].tolist(), strict=True)
+        return [(self.axes[1][a], self.axes[2][b]) for a, b in ends]
+
+    def table(self, source: str, values: FloatArray, words: str) -> RttTable:
+        """Return a table of RTTs with a value of each row."""
+        cells = np.full(tuple(map(len, self.axes)), math.nan)
+        cells[self.places] = values
+        labels, sources, destinations = self.axes
+        varying = labels != ("",)
+        return RttTable(
+            source,
+            sources,
+            destinations,
+            cells if varying else cells[0],
+            labels if varying else (),
+            (_from(source, words),),
+        )
+
+
+def _measured(
+    table: Table,
+    columns: LongColumns,
+    names: Sequence[str],
+    *,
+    once: bool = True,
+    rising: bool = False,
+) -> _PairRows:
+    """Return the rows of a table of pairs.
+
+    The columns `names` hold numbers, which do not fall within a row if they are `rising`; a pair
+    stands in one row only, if it stands there `once`. The first row that is wrong is refused.
+    """
+    for name in (columns.source, columns.destination, *names):
+        table.column(name)
+    if not table.rows:
+        raise InputError("no rows", source=table.source, expected="a row per pair")
+    frame = ColumnTable.of(table)
+    labels: tuple[str, ...] = ("",)
+    of_interval = np.zeros(frame.rows, dtype=np.intp)
+    try:
+        if columns.interval is not None:
+            labels, of_interval = frame.found(columns.interval, strip=False)
+        sources, of_source = frame.found(columns.source)
+        destinations, of_destination = frame.found(columns.destination)
+        numbers = frame.matrix(names, RTT)
+    except InputError:
+        _check_rows(table, columns, names, once=once, rising=rising)
+        raise
+    shape = (len(labels), len(sources), len(destinations))
+    cells = np.ravel_multi_index((of_interval, of_source, of_destination), shape)
+    twice = once and len(np.unique(cells)) < len(cells)
+    if twice or (rising and (np.diff(numbers, axis=1) < 0).any()):
+        _check_rows(table, columns, names, once=once, rising=rising)
+    if columns.interval is not None:
+        order = order_intervals(labels, table.source, fill=False)
+        labels, of_interval = order.labels, order.place[of_interval]
+    axes, places = (labels, sources, destinations), (of_interval, of_source, of_destination)
+    return _PairRows(axes, places, numbers)
+
+
+def _check_rows(
+    table: Table, columns: LongColumns, names: Sequence[str], *, once: bool, rising: bool
+) -> None:
+    """Refuse the first row with a bad cell, a pair given before, or a number that falls."""
+    keys = [name for name in (columns.interval, columns.source, columns.destination) if name]
+    found: dict[tuple[str, ...], int] = {}
+    for i, cells in enumerate(table.rows):
+        at = table.at(i)
+        key = tuple(name_cell(cells[table.column(k)], at, k).strip() for k in keys)
+        if once and key in found:
+            interval = f", interval {key[0]}" if columns.interval else ""
+            raise InputError(
+                "a pair given twice",
+                source=at,
+                field=columns.destination,
+                value=f"{key[-2]} → {key[-1]}{interval}",
+                expected=f"once (first in row {table.numbers[found[key]]})"
+                + ("" if interval else "; --columns interval=COLUMN, or --format samples"),
+            )
+        found[key] = i
+        last = 0.0
+        for name in names:
+            value = quantity_cell(cells[table.column(name)], at, name)
+            if rising and value < last:
+                raise InputError(
+                    "below the percentile before it",
+                    source=at,
+                    field=name,
+                    value=cells[table.column(name)],
+                    expected=f">= {last:g}",
+                )
+            last = value
+
+
+def _long_rtts(table: Table, columns: LongColumns) -> RttTable:
+    found = _measured(table, columns, [columns.rtt])
+    return found.table(table.source, found.numbers[:, 0], f"column {columns.rtt!r}")
+
+
+def _square_rtts(table: Table) -> RttTable:
+    """Return the RTTs of a square or rectangular table; a blank cell is a missing pair."""
+    destinations = tuple(name.strip() for name in table.columns[1:])
+    if not destinations:
+        raise InputError(
+            "one column only",
+            source=table.source,
+            value=table.columns[0],
+            expected="a square table (the names in the first column, a column per destination)",
+        )
+    check_unique(destinations, table.source)
+    corner = table.columns[0] or "first column"
+    rows: dict[str, int] = {}
+    values = text_numbers(table, range(1, len(table.columns)))
+    whole = values.size and values.min() >= 0 and values.max() <= LARGEST  # false for NaN
+    values = values if whole else np.full((len(table.rows), len(destinations)), math.nan)
+    for i, cells in enumerate(table.rows):
+        name = name_cell(cells[0], table.at(i), corner).strip()
+        if name in rows:
+            raise InputError(
+                "duplicate row",
+                source=table.at(i),
+                field=corner,
+                value=name,
+                expected=f"once (first in row {table.numbers[rows[name]]})",
+            )
+        rows[name] = i
+        for j, destination in enumerate(() if whole else destinations):
+            if not is_blank(cells[j + 1]):
+                values[i, j] = quantity_cell(cells[j + 1], table.at(i), destination)
+    if not rows:
+        raise InputError("no rows", source=table.source, expected="a row per source")
+    return RttTable(table.source, tuple(rows), destinations, values, (), (_from(table.source),))
+
+
+def _from(source: str, words: str = "") -> str:
+    return f"RTTs were imported from {Path(source).name}{', ' if words else ''}{words}."
+
+
+# --- what the headers say --------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Roles:
+    """Columns of a table, empty where there is none; unit and quantity that its cells state."""
+
+    src: str
+    dst: str
+    rtt: str
+    interval: str
+    weight: str
+    times: tuple[str, ...]
+    percents: dict[float, str]
+    unit: str | None
+
+    def said(self, rtt: str) -> str:
+        """Return the note on the columns that were taken."""
+        taken = {"src": self.src, "dst": self.dst, "rtt": rtt, "interval": self.interval}
+        named = [f"{role} is {name!r}" for role, name in taken.items() if name]
+        return "columns: " + ", ".join(named)
+
+    def long(self, rtt: str = "") -> LongColumns:
+        """Return the columns of both ends, of an RTT, and of the interval."""
+        return LongColumns(self.src, self.dst, rtt, self.interval or None)
+
+
+def _header_error(table: Table, words: str, value: str, expected: str) -> InputError:
+    return refused(table.source, "header", words, value, expected)
+
+
+def _roles(table: Table, request: FeedRequest) -> _Roles:
+    """Return the roles that the user gives, or that the words of exactly one column state."""
+    given = request.columns
+    check_given(given, table.columns, table.source, _OPTION)
+    heads = {name: read_header(name) for name in table.columns if name not in given.values()}
+    ends = {}
+    for role in ("src", "dst"):
+        fitting = [name for name, head in heads.items() if head.end == role]
+        known = [name for name in fitting if not heads[name].unknown]
+        told = given.get(role) or the_column(known or fitting, role, table.source, _OPTION)
+        ends[role] = told or ""
+    unit, measured = _cells_that_say(table)
+    times = [name for name, head in heads.items() if head.quantity == "rtt"]
+    times = times or [name for name, head in heads.items() if head.quantity == "one-way delay"]
+    if measured and not times:
+        times = [name for name in heads if name.strip().lower() in ("value", "values", "result")]
+    percents: dict[float, str] = {}
+    for name in () if "rtt" in given else times:
+        percent = heads[name].percent
+        if percent is not None and (not 0 < percent < 100 or percent in percents):
+            words = "a percentile given twice" if percent in percents else "not a percentile"
+            raise _header_error(table, words, name, "p1 to p99.9…, each once")
+        if percent is not None:
+            percents[percent] = name
+    for name in times if percents else ():
+        if heads[name].aggregate == "median" and heads[name].percent is None:
+            percents.setdefault(50.0, name)
+    return _Roles(
+        **ends,
+        rtt=given.get("rtt", ""),
+        interval=given.get("interval", ""),
+        weight=next((name for name in heads if name.strip().lower() in _WEIGHTS), ""),
+        times=tuple(times),
+        percents=dict(sorted(percents.items())),
+        unit=unit,
+    )
+
+
+def _cells_that_say(table: Table) -> tuple[str | None, bool]:
+    """Return the unit that a column ``unit`` has, and whether a column ``metric`` says RTT."""
+    unit, measured = None, False
+    for place, name in enumerate(table.columns):
+        kind = name.strip().lower().rstrip("s")
+        if kind not in ("unit", "metric", "measure", "measurement", "quantity", "kpi"):
+            continue
+        for row, cells in enumerate(table.rows):
+            text = str(cells[place] or "").strip()
+            found, head = time_unit(text), read_header(text)
+            if head.other or (kind == "unit" and text and unit not in (None, found)):
+                raise InputError(
+                    "rows that are no round-trip times" if head.other else "not one unit of time",
+                    source=table.at(row),
+                    field=name,
+                    value=text,
+                    expected="rows of RTTs only, in ms, s, us or ns",
+                )
+            unit = found if kind == "unit" and text else unit
+            measured = measured or (kind != "unit" and head.quantity == "rtt")
+    return unit, measured
+
+
+def _rtt_column(table: Table, roles: _Roles, request: FeedRequest) -> str:
+    """Return the column of RTTs; refuse by name what is none, ask for what is unknown."""
+    heads = {name: read_header(name) for name in table.columns}
+    central = [name for name in roles.times if heads[name].central]
+    column = roles.rtt or the_column(central, "rtt", table.source, _OPTION)
+    if column:
+        _check_one_way(table.source, heads[column], request)
+        return column
+    words = "no column for the rtt"
+    if roles.times:
+        raise _header_error(
+            table,
+            f"{words}: minima, maxima and high percentiles are not the RTT of a pair",
+            ", ".join(roles.times),
+            f"a mean or a median, or {_OPTION} rtt={roles.times[0]}",
+        )
+    rest = [name for name in table.columns if name not in (roles.src, roles.dst)]
+    others = [f"{name} ({heads[name].quantity})" for name in rest if heads[name].other]
+    asked = [name for name in rest if not (heads[name].other or heads[name].place)]
+    words += f": {', '.join(others)} is no round-trip time" if others else ""
+    expected = f"a column such as rtt_ms, or {_OPTION} rtt={[*asked, 'COLUMN'][0]}"
+    raise _header_error(table, words, ", ".join(table.columns), expected)
+
+
+def _check_one_way(source: str, head: Header, request: FeedRequest) -> None:
+    """Refuse one-way delays, unless the user says that both ways are to be added."""
+    if head.quantity == "one-way delay" and not request.one_way:
+        raise InputError(
+            "one-way delays, not round-trip times",
+            source=source,
+            field="header",
+            value=head.text,
+            expected="--one-way, which adds both directions (or --scale 2)",
+        )
+
+
+def _unit(head: Header, table: Table, request: FeedRequest) -> str | None:
+    """Return the unit that a header says; refuse capitals that may be a region."""
+    if not head.quantity and head.text not in request.columns.values():
+        return None
+    if head.unit == "US" and request.unit is None:
+        words = "a word that is a unit or a region"
+        raise _header_error(table, words, head.text, "--unit us, or --unit ms if it is a region")
+    return time_unit(head.unit or "")
+
+
+# --- layouts ---------------------------------------------------------------------------------
+
+
+def _layout(table: Table, roles: _Roles, request: FeedRequest) -> str:
+    """Return the layout that the headers state."""
+    if roles.src and roles.dst:
+        if len(roles.percents) > 1 and "rtt" not in table.columns:
+            return "percentiles"
+        bars = any(not read_header(name).aggregate for name in roles.times) and not roles.rtt
+        return "histogram" if roles.weight and bars else "long"
+    both = {str(row[0]).strip() for row in table.rows} & set(map(str.strip, table.columns[1:]))
+    square = (both and not request.columns) or not (roles.times or roles.rtt)
+    return "square" if square else "source"
+
+
+def _read_table(table: Table, request: FeedRequest, layout: str, source: str) -> RttReading:
+    """Read a table in a layout, or in the one that its headers state."""
+    roles = _roles(table, request)
+    layout = layout or _layout(table, roles, request)
+    if layout == "square":
+        return _square(table, request)
+    notes: tuple[str, ...] = ()
+    if not roles.src and (layout == "source" or (layout == "long" and roles.dst)):
+        places = [name for name in table.columns if read_header(name).place]
+        column = free_column("src", table.columns)
+        dst = roles.dst or [*places, table.columns[0]][0]
+        roles = dataclasses.replace(roles, src=column, dst=dst)
+        rows = tuple((source, *row) for row in table.rows)
+        table = dataclasses.replace(table, columns=(column, *table.columns), rows=rows)
+        notes = (f"one source: {source!r} was taken",)
+        layout = _layout(table, roles, request) if layout == "source" else layout
+    for role, name in (("src", roles.src), ("dst", roles.dst)):
+        if not name:
+            expected = f"a column {role}, or {_OPTION} {role}=COLUMN"
+            expected += "; --measured-from SITE for a table of one source" * (role == "src")
+            words = f"no column for the {role}"
+            raise _header_error(table, words, ", ".join(table.columns), expected)
+    read = {"percentiles": _percentiles, "histogram": _bars, "samples": _bars}.get(layout, _long)
+    reading = read(table, roles, request)
+    return dataclasses.replace(reading, notes=(*notes, *reading.notes))
+
+
+def _clean(
+    table: Table, columns: Sequence[str], request: FeedRequest, default: str | None
+) -> tuple[Table, bool, tuple[str, ...]]:
+    """Return the table with RTTs in ms in some columns, whether the unit is known, and notes."""
+    places = [table.columns.index(name) for name in columns]
+    if len(columns) == 1:
+        default = default or _unit(read_header(columns[0]), table, request)
+    told = request.unit or default
+    if told in (None, "ms") and text_numbers(table, places).size:
+        return table, told is not None, ()
+    done = clean_rtts(
+        [row[place] for row in table.rows for place in places],
+        lambda i: table.at(i // len(places)),
+        columns[0] if len(columns) == 1 else "rtt",
+        unit=request.unit,
+        decimal=request.decimal,
+        default=default,
+    )
+    rows = [list(row) for row in table.rows]
+    for number, cell in enumerate(done.cells):
+        row, column = divmod(number, len(places))
+        rows[row][places[column]] = cell
+    clean = dataclasses.replace(table, rows=tuple(map(tuple, rows)))
+    return clean, done.unit_known, done.notes
+
+
+def _long(table: Table, roles: _Roles, request: FeedRequest) -> RttReading:
+    rtt = _rtt_column(table, roles, request)
+    done, known, notes = _clean(table, [rtt], request, roles.unit)
+    return RttReading(_long_rtts(done, roles.long(rtt)), None, known, (roles.said(rtt), *notes))
+
+
+def _percentiles(table: Table, roles: _Roles, request: FeedRequest) -> RttReading:
+    columns = list(roles.percents.values())
+    means = [name for name in roles.times if read_header(name).aggregate in ("mean", "")]
+    mean = [name for name in means if name not in columns][:1]
+    known, notes = False, [roles.said("")]
+    for name in (*columns, *mean):
+        _check_one_way(table.source, read_header(name), request)
+        table, told, said = _clean(table, [name], request, roles.unit)
+        known = known or told
+        notes.extend(said)
+    found = _measured(table, roles.long(), columns, rising=True)
+    percents, curves = tuple(roles.percents), found.numbers.tolist()
+    pairs = {
+        pair: (tuple(curve), percents) for pair, curve in zip(found.pairs(), curves, strict=True)
+    }
+    values = means_of_percentiles(percents, curves)
+    words = f"column {mean[0]!r}" if mean else "means of the percentiles"
+    if mean:
+        values = _measured(table, roles.long(), mean).numbers[:, 0]
+    rtts = found.table(table.source, values, words)
+    return RttReading(rtts, PairTable(table.source, percents, pairs), known, tuple(notes))
+
+
+def _bars(table: Table, roles: _Roles, request: FeedRequest, *, whole: bool = False) -> RttReading:
+    """Read a row per bar of a histogram, or per sample.
+
+    One bar per pair is a mean with its count, and no distribution, unless the user knows that the
+    table is `whole`.
+    """
+    rtt = _rtt_column(table, roles, request)
+    table, known, notes = _clean(table, [rtt], request, roles.unit)
+    names = [rtt, roles.weight] if roles.weight else [rtt]
+    found = _measured(table, roles.long(), names, once=False)
+    bars: dict[Pair, tuple[list[float], list[float]]] = {}
+    for pair, row in zip(found.pairs(), found.numbers.tolist(), strict=True):
+        values, weights = bars.setdefault(pair, ([], []))
+        values.append(row[0])
+        weights.append(row[1] if roles.weight else 1.0)
+    means = {}
+    for pair, curve in bars.items():
+        total = math.fsum(curve[1])
+        if not total > 0:
+            raise InputError(
+                f"a histogram without weight: {pair[0]} → {pair[1]}",
+                source=table.source,
+                field=roles.weight,
+                value=0.0,
+                expected="a weight > 0",
+            )
+        means[pair] = math.fsum(v * w for v, w in zip(*curve, strict=True)) / total
+    what = "means of the distributions"
+    rtts = table_of(table.source, means, (_from(table.source, what),))
+    alone = roles.weight and not whole and all(len(curve[0]) == 1 for curve in bars.values())
+    pairs = {pair: (tuple(v), tuple(w)) for pair, (v, w) in bars.items()}
+    said = (roles.said(rtt), f"{len(means)} pairs; RTTs are {what}", *notes)
+    return RttReading(rtts, None if alone else PairTable(table.source, (), pairs), known, said)
+
+
+def _square(table: Table, request: FeedRequest) -> RttReading:
+    corner = title = read_header(table.columns[0])
+    heading = read_header(table.heading if isinstance(table, TextTable) else "")
+    about = "rtt" in [read_header(word).quantity for word in heading.text.split()]
+    if not corner.quantity and (about or heading.quantity):
+        title = heading
+    if title.other and not (title is heading and about):
+        raise InputError(
+            f"not round-trip times but {title.quantity}",
+            source=table.at(0) if table.rows else table.source,
+            field="heading" if title is heading else "corner",
+            value=title.text,
+            expected="a table of RTTs",
+        )
+    _check_one_way(table.source, title, request)
+    columns = [name.strip() for name in table.columns[1:]]
+    names = [str(row[0]).strip() for row in table.rows]
+    both = set(columns) & set(names)
+    if len(set(names)) < len(names) and not both:
+        words = "neither a square table nor a long one whose columns are known by their names"
+        expected = f"{_OPTION} src=COLUMN,dst=COLUMN,rtt=COLUMN"
+        raise _header_error(table, words, ", ".join(table.columns), expected)
+    globe = len(coordinate_columns(columns)) > 1  # else lon is London
+    out = [
+        name
+        for name in columns
+        if _is_summary(name)
+        and (name not in both or read_header(name).aggregate)
+        and (globe or name != "lon")
+    ]
+    if columns and len(out) == len(columns):
+        found = ", ".join(f"{name} ({read_header(name).quantity})" for name in out)
+        expected = f"a column for each destination, or {_OPTION} rtt=COLUMN"
+        raise _header_error(table, "no column of round-trip times", found, expected)
+    rest = [n for n in names if _is_summary(n) and (n in out or (n not in columns and both))]
+    if out or rest:
+        kept = [0, *(i for i, name in enumerate(columns, 1) if name not in out)]
+        rows = [i for i, name in enumerate(names) if name not in rest]
+        table = dataclasses.replace(
+            table,
+            columns=tuple(table.columns[i] for i in kept),
+            rows=tuple(tuple(table.rows[i][k] for k in kept) for i in rows),
+            numbers=tuple(table.numbers[i] for i in rows),
+        )
+    known, notes = False, tuple[str, ...]()
+    if columns and names:
+        table, known, notes = _clean(
+            table, table.columns[1:], request, _unit(title, table, request)
+        )
+    rtts = _square_rtts(table)
+    end, why = _end_of_rows(table, corner, request)
+    if end == "dst":
+        rtts = dataclasses.replace(
+            rtts, sources=rtts.destinations, destinations=rtts.sources, values=rtts.values.T
+        )
+    note = f"a square table, {len(names)} × {len(columns)}; rows are "
+    note += ("destinations" if end == "dst" else "sources") + why
+    said = [note, *notes]
+    if out or rest:
+        said.append(f"{', '.join(dict.fromkeys((*out, *rest)))}: no sites, left out")
+    if not title.central:
+        said.append(f"the table holds {title.aggregate or 'a high percentile'}: {title.text!r}")
+    loose = tuple(columns) if not both and corner.end != "src" else ()
+    return RttReading(rtts, None, known, tuple(said), loose)
+
+
+def _is_summary(name: str) -> bool:
+    """Return whether a name among sites is a statistic or another quantity."""
+    head = read_header(name)
+    return bool(head.quantity and not head.unknown and not head.ends) or head.other
+
+
+def _end_of_rows(table: Table, corner: Header, request: FeedRequest) -> tuple[str, str]:
+    """Return what the rows of a square table are, and why."""
+    if request.rows:
+        return ("dst" if request.rows == "destinations" else "src"), " (--rows)"
+    end = rows_of_corner(corner)
+    if end == "dst" and corner.quantity and len(set(corner.ends)) == 1:
+        words = "a corner that does not say whether the rows or the columns are meant"
+        raise _header_error(table, words, corner.text, "--rows sources or --rows destinations")
+    return end or "src", f" ({corner.text!r})" if end else ""
+
+
+# --- pages -----------------------------------------------------------------------------------
+
+
+def _page(content: Content, request: FeedRequest, layout: str = "") -> RttReading:
+    """Read all tables of RTTs of a file; a table of other things is left out with a note."""
+    tables = _chosen(content, request)
+    found: list[tuple[TextTable, RttReading]] = []
+    left_out: list[str] = []
+    refused: list[InputError] = []
+    for table, source in zip(tables, _sources(tables, content, request, layout), strict=True):
+        cells = [cell for row in table.rows for cell in row[1:] if not is_missing(cell)]
+        if len(tables) > 1 and not any(re.search(r"\d", str(cell)) for cell in cells):
+            left_out.append(f"{_title(table)}: no numbers")
+            continue
+        try:
+            found.append((table, _read_table(table, request, layout, source)))
+        except InputError as error:
+            refused.append(error)
+            left_out.append(f"{_title(table)}: {error.message}")
+    if refused and not found:
+        raise refused[0]
+    names = {name for _, reading in found for name in reading.table.sources}
+    for table, reading in list(found) if len(found) > 1 else ():
+        if reading.loose and not names.intersection(reading.loose):
+            found.remove((table, reading))
+            left_out.append(f"{_title(table)}: {', '.join(reading.loose)} is no site")
+    if not found:
+        raise InputError("no table of RTTs", source=content.source, expected="round-trip times")
+    try:
+        reading = merge([reading for _, reading in found])
+    except InputError as error:
+        titles = "; ".join(_title(table) for table, _ in found)
+        raise InputError(
+            f"{len(found)} tables: {error.message}",
+            source=content.source,
+            field=error.field,
+            value=error.value,
+            expected=f"--table NUMBER or --table HEADING, of {titles}",
+        ) from None
+    if content.form == "csv":
+        return reading
+    said = f"{len(found)} table{'s' * (len(found) > 1)}"
+    said += "".join(f"; left out: {text}" for text in left_out)
+    return dataclasses.replace(reading, notes=(said, *reading.notes))
+
+
+def _title(table: TextTable) -> str:
+    heading = f" {table.heading!r}" if table.heading else ""
+    return f"table {table.number}{heading} (row {[*table.numbers, 1][0]})"
+
+
+def _chosen(content: Content, request: FeedRequest) -> list[TextTable]:
+    """Return the tables that the user chooses by number or heading; all without a choice."""
+    wanted = request.table.strip().lower()
+    chosen = [table for table in content.blocks if wanted in ("", str(table.number))]
+    chosen = chosen or [table for table in content.blocks if wanted in table.heading.lower()]
+    if not chosen:
+        raise InputError(
+            "no such table",
+            source=content.source,
+            field="--table",
+            value=request.table,
+            expected="a number or a heading of " + "; ".join(map(_title, content.blocks)),
+        )
+    return chosen
+
+
+def _sources(
+    tables: Sequence[TextTable], content: Content, request: FeedRequest, layout: str
+) -> list[str]:
+    """Return the source of each table of one source: option, heading, or name of the file."""
+    told = request.measured_from or content.stem
+    single = [table for table in tables if _stated(table, request) == "source"]
+    if request.measured_from or layout or len(single) < 2:
+        matches = [_FROM.search(table.heading) for table in tables]
+        use = not request.measured_from
+        return [match[1] if match and use else told for match in matches]
+    found = []
+    for table in tables:
+        match = _FROM.search(table.heading)
+        name = table.heading if not read_header(table.heading).quantity else ""
+        found.append(match[1] if match else name or told)
+    names = {source for table, source in zip(tables, found, strict=True) if table in single}
+    if len(names) < len(single):
+        raise InputError(
+            "several tables of one source, and no heading names the source",
+            source=content.source,
+            field="table",
+            value="; ".join(map(_title, single)),
+            expected="headings such as 'From NAME', or --table and --measured-from",
+        )
+    return found
+
+
+def _stated(table: TextTable, request: FeedRequest) -> str:
+    """Return the layout that the headers state; "long" where several columns fit a role."""
+    try:
+        return _layout(table, _roles(table, request), request)
+    except InputError:
+        return "long"  # the reader says which columns
+
+
+def _has(content: Content, layout: str) -> bool:
+    """Return whether the first table of a file that is not square, or the last, has a layout."""
+    if content.form == "markdown" or not content.tabular:
+        return False
+    stated = [_stated(table, FeedRequest()) for table in content.blocks]
+    return next((one for one in stated if one != "square"), stated[-1]) == layout
+
+
+def _feed(name: str, title: str, *, recognised: bool = True) -> Feed:
+    return Feed(
+        name,
+        title,
+        lambda content: recognised and _has(content, name),
+        lambda content, request: _page(content, request, "" if content.is_page else name),
+        last=name == "square",
+        table=True,
+    )
+
+
+LONG = _feed("long", "table with a row per pair")
+PERCENTILES = _feed("percentiles", "table with a row per pair and columns p50, p99, …")
+HISTOGRAM = _feed("histogram", "table with rows of RTT and count (or weight) per pair")
+SAMPLES = _feed("samples", "table with a row per sample (only by --format)", recognised=False)
+SQUARE = _feed("square", "table with a row per source and a column per destination")
+ONE_SOURCE = _feed("source", "table of one source: a row per destination")
+MARKDOWN = Feed(
+    "markdown",
+    "Markdown and HTML tables, as clouds publish them",
+    lambda content: content.form == "markdown",
+    lambda content, request: _page(content, request),
+    table=True,
+)

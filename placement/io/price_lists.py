@@ -1,0 +1,842 @@
+"""Price lists that users download, read by name and put on an instance.
+
+Tables (CSV and the other forms of :mod:`placement.io.feeds.blocks`) have prices of sites, or of
+traffic between places. AWS: a file of the *Price List Bulk API* (``index.json`` of an offer such as
+``AWSDataTransfer``): ``products`` by SKU, and ``terms.OnDemand`` with the price of each. Azure: an
+answer of the *Retail Prices API*: ``Items``, each with region, product, meter and price. Its meters
+of traffic tell the sender, and whether the receiver is on the same continent. Traffic to the
+internet has two products; the prices are those of Microsoft's own network, the default.
+
+Neither API grants the right to pass its prices on: users download them themselves.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeVar
+
+import numpy as np
+
+from placement.errors import InputError
+from placement.io.feeds.headers import read_header, the_column
+from placement.io.feeds.registry import Content
+from placement.io.formats.document import Document, read_document
+from placement.io.formats.tables import (
+    Table,
+    is_blank,
+    name_cell,
+    number_cell,
+    quantity_cell,
+    refused,
+)
+from placement.io.prices_document import PER_SITE, PRICE
+from placement.model.instance import Instance
+from placement.model.prices import HOURS_PER_MONTH, Prices, gb_of_operations
+from placement.support.checks import LARGEST, FloatArray
+
+__all__ = [
+    "INTERNET",
+    "PriceInput",
+    "SitePrices",
+    "Tiers",
+    "TransferTable",
+    "nearest_sites",
+    "read_site_prices",
+    "read_tiers",
+    "read_transfer",
+    "with_prices",
+]
+
+INTERNET = "internet"
+"""Name of the place outside all sites, as receiver of traffic."""
+
+Tiers = tuple[tuple[float, float], ...]
+"""(GB per month up to which a price holds, price per GB), ascending; the last is infinite."""
+
+SAME_CONTINENT, OTHER_CONTINENT = "same continent", "other continent"
+"""Receivers in a price list that knows only whether a site sends within its continent."""
+
+_SHOWN = 8
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, eq=False)
+class _PriceList:
+    """Origin of prices.
+
+    Attributes
+    ----------
+    source
+        The file, with its date where it says one.
+    currency
+        Empty where the file names none.
+    """
+
+    source: str
+    currency: str
+
+
+@dataclass(frozen=True, eq=False)
+class SitePrices(_PriceList):
+    """Prices of sites by name.
+
+    Attributes
+    ----------
+    columns
+        "storage", "storage_gb" (per GB stored), "machines", "machines_non_voting" or "requests" ->
+        site -> price per month.
+    """
+
+    columns: Mapping[str, Mapping[str, float]]
+
+    def of(self, column: str, sites: Sequence[str]) -> FloatArray | None:
+        """Return a column in the order of the sites, shape (sites,); None: the list has none.
+
+        Raises
+        ------
+        InputError
+            For a site without a price.
+        """
+        known = self.columns.get(column)
+        if known is None:
+            return None
+        found = [_lookup(known, site) for site in sites]
+        missing = [site for site, price in zip(sites, found, strict=True) if price is None]
+        if missing:
+            raise InputError(
+                f"{len(missing)} of {len(sites)} sites have no price",
+                source=self.source,
+                field=column,
+                value=missing[0],
+                expected=f"a price for every site; missing: {', '.join(missing)}",
+            )
+        return np.array(found, dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class TransferTable(_PriceList):
+    """Prices per GB sent from one place to another, by name.
+
+    Attributes
+    ----------
+    prices
+        (from, to) -> price per GB. Places are sites, domains, or "internet". A price list that
+        knows only whether a site sends within its continent has the receivers "same continent" and
+        "other continent".
+    tiers
+        (from, to) -> prices that depend on the volume; such a pair has no entry in `prices`.
+    """
+
+    prices: Mapping[tuple[str, str], float]
+    tiers: Mapping[tuple[str, str], Tiers] = field(default_factory=dict)
+
+    def at_volume(self, gb: float) -> TransferTable:
+        """Return the table with the price of the tier that holds at a volume of `gb` per month."""
+        marginal = {
+            pair: next(price for most, price in tiers if gb < most)
+            for pair, tiers in self.tiers.items()
+        }
+        source = f"{self.source}, tiers at {gb:g} GB per month" if marginal else self.source
+        return replace(self, source=source, prices={**self.prices, **marginal}, tiers={})
+
+    def between(
+        self, senders: Sequence[str], receivers: Sequence[str], same: FloatArray
+    ) -> FloatArray:
+        """Return the price per GB from each sender to each receiver, shape (senders, receivers).
+
+        Parameters
+        ----------
+        senders, receivers
+            Names of places.
+        same
+            Pairs that are one place, which cost nothing, as booleans.
+
+        Raises
+        ------
+        InputError
+            For pairs without a price, and for pairs with tiers.
+        """
+        found = np.zeros((len(senders), len(receivers)))
+        missing: list[tuple[str, str]] = []
+        for i, j in np.argwhere(~np.asarray(same, dtype=bool)).tolist():
+            price = _lookup_pair(self.prices, senders[i], receivers[j])
+            if price is not None:
+                found[i, j] = price
+            elif senders[i] != INTERNET:  # the clouds charge nothing for what comes in
+                missing.append((senders[i], receivers[j]))
+        if missing:
+            raise self._missing(missing, found.size - int(np.sum(same)))
+        return found
+
+    def _missing(self, pairs: Sequence[tuple[str, str]], count: int) -> InputError:
+        sender, receiver = pairs[0]
+        if _lookup_pair(self.tiers, sender, receiver) is not None:
+            return InputError(
+                "the price depends on the volume",
+                source=self.source,
+                field="transfer",
+                value=f"{sender} to {receiver}",
+                expected="one price: choose the tier of the last GB of a month, by its volume "
+                "(--marginal-gb)",
+            )
+        rest, lacking = list(pairs), []
+        while rest:  # the place that lacks most prices, then again among the remaining pairs
+            names = [name for pair in rest for name in pair]
+            lacking.append(max(dict.fromkeys(names), key=names.count))
+            rest = [pair for pair in rest if lacking[-1] not in pair]
+        shown = ", ".join(f"{a} to {b}" for a, b in pairs[:5]) + (", …" if len(pairs) > 5 else "")
+        return InputError(
+            f"{len(pairs)} of {count} pairs have no price: {shown}",
+            source=self.source,
+            field="transfer",
+            value=f"{sender} to {receiver}",
+            expected="a price for every pair, or leave out the sites that lack prices: "
+            + ", ".join(lacking)
+            + self._names(pairs),
+        )
+
+    def _names(self, pairs: Sequence[tuple[str, str]]) -> str:
+        """Return what the list names, where it lacks a place or knows only continents."""
+        known = {*self.prices, *self.tiers}
+        if {SAME_CONTINENT, OTHER_CONTINENT} & {receiver for _, receiver in known}:
+            return (
+                "; the list has prices within and between continents: a column continent of the "
+                "sites (import --sites) says which they are"
+            )
+        sides = [sorted({pair[side] for pair in known}) for side in (0, 1)]
+        plain = [set(map(_plain, names)) for names in sides]
+        if all(_plain(a) in plain[0] and _plain(b) in plain[1] for a, b in pairs):
+            return ""
+        shown = [", ".join(names[:_SHOWN]) + ", …" * (len(names) > _SHOWN) for names in sides]
+        return f"; the list has prices from {shown[0]} to {shown[1]}"
+
+    def by_continent(self, sites: Sequence[str], continents: Sequence[str | None]) -> TransferTable:
+        """Return the table with prices of pairs of sites in place of those by continent."""
+        if not any(receiver in (SAME_CONTINENT, OTHER_CONTINENT) for _, receiver in self.prices):
+            return self
+        prices = dict(self.prices)
+        for sender, here in zip(sites, continents, strict=True):
+            for receiver, there in zip(sites, continents, strict=True):
+                kind = SAME_CONTINENT if here and here == there else OTHER_CONTINENT
+                price = _lookup_pair(self.prices, sender, kind)
+                if price is not None:
+                    prices[sender, receiver] = price
+        return replace(self, prices=prices)
+
+
+def _plain(name: str) -> str:
+    """Return the short form of a name in price lists: "East US 2" -> "eastus2"."""
+    return "".join(letter for letter in name.lower() if letter.isalnum())
+
+
+def _lookup(known: Mapping[str, float], name: str) -> float | None:
+    return known[name] if name in known else known.get(_plain(name))
+
+
+def _lookup_pair(known: Mapping[tuple[str, str], _T], sender: str, receiver: str) -> _T | None:
+    for pair in (
+        (sender, receiver),
+        (_plain(sender), _plain(receiver)),
+        (_plain(sender), receiver),
+    ):
+        if pair in known:
+            return known[pair]
+    return None
+
+
+# --- reading ---------------------------------------------------------------------------------
+
+_COLUMNS = ("storage", *PER_SITE)
+_UP_TO = "up_to_gb"
+_GB = ("gb", "1gb")
+_UNITS = {
+    "hrs": ("machines", HOURS_PER_MONTH),
+    "1hour": ("machines", HOURS_PER_MONTH),
+    "gb-mo": ("storage_gb", 1.0),
+    "1gb/month": ("storage_gb", 1.0),
+}
+"""Unit of a price -> price per month of a site, and the factor."""
+
+_OTHER_PRODUCTS = ("Routing Preference: Internet", "Peering", "Alliance")
+"""Parts of the names of Azure's products of traffic that a service has to choose."""
+
+_OTHER_METERS = ("availability zone", "china", "data transfer in", "peering")
+"""Parts of the names of Azure's meters of other traffic: within a region, inwards, peering."""
+
+_BETWEEN_REGIONS = {
+    "inter continent": OTHER_CONTINENT,
+    "intra continent": SAME_CONTINENT,
+    "inter region": SAME_CONTINENT,
+}
+"""Parts of the names of Azure's meters -> receiver; hyphens are blanks."""
+
+_REGION_KEYS = (
+    ("fromLocation", "fromRegionCode"),
+    ("toLocation", "toRegionCode"),
+    ("location", "regionCode"),
+)
+"""Keys of AWS for the name of a region, and for its code."""
+
+
+@dataclass(frozen=True)
+class _Rate:
+    """A price in a list of a cloud: for whom, from which volume, how much."""
+
+    item: str
+    sender: str
+    receiver: str
+    unit: str
+    begin: float
+    price: float
+    currency: str
+
+
+def read_site_prices(path: str | os.PathLike[str]) -> SitePrices:
+    """Read prices of sites per month.
+
+    Parameters
+    ----------
+    path
+        A table: ``site``, and one or more of ``storage`` (or ``price``), ``machines``,
+        ``machines_non_voting``, ``requests`` (per million operations); ``currency`` if named. Or
+        the JSON of a cloud, with one price per hour of the machine and one per GB and month of
+        the storage that a replica uses in each region.
+
+    Raises
+    ------
+    InputError
+        For an unknown column, a site given twice, a blank or negative price, two currencies; and
+        for JSON of another kind, without such prices, or with two of them for a region.
+    """
+    columns: dict[str, dict[str, float]] = {}
+    if os.fspath(path).endswith(".json"):
+        document = _cloud(path)
+        rates = [one for one in _rates(document) if not one.receiver and one.unit in _UNITS]
+        known: dict[tuple[str, str, float], _Rate] = {}
+        for one in rates:
+            column, factor = _UNITS[one.unit]
+            _one_price(known, (column, one.sender, 0.0), one, document)
+            columns.setdefault(column, {})[one.sender] = one.price * factor
+        words = "prices of machines or storage"
+        return SitePrices(_dated(document), _currency(document, rates, words), columns)
+    table = _table(path)
+    for column in table.columns[1:]:
+        kind = "storage" if column == "price" else column
+        if kind not in (*_COLUMNS, "currency"):
+            raise InputError(
+                "unknown column",
+                source=table.source,
+                field=column,
+                expected="one of " + ", ".join((*_COLUMNS, "currency")),
+            )
+        for row, cells in enumerate(table.rows if kind != "currency" else ()):
+            site = name_cell(cells[0], table.at(row), table.columns[0]).strip()
+            if site in columns.setdefault(kind, {}):
+                raise InputError(
+                    "a site given twice",
+                    source=table.at(row),
+                    field=table.columns[0],
+                    value=site,
+                    expected="one row for each site",
+                )
+            cell = cells[table.column(column)]
+            columns[kind][site] = quantity_cell(cell, table.at(row), f"{column}, {site}", PRICE)
+    return SitePrices(table.source, _currency_column(table), columns)
+
+
+def read_transfer(path: str | os.PathLike[str]) -> TransferTable:
+    """Read prices per GB sent.
+
+    Parameters
+    ----------
+    path
+        A table. *Long*: ``from``, ``to`` and ``price`` (or other words for them), with ``up_to_gb``
+        where prices depend on the volume per month. *Square*: the sender in the first column, one
+        column per receiver; a blank cell is a pair without a price. Or the JSON of a cloud.
+
+    Raises
+    ------
+    InputError
+        For a pair given twice, a negative price, tiers that do not ascend, two currencies; and for
+        JSON of another kind or without prices of traffic.
+    """
+    steps: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    if os.fspath(path).endswith(".json"):
+        document = _cloud(path)
+        rates = [one for one in _rates(document) if one.receiver and one.unit in _GB]
+        known: dict[tuple[str, str, float], _Rate] = {}
+        for one in rates:
+            _one_price(known, (one.sender, one.receiver, one.begin), one, document)
+        for (sender, receiver, begin), one in sorted(known.items()):
+            found = steps.setdefault((sender, receiver), [])
+            found[-1:] = [(begin, price) for _, price in found[-1:]]
+            found.append((math.inf, one.price))
+        source, currency = _dated(document), _currency(document, rates, "prices of traffic")
+    else:
+        table = _table(path)
+        source, currency = table.source, _currency_column(table)
+        if any(read_header(name).end == "dst" for name in table.columns[1:]):
+            steps = _long(table, ("from", "to"))
+        else:
+            steps = _square(table)
+    tiers = {pair: _ascending(found, source, pair) for pair, found in steps.items()}
+    return TransferTable(
+        source,
+        currency,
+        {pair: found[0][1] for pair, found in tiers.items() if len(found) == 1},
+        {pair: found for pair, found in tiers.items() if len(found) > 1},
+    )
+
+
+def read_tiers(path: str | os.PathLike[str]) -> dict[str, Tiers]:
+    """Read the tiers of each sender: ``from``, ``up_to_gb`` (blank: no limit) and ``price``.
+
+    Raises
+    ------
+    InputError
+        For tiers that do not ascend or do not end without a limit, and negative prices.
+    """
+    table = _table(path)
+    table.column(_UP_TO)
+    found = _long(table, ("from",))
+    return {pair[0]: _ascending(steps, table.source, pair) for pair, steps in found.items()}
+
+
+def _table(path: str | os.PathLike[str]) -> Table:
+    """Return the table of a file; refuse one of round-trip times."""
+    (table, *_) = Content.of(path).blocks
+    for name in table.columns:
+        if read_header(name).quantity in ("rtt", "one-way delay"):
+            raise refused(
+                table.source, "header", "round-trip times, not prices", name, "a table of prices"
+            )
+    return table
+
+
+def _long(table: Table, ends: tuple[str, ...]) -> dict[tuple[str, str], list[tuple[float, float]]]:
+    """Return the tiers of each pair, or of each sender and "all"."""
+    places = []
+    for role in (*ends, "price"):
+        end = {"from": "src", "to": "dst"}.get(role, "")
+        heads = [read_header(name) for name in table.columns if name not in ("currency", _UP_TO)]
+        fitting = [one for one in heads if (one.end == end if end else one.quantity == "price")]
+        name = the_column([one.text for one in fitting], role, table.source, "one column for")
+        places.append(table.column(name or role))
+    *of_ends, cost = places
+    limits = table.column(_UP_TO) if _UP_TO in table.columns else None
+    steps: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for row, cells in enumerate(table.rows):
+        where = table.at(row)
+        names = [name_cell(cells[i], where, table.columns[i]).strip() for i in of_ends]
+        sender, receiver = (*names, "all")[:2]
+        words = f"{sender} to {receiver}" if len(ends) > 1 else sender
+        price = quantity_cell(cells[cost], where, f"{table.columns[cost]}, {words}", PRICE)
+        if limits is None and (sender, receiver) in steps:
+            raise InputError(
+                "a pair given twice",
+                source=where,
+                field="to",
+                value=words,
+                expected=f"one price, or a column {_UP_TO} with the volume of each tier",
+            )
+        most = math.inf
+        if limits is not None and not is_blank(cells[limits]):
+            most = number_cell(cells[limits], where, _UP_TO, "GB per month, or blank")
+        if not most > 0:
+            raise refused(where, _UP_TO, "not a volume", cells[limits or 0], "GB > 0, or blank")
+        steps.setdefault((sender, receiver), []).append((most, price))
+    return steps
+
+
+def _square(table: Table) -> dict[tuple[str, str], list[tuple[float, float]]]:
+    steps: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for row, cells in enumerate(table.rows):
+        sender = name_cell(cells[0], table.at(row), table.columns[0]).strip()
+        for receiver, cell in zip(table.columns[1:], cells[1:], strict=True):
+            if receiver == "currency" or is_blank(cell):
+                continue
+            if (sender, receiver) in steps:
+                raise InputError(
+                    "a row given twice",
+                    source=table.at(row),
+                    field=table.columns[0],
+                    value=sender,
+                    expected="one row for each sender",
+                )
+            words = f"{sender} to {receiver}"
+            price = quantity_cell(cell, table.at(row), words, PRICE)
+            steps[sender, receiver] = [(math.inf, price)]
+    return steps
+
+
+def _ascending(found: list[tuple[float, float]], source: str, pair: tuple[str, str]) -> Tiers:
+    """Return tiers in ascending order; refuse two of one volume, and a last one with a limit."""
+    ordered = sorted(found)
+    limits = [most for most, _ in ordered]
+    if len(set(limits)) < len(limits) or limits[-1] != math.inf:
+        raise InputError(
+            "tiers that do not ascend to one without a limit",
+            source=source,
+            field=_UP_TO,
+            value=f"{pair[0]} to {pair[1]}: {', '.join(f'{most:g}' for most in limits)}",
+            expected="volumes in GB per month, each once, and a blank for the last tier",
+        )
+    return tuple(ordered)
+
+
+def _one_currency(named: Sequence[tuple[str, str]], words: str) -> str:
+    """Return the currency of (place, currency); empty without any."""
+    for place, currency in named:
+        if currency != named[0][1]:
+            raise InputError(
+                "two currencies",
+                source=place,
+                field="currency",
+                value=currency,
+                expected=f"{named[0][1]}, {words or 'as in ' + named[0][0]}",
+            )
+    return named[0][1] if named else ""
+
+
+def _currency_column(table: Table) -> str:
+    if "currency" not in table.columns:
+        return ""
+    place = table.column("currency")
+    cells = [(table.at(row), cells[place]) for row, cells in enumerate(table.rows)]
+    named = [(at, name_cell(cell, at, "currency").strip()) for at, cell in cells]
+    return _one_currency(named, "in every row")
+
+
+# --- lists of clouds -------------------------------------------------------------------------
+
+
+def _cloud(path: str | os.PathLike[str]) -> Document:
+    document = read_document(path)
+    if document.values.get("NextPageLink"):
+        raise document.refuse(
+            "NextPageLink", "one page of several", "the items of all pages in one list, and null"
+        )
+    if not (document.has("products") or document.has("Items")):
+        raise InputError(
+            "no price list of a known kind",
+            source=document.source,
+            expected="'products' and 'terms' of AWS, or 'Items' of Azure",
+        )
+    return document
+
+
+def _rates(document: Document) -> Iterator[_Rate]:
+    return _aws(document) if document.has("products") else _azure(document)
+
+
+def _codes(products: Document) -> dict[str, str]:
+    """Return the code of each region that some product names in full and by its code."""
+    codes: dict[str, str] = {}
+    for sku in products.values:
+        product = products.table(sku).table("attributes")
+        for name, code in _REGION_KEYS:
+            if product.text(name, "") and product.text(code, ""):
+                codes.setdefault(product.text(name, ""), product.text(code, ""))
+    return codes
+
+
+def _aws(document: Document) -> Iterator[_Rate]:
+    products, terms = document.table("products"), document.table("terms").table("OnDemand")
+    codes = _codes(products)
+    for sku in products.values:
+        product = products.table(sku).table("attributes")
+        kind = product.text("transferType", "")
+        if kind not in ("", "InterRegion Outbound", "AWS Outbound") or product.text(
+            "operation", ""
+        ):
+            continue  # other directions; prices of single services
+        ends = [product.text(f"{end}LocationType", "") for end in ("from", "to")]
+        if any("Zone" in end for end in ends):
+            continue  # local and wavelength zones, which are no regions
+        receiver = ""
+        if kind:
+            receiver = product.text("toRegionCode", "") or product.text("toLocation", "")
+            receiver = INTERNET if kind == "AWS Outbound" else receiver
+        sender = product.text("fromRegionCode", "") or product.text("regionCode", "")
+        sender = sender or product.text("fromLocation", "") or product.text("location", "")
+        sender, receiver = codes.get(sender, sender), codes.get(receiver, receiver)
+        for offer in terms.table(sku).values:
+            dimensions = terms.table(sku).table(offer).table("priceDimensions")
+            for key in dimensions.values:
+                one = dimensions.table(key)
+                for currency in one.table("pricePerUnit").values:
+                    yield _Rate(
+                        sku,
+                        sender,
+                        receiver,
+                        one.text("unit", "").lower().replace(" ", ""),
+                        _number(one, "beginRange", "0"),
+                        _number(one.table("pricePerUnit"), currency),
+                        currency,
+                    )
+
+
+def _azure(document: Document) -> Iterator[_Rate]:
+    for one in document.tables("Items"):
+        meter = one.text("meterName", "")
+        receiver = ""
+        if one.text("serviceName", "") == "Bandwidth":
+            product, words = one.text("productName", ""), meter.lower().replace("-", " ")
+            if any(other in product for other in _OTHER_PRODUCTS):
+                continue
+            found = [place for part, place in _BETWEEN_REGIONS.items() if part in words]
+            if any(other in words for other in _OTHER_METERS):
+                continue
+            if not found and "data transfer out" not in words:
+                continue
+            receiver = found[0] if found else INTERNET
+        sender = one.text("armRegionName", "")
+        if not sender or one.text("type", "Consumption") != "Consumption":
+            continue
+        yield _Rate(
+            meter,
+            sender,
+            receiver,
+            one.text("unitOfMeasure", "").lower().replace(" ", ""),
+            _number(one, "tierMinimumUnits", "0"),
+            _number(one, "retailPrice"),
+            one.text("currencyCode", document.text("BillingCurrency", "")),
+        )
+
+
+def _number(document: Document, key: str, default: str = "") -> float:
+    """Return a number >= 0 that a list writes as a number or as text."""
+    given = document.values.get(key, default)
+    try:
+        value = float(given)  # type: ignore[arg-type]  # a bad type is what is caught here
+    except (TypeError, ValueError):
+        value = math.nan
+    if not 0 <= value <= LARGEST:
+        raise document.refuse(key, "not a price or volume", f"a number from 0 to {LARGEST:g}")
+    return value
+
+
+def _currency(document: Document, rates: list[_Rate], words: str) -> str:
+    """Return the currency of a list with at least one rate."""
+    if not rates:
+        raise InputError(
+            f"no {words}",
+            source=document.source,
+            expected="products with prices per hour or per GB and month, the offer AWSDataTransfer "
+            "of AWS, or the service Bandwidth of Azure",
+        )
+    return _one_currency([(f"{document.source}: {one.item}", one.currency) for one in rates], "")
+
+
+def _dated(document: Document) -> str:
+    """Return the file with the date of its prices."""
+    dates = [document.text("publicationDate", "")]
+    dates += [one.text("effectiveStartDate", "") for one in document.tables("Items")]
+    return f"{document.source}, prices of {max(dates)[:10]}" if max(dates) else document.source
+
+
+def _one_price(
+    known: dict[tuple[str, str, float], _Rate],
+    key: tuple[str, str, float],
+    other: _Rate,
+    document: Document,
+) -> None:
+    """Record a rate; refuse another price for the same key."""
+    first = known.setdefault(key, other)
+    if first.price != other.price:
+        to = f" to {first.receiver}" if first.receiver else ""
+        raise InputError(
+            f"two prices for {first.sender}{to}",
+            source=document.source,
+            field=f"{first.item}, {other.item}",
+            value=f"{first.price:g} and {other.price:g}",
+            expected="one: leave only the products in the file that are bought",
+        )
+
+
+# --- prices on an instance -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class PriceInput:
+    """Prices by name that replace those of an instance; None and empty: no change.
+
+    Attributes
+    ----------
+    sites
+        Prices of sites, or one price of storage for all.
+    transfer
+        Prices of traffic.
+    zones
+        Level of failure domains whose names stand in `transfer` in place of sites.
+    client_places
+        Client -> site, domain of `zones`, or "internet", whose prices of traffic it has. When
+        operations move data, every client that has no site's name needs a place.
+    gb_per_op, written_gb, interval_hours, replication, stored_gb, present
+        As in :class:`placement.Prices`.
+    """
+
+    sites: SitePrices | float | None = None
+    transfer: TransferTable | None = None
+    zones: str | None = None
+    client_places: Mapping[str, str] = field(default_factory=dict)
+    gb_per_op: Mapping[str, float] = field(default_factory=dict)
+    written_gb: float | None = None
+    interval_hours: float | None = None
+    replication: Literal["leader", "gateway"] | None = None
+    stored_gb: float | None = None
+    present: Sequence[str] = ()
+
+
+def with_prices(instance: Instance, given: PriceInput) -> Instance:
+    """Return the instance with other prices.
+
+    Raises
+    ------
+    InputError
+        For a site or a pair without a price, two currencies, a client that moves data and has no
+        place, and as :class:`placement.Prices`.
+    """
+    before = instance.prices
+    fields: dict[str, object] = {}
+    lists: list[_PriceList] = []
+    if before is not None:
+        fields = {one.name: getattr(before, one.name) for one in dataclasses.fields(before)}
+        if given.sites is None or given.transfer is None:
+            lists.append(_PriceList(f"the instance {instance.name!r}", before.currency))
+    for name in ("written_gb", "interval_hours", "replication", "stored_gb"):
+        if getattr(given, name) is not None:
+            fields[name] = getattr(given, name)
+    for name in ("gb_per_op", "present"):
+        if getattr(given, name):
+            fields[name] = getattr(given, name)
+    if isinstance(given.sites, SitePrices):
+        lists.append(given.sites)
+        fields |= _site_fields(instance, given.sites, fields.get("stored_gb", 0.0))
+    elif given.sites is not None:
+        fields["storage"] = np.full(len(instance.sites), given.sites)
+    if "storage" not in fields:
+        raise InputError(
+            "no prices of the sites",
+            field="prices",
+            expected="a table of prices, or one price of a replica for all sites",
+        )
+    if given.transfer is not None:
+        lists.append(given.transfer)
+        fields |= _transfer_fields(instance, given, given.transfer, fields.get("gb_per_op", {}))
+    elif given.client_places:
+        fields["client_sites"] = dict(given.client_places)
+    if fields.get("transfer") is None:
+        for name in ("written_gb", "gb_per_op"):
+            if getattr(given, name):
+                raise InputError(
+                    "traffic without a price",
+                    field=name,
+                    value=getattr(given, name),
+                    expected="prices per GB too (--transfer)",
+                )
+    named_currencies = [(one.source, one.currency) for one in lists if one.currency]
+    fields["currency"] = _one_currency(named_currencies, "") or "USD"
+    named = [prices.source for prices in lists if prices.source]
+    if named:
+        fields["source"] = "; ".join(dict.fromkeys(named))
+    return instance.replace(prices=Prices(**fields))  # type: ignore[arg-type]  # checked there
+
+
+def _site_fields(instance: Instance, given: SitePrices, stored_gb: object) -> dict[str, object]:
+    sites = instance.sites
+    fields: dict[str, object] = {
+        name: given.of(name, sites) for name in ("machines", "machines_non_voting", "requests")
+    }
+    storage, each = given.of("storage", sites), given.of("storage_gb", sites)
+    if each is not None:
+        if not isinstance(stored_gb, (int, float)) or not stored_gb:
+            raise InputError(
+                "storage has a price per GB",
+                source=given.source,
+                field="stored_gb",
+                value=stored_gb,
+                expected="the GB of one replica",
+            )
+        storage = each * float(stored_gb) + (0.0 if storage is None else storage)
+    fields["storage"] = np.zeros(len(sites)) if storage is None else storage
+    return fields
+
+
+def _transfer_fields(
+    instance: Instance, given: PriceInput, table: TransferTable, gb_per_op: object
+) -> dict[str, object]:
+    """Return the matrices of an instance: between sites, and from and to its clients."""
+    sites = instance.sites
+    if "continent" in instance.domains:
+        table = table.by_continent(sites, instance.domains["continent"])
+    zones = _zone_names(instance, given.zones)
+    count = len(sites)
+    transfer = table.between(zones, zones, np.eye(count, dtype=bool))
+    gb = gb_of_operations(Prices(np.zeros(1), gb_per_op=gb_per_op), instance.operations)  # type: ignore[arg-type]  # checked there
+    unknown = set(given.client_places) - set(instance.clients)
+    if unknown:
+        raise InputError(
+            "unknown client",
+            field="client_sites",
+            value=min(unknown),
+            expected="one of the clients of the instance",
+        )
+    if not gb.any() and given.replication != "gateway":
+        homes = {c: place for c, place in given.client_places.items() if place in sites}
+        none = {"to_clients": None, "from_clients": None}
+        return {"transfer": transfer, "client_sites": homes, **none}
+    index = {name: s for s, name in enumerate(sites)}
+    to_clients: FloatArray = np.zeros((len(instance.clients), count))
+    from_clients: FloatArray = np.zeros_like(to_clients)
+    for c, client in enumerate(instance.clients):
+        place = given.client_places.get(client, client)
+        if place in index:
+            to_clients[c], from_clients[c] = transfer[:, index[place]], transfer[index[place]]
+        elif place == INTERNET or place in zones:
+            apart = np.zeros((count, 1), dtype=bool)
+            to_clients[c] = table.between(zones, [place], apart)[:, 0]
+            from_clients[c] = table.between([place], zones, apart.T)[0]
+        else:
+            raise InputError(
+                f"client {client!r} moves data and is at no site, so its traffic has no price",
+                field="client_sites",
+                value=place,
+                expected="a site, a domain of the price list, or 'internet' for it",
+            )
+    return {
+        "transfer": transfer,
+        "client_sites": {},
+        "to_clients": to_clients,
+        "from_clients": from_clients,
+    }
+
+
+def _zone_names(instance: Instance, level: str | None) -> tuple[str, ...]:
+    """Return the name under which each site stands in a price list."""
+    if level is None:
+        return instance.sites
+    found = []
+    for site, label in zip(instance.sites, instance.labels(level), strict=True):
+        if label is None:
+            raise InputError(
+                f"site {site!r} has no {level}",
+                field="zones",
+                value=level,
+                expected="a level at which every site has a domain",
+            )
+        found.append(label)
+    return tuple(found)
+
+
+def nearest_sites(instance: Instance) -> dict[str, str]:
+    """Return client -> site of the smallest RTT; with RTTs that vary, in the mean."""
+    rtt = instance.client_rtt
+    near = (rtt.mean(axis=0) if rtt.ndim == 3 else rtt).argmin(axis=1)
+    return {
+        client: instance.sites[s] for client, s in zip(instance.clients, near.tolist(), strict=True)
+    }

@@ -1,0 +1,1 @@
+"""RTTs and operations from a Prometheus server."""

@@ -1,0 +1,625 @@
+"""RTTs and operations by region from a Prometheus server: presets, PromQL, HTTP, reading.
+
+The presets stand in ``presets.toml``. Texts of users are checked or escaped before they stand in an
+expression.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import math
+import queue
+import re
+import statistics
+import threading
+import tomllib
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TypeVar
+
+import numpy as np
+
+from placement.errors import InputError
+from placement.io.assemble_instance import Demanded
+from placement.io.feeds.pair_samples import table_of
+from placement.io.feeds.registry import RttReading
+from placement.io.labelled_arrays import Labelled
+
+__all__ = [
+    "PRESETS",
+    "Preset",
+    "PrometheusRequest",
+    "PrometheusServer",
+    "RttMetric",
+    "Sample",
+    "label_name",
+    "matchers",
+    "quoted",
+    "read_operations",
+    "read_rtts",
+    "window_of",
+]
+
+# --- presets ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RttMetric:
+    """An expression for RTTs per pair.
+
+    Attributes
+    ----------
+    expression
+        PromQL, see the module.
+    unit
+        Milliseconds per unit of the values.
+    target
+        Label of the far end.
+    series
+        Selector whose samples are counted, to find gaps.
+    identity
+        Expression that tells the region of each value of `target`; empty: `target` is a name.
+    identity_label
+        Label of that expression that has the values of `target`.
+    bias
+        Known ratio of the metric to the true RTT; results are divided by it.
+    note
+        One sentence on the metric, for the user.
+    """
+
+    expression: str
+    unit: float
+    target: str
+    series: str
+    identity: str = ""
+    identity_label: str = ""
+    bias: float = 1.0
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """Metrics of one system.
+
+    Attributes
+    ----------
+    title
+        Name of the system.
+    rtts
+        The first one that has samples counts.
+    operations
+        Operation -> expressions of the operations in the window, by region; they are added up.
+    note
+        One sentence for the user.
+    """
+
+    title: str
+    rtts: tuple[RttMetric, ...]
+    operations: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    note: str = ""
+
+
+def _presets() -> dict[str, Preset]:
+    document = tomllib.loads(Path(__file__).with_name("presets.toml").read_text("utf-8"))
+    found = {}
+    for name, told in document.items():
+        rtts = told.get("rtts", [])
+        rtts = document[rtts]["rtts"] if isinstance(rtts, str) else rtts
+        operations = {kind: tuple(parts) for kind, parts in told.get("operations", {}).items()}
+        metrics = tuple(RttMetric(**metric) for metric in rtts)
+        found[name] = Preset(told["title"], metrics, operations, told.get("note", ""))
+    return found
+
+
+PRESETS: Mapping[str, Preset] = MappingProxyType(_presets())
+"""Name -> preset, as ``presets.toml`` has them."""
+
+
+# --- PromQL ----------------------------------------------------------------------------------
+
+_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+_WINDOW = re.compile(r"(?:[1-9]\d{0,5}(?:ms|[smhdwy]))+")
+_MATCHER = re.compile(r"([^=!~]+)(=~|!~|!=|=)(.*)", re.DOTALL)
+
+
+def quoted(text: str) -> str:
+    r"""Return a text as a string of PromQL: quotes, backslashes and line ends are escaped.
+
+    >>> print(quoted('a"} or up{x="'))
+    "a\"} or up{x=\""
+    """
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + escaped.replace("\n", "\\n").replace("\r", "\\r").replace("\0", "\\x00") + '"'
+
+
+def label_name(text: str, field: str) -> str:
+    """Return a label's name.
+
+    Raises
+    ------
+    InputError
+        For a text that is no name of a label.
+    """
+    if not _NAME.fullmatch(text):
+        raise InputError(
+            "not the name of a label",
+            field=field,
+            value=text,
+            expected="letters, digits and underscores, such as region",
+        )
+    return text
+
+
+def matchers(texts: Sequence[str], field: str) -> str:
+    """Return matchers such as ``job=etcd`` or ``cluster=~eu-.*`` as the inside of a selector.
+
+    Raises
+    ------
+    InputError
+        For a text that is no matcher.
+    """
+    parts = []
+    for text in texts:
+        match = _MATCHER.fullmatch(text)
+        if match is None:
+            raise InputError(
+                "not a matcher", field=field, value=text, expected="LABEL=VALUE or LABEL=~REGEX"
+            )
+        parts.append(label_name(match[1].strip(), field) + match[2] + quoted(match[3]))
+    return ", ".join(parts)
+
+
+def window_of(text: str, field: str) -> str:
+    """Return a duration of PromQL, such as ``1d`` or ``1h30m``.
+
+    Raises
+    ------
+    InputError
+        For any other text.
+    """
+    if not _WINDOW.fullmatch(text):
+        raise InputError(
+            "not a duration", field=field, value=text, expected="a duration such as 30m, 6h or 7d"
+        )
+    return text
+
+
+# --- HTTP ------------------------------------------------------------------------------------
+
+_MOST_BYTES = 2**28
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Element of an instant vector.
+
+    Attributes
+    ----------
+    labels
+        Name -> value.
+    value
+        The value; NaN and infinities as Prometheus gives them.
+    """
+
+    labels: Mapping[str, str]
+    value: float
+
+
+class PrometheusServer:
+    """A server that answers PromQL.
+
+    Parameters
+    ----------
+    url
+        ``http://HOST:PORT`` or ``https://…``, perhaps with a path prefix.
+    timeout
+        Seconds for one query, from the look-up of the name to the last byte of the answer.
+
+    Raises
+    ------
+    InputError
+        For any other URL, and for one with a user name: the name would stand in messages.
+    """
+
+    def __init__(self, url: str, timeout: float = 60.0) -> None:
+        try:
+            parts = urllib.parse.urlsplit(url)
+            wrong = parts.scheme not in ("http", "https") or not parts.hostname
+            wrong = wrong or "@" in parts.netloc or bool(parts.query or parts.fragment)
+            port = parts.port
+        except ValueError:
+            wrong, port = True, None
+        if wrong or any(ord(c) <= 32 for c in url):
+            raise InputError(
+                "not the URL of a Prometheus server",
+                field="URL",
+                value=url.rpartition("@")[2],
+                expected="http://HOST:PORT, without user, query and fragment",
+            )
+        self.name = f"{parts.hostname}:{port}" if port else str(parts.hostname)
+        self._query = url.rstrip("/") + "/api/v1/query"
+        self._timeout = timeout
+
+    def query(self, promql: str, at: str | None = None) -> tuple[Sample, ...]:
+        """Return the instant vector of an expression.
+
+        Parameters
+        ----------
+        promql
+            The expression.
+        at
+            RFC 3339 or seconds since 1970; None: now.
+
+        Raises
+        ------
+        InputError
+            When the server cannot be reached, refuses the expression, or answers with anything but
+            an instant vector; with the server's own words.
+        """
+        form = {"query": promql} | ({} if at is None else {"time": at})
+        request = urllib.request.Request(
+            self._query, data=urllib.parse.urlencode(form).encode(), method="POST"
+        )
+        try:
+            body, refusal = _by(self._timeout, lambda: _answer(request, self._timeout))
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise self._failed(f"no answer ({error})", promql) from None
+        if refusal:
+            raise self._failed(_words(body) or refusal, promql)
+        if len(body) > _MOST_BYTES:
+            raise self._failed("an answer of more than 256 MiB", promql)
+        return self._vector(body, promql)
+
+    def _vector(self, body: bytes, promql: str) -> tuple[Sample, ...]:
+        try:
+            value = json.loads(body)
+        except (ValueError, RecursionError):
+            raise self._failed("an answer that is no JSON", promql) from None
+        data = value.get("data") if isinstance(value, dict) else None
+        found = data.get("result") if isinstance(data, dict) else None
+        if not isinstance(data, dict) or not isinstance(found, list):
+            raise self._failed(_words(body) or "an answer without a result", promql)
+        if data.get("resultType") != "vector":
+            raise self._failed(f"a result of the type {data.get('resultType')}", promql)
+        samples = []
+        for element in found:
+            try:
+                labels = {str(k): str(v) for k, v in element["metric"].items()}
+                samples.append(Sample(labels, float(element["value"][1])))
+            except (TypeError, KeyError, IndexError, AttributeError, ValueError):
+                raise self._failed("an element that is no sample", promql) from None
+        return tuple(samples)
+
+    def _failed(self, words: str, promql: str) -> InputError:
+        return InputError(
+            f"Prometheus: {words}",
+            source=self.name,
+            field="query",
+            value=promql,
+            expected="an instant vector",
+        )
+
+
+def _answer(request: urllib.request.Request, timeout: float) -> tuple[bytes, str]:
+    """Return the body of an answer, and the status of a refusal in words."""
+    try:
+        with urllib.request.urlopen(request, timeout=timeout) as response:
+            body: bytes = response.read(_MOST_BYTES + 1)
+            return body, ""
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.read(_MOST_BYTES), str(error)
+
+
+def _by(seconds: float, work: Callable[[], _T]) -> _T:
+    """Return what `work` returns, or raise TimeoutError after so many seconds.
+
+    The time limit of a socket begins anew with every byte: a server that sends one now and then
+    would never be given up. The thread that waits for it ends with the process.
+    """
+    outcome: queue.SimpleQueue[_T | Exception] = queue.SimpleQueue()
+
+    def put() -> None:
+        try:
+            outcome.put(work())
+        except Exception as error:
+            outcome.put(error)
+
+    threading.Thread(target=put, name="prometheus", daemon=True).start()
+    try:
+        found = outcome.get(timeout=seconds)
+    except queue.Empty:
+        raise TimeoutError(f"not whole after {seconds:g} s") from None
+    if isinstance(found, Exception):
+        raise found
+    return found
+
+
+def _words(body: bytes) -> str:
+    """Return the error in an answer of the API; empty without an error."""
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return ""
+    return str(value.get("error", ""))[:500] if isinstance(value, dict) else ""
+
+
+def _finite(sample: Sample) -> bool:
+    """Return whether a sample has a value that can be an RTT or a count."""
+    return math.isfinite(sample.value) and sample.value >= 0
+
+
+# --- reading ---------------------------------------------------------------------------------
+
+_SHOWN = 5
+_COVERED = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class PrometheusRequest:
+    """Facts about the metrics that the user told.
+
+    Attributes
+    ----------
+    window
+        Duration before `at`.
+    at
+        RFC 3339 or seconds since 1970; None: now.
+    match
+        Matchers for every selector, such as ``job=etcd``.
+    region
+        Label that names the region of the scraped server, or of the probe.
+    target
+        Label of the far end of a probe; None: that of the preset.
+    sites
+        Value of a label -> region.
+    bias
+        Known ratio of the metric to the RTT; None: that of the preset.
+    rtt_query
+        Expression for RTTs in seconds, in the place of the preset's.
+    ops_queries
+        Operation -> expression for operations in the window.
+    """
+
+    window: str = "1d"
+    at: str | None = None
+    match: Sequence[str] = ()
+    region: str = "region"
+    target: str | None = None
+    sites: Mapping[str, str] = field(default_factory=dict)
+    bias: float | None = None
+    rtt_query: str | None = None
+    ops_queries: Mapping[str, str] = field(default_factory=dict)
+
+    def fill(self, expression: str) -> str:
+        """Return an expression with matchers, window and region label.
+
+        Raises
+        ------
+        InputError
+            For a matcher, window or label that is none.
+        """
+        match = matchers(self.match, "--match")
+        return expression.format(
+            match=match + ", " if match else "",
+            window=window_of(self.window, "--window"),
+            region=label_name(self.region, "--region-label"),
+        )
+
+    def site(self, sample: Sample, label: str, server: str) -> str:
+        """Return the region that a label of a sample names.
+
+        Raises
+        ------
+        InputError
+            For a sample without the label.
+        """
+        found = sample.labels.get(label, "")
+        if not found:
+            raise InputError(
+                f"a series without the label {label}",
+                source=server,
+                field=label,
+                value=dict(sample.labels),
+                expected="--region-label and --target-label with labels of the metric",
+            )
+        return self.sites.get(found, found)
+
+
+def read_rtts(server: PrometheusServer, preset: Preset, request: PrometheusRequest) -> RttReading:
+    """Return the RTTs between regions.
+
+    Raises
+    ------
+    InputError
+        Where no metric has samples, a peer is of no known region, or a custom expression takes a
+        quantile of histogram buckets; and as :meth:`PrometheusServer.query`.
+    """
+    metrics = preset.rtts
+    if request.rtt_query is not None:
+        metrics = (_custom(request),)
+    if not metrics:
+        raise InputError(
+            "no expression for RTTs", field="--rtt-query", expected="PromQL with RTTs in seconds"
+        )
+    for metric in metrics:
+        samples = server.query(request.fill(metric.expression), request.at)
+        if samples:
+            return _reading(server, preset, metric, samples, request)
+    raise InputError(
+        f"no samples of {preset.title} in the window",
+        source=server.name,
+        field="query",
+        value=request.fill(metrics[0].expression),
+        expected="samples; --window, --at and --match choose others",
+    )
+
+
+def _custom(request: PrometheusRequest) -> RttMetric:
+    query = str(request.rtt_query)
+    if "histogram_quantile" in query:
+        raise InputError(
+            "a quantile of default buckets is no RTT: 120 ms reads as 175 ms",
+            field="--rtt-query",
+            value=query,
+            expected="sums and counts: rate(NAME_sum[1d]) / rate(NAME_count[1d])",
+        )
+    literal = query.replace("{", "{{").replace("}", "}}")
+    return RttMetric(literal, 1000.0, "target", "")
+
+
+def _reading(
+    server: PrometheusServer,
+    preset: Preset,
+    metric: RttMetric,
+    samples: Sequence[Sample],
+    request: PrometheusRequest,
+) -> RttReading:
+    target = metric.target if request.target is None or metric.identity else request.target
+    identity = _identity(server, metric, request)
+    bias = metric.bias if request.bias is None else request.bias
+    values: dict[tuple[str, str], list[float]] = defaultdict(list)
+    named: dict[tuple[str, str], list[float]] = {}
+    unknown: list[str] = []
+    for sample in samples:
+        start = request.site(sample, request.region, server.name)
+        peer = sample.labels.get(target, "")
+        if metric.identity and peer not in identity and peer not in request.sites:
+            unknown.append(peer)
+            continue
+        end = identity.get(peer) or request.site(sample, target, server.name)
+        named.setdefault((start, end), [])
+        if _finite(sample):
+            values[start, end].append(sample.value * metric.unit / bias)
+    rtts = {pair: statistics.median(found) for pair, found in values.items()}
+    if not rtts:
+        raise InputError(
+            "no pair of regions has an RTT",
+            source=server.name,
+            field=target,
+            value=", ".join(f"{a} → {b}" for a, b in named) or ", ".join(dict.fromkeys(unknown)),
+            expected="two measurements or more in the window (--window)"
+            if named
+            else "peers of known regions; --site-of PEER=REGION names them",
+        )
+    notes = [metric.note, preset.note]
+    if bias != 1:
+        notes.append(f"RTTs were divided by the known bias {bias:g} of the metric (--bias)")
+    if unknown:
+        peers = ", ".join(dict.fromkeys(unknown))
+        notes.append(f"peers of no known region were left out: {peers}")
+    empty = [f"{a} → {b}" for a, b in named if (a, b) not in rtts]
+    if empty:
+        notes.append(_some("pairs without a value", empty))
+    notes.extend(_gaps(server, metric.series, request))
+    what = f"{preset.title} in Prometheus, window {request.window}"
+    notes.append(f"{len(rtts)} pairs of regions")
+    sentence = f"RTTs were read from {what}."
+    corrected = f"They were divided by {bias:g}, the known bias of the metric."
+    return RttReading(
+        table_of(server.name, rtts, (sentence, *([corrected] if bias != 1 else [])), named),
+        None,
+        True,
+        tuple(note for note in notes if note),
+    )
+
+
+def _identity(
+    server: PrometheusServer, metric: RttMetric, request: PrometheusRequest
+) -> dict[str, str]:
+    """Region of each peer.
+
+    Raises
+    ------
+    InputError
+        For a peer in two regions.
+    """
+    if not metric.identity:
+        return {}
+    found: dict[str, str] = {}
+    for sample in server.query(request.fill(metric.identity), request.at):
+        peer = sample.labels.get(metric.identity_label, "")
+        region = request.site(sample, request.region, server.name)
+        if found.setdefault(peer, region) != region:
+            raise InputError(
+                "a peer in two regions",
+                source=server.name,
+                field=metric.identity_label,
+                value=f"{peer}: {found[peer]}, {region}",
+                expected="one region per peer; --match chooses one cluster",
+            )
+    return found
+
+
+def _gaps(server: PrometheusServer, series: str, request: PrometheusRequest) -> list[str]:
+    """Return a note on series with far fewer samples than the others."""
+    if not series:
+        return []
+    selector = request.fill(series)
+    counts = server.query(f"count_over_time({selector}[{request.window}])", request.at)
+    most = max((sample.value for sample in counts), default=0.0)
+    thin = {
+        f"{sample.labels.get(request.region, '?')} ({sample.value / most:.0%} of the samples)"
+        for sample in counts
+        if sample.value < _COVERED * most
+    }
+    return [_some("gaps in the window", sorted(thin))] if thin else []
+
+
+def _some(what: str, names: Sequence[str]) -> str:
+    return f"{what}: " + ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+
+
+def read_operations(
+    server: PrometheusServer, preset: Preset, request: PrometheusRequest
+) -> Demanded:
+    """Return the operations by region in the window; counter resets are taken into account.
+
+    Raises
+    ------
+    InputError
+        Where the preset knows no operations, or no expression has samples; and as
+        :meth:`PrometheusServer.query`.
+    """
+    queries = {name: [query] for name, query in request.ops_queries.items()} or {
+        name: [request.fill(part) for part in parts] for name, parts in preset.operations.items()
+    }
+    if not queries:
+        raise InputError(
+            f"no operations are known for {preset.title}",
+            field="--preset",
+            expected="--ops-query OPERATION=PROMQL, --counts FILE or --mix NAME",
+        )
+    counts: dict[tuple[str, str], float] = defaultdict(float)
+    silent = []
+    for operation, parts in queries.items():
+        found = (sample for query in parts for sample in server.query(query, request.at))
+        samples = [sample for sample in found if _finite(sample)]
+        if not samples:
+            silent.append(operation)
+        for sample in samples:
+            counts[request.site(sample, request.region, server.name), operation] += sample.value
+    if not counts or not any(counts.values()):
+        raise InputError(
+            f"no operations of {preset.title} in the window",
+            source=server.name,
+            field="query",
+            value=next(iter(queries.values()))[0],
+            expected="samples of counters; or --ops-query, --counts FILE, --mix NAME",
+        )
+    clients = tuple(dict.fromkeys(client for client, _ in counts))
+    operations = tuple(name for name in queries if name not in silent)
+    values = np.array([[counts.get((c, o), 0.0) for o in operations] for c in clients])
+    notes = [f"operations of the window {request.window} by the label {request.region}"]
+    if silent:
+        notes.append("no samples of " + ", ".join(silent))
+    table = Labelled(server.name, (), clients, operations, values)
+    return Demanded(table, True, tuple(notes))
