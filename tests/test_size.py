@@ -46,7 +46,7 @@ ROOMS = {
     "formulations/contingency": 3244,
     "formulations/cpsat": 1242,
     "formulations/enumeration": 912,
-    "formulations/exact": 18763,
+    "formulations/exact": 18573,
     "formulations/fleet": 2300,
     "formulations/milp": 2914,
     "formulations/online": 3052,

@@ -14,7 +14,7 @@ through a depth-first tree over "replica at j, or not" with fixing by reduced co
    is enough. If no configuration was found, counting says whether there is one
    (:mod:`formulations.exact.no_plan_proof`).
 3. *Trees* for the leaders still open. Each gets the steps of its root first, then the part of the
-   least bound comes next (``csrc/trees/search_order.c``). The least of all bounds, of finished and
+   least bound comes next (``csrc/leader_tree.c``). The least of all bounds, of finished and
    unfinished parts, therefore rises all the time; it is a proven lower bound.
 4. If the leader does not matter and a small tree has not been enough, a second tree, whose bounds
    come from the *linear relaxation* (:mod:`formulations.exact.p_median.relaxation_tree`),

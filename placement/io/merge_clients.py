@@ -113,7 +113,9 @@ def merge_clients(instance: Instance, most: float) -> MergedClients:
     total = float(issued.sum())
     bound = float((issued @ trips) @ radius) / total if total > 0 else 0.0
     counts = np.zeros((len(instance.intervals), len(heads), len(operations)))
-    np.add.at(counts, (slice(None), np.searchsorted(heads, groups)), instance.counts)
+    places_of = np.searchsorted(heads, groups)
+    for total_of, counted in zip(counts, instance.counts, strict=True):
+        np.add.at(total_of, places_of, counted)
     places = instance.client_coordinates
     merged = instance.replace(
         clients=tuple(instance.clients[head] for head in heads),
@@ -121,7 +123,7 @@ def merge_clients(instance: Instance, most: float) -> MergedClients:
         counts=counts,
         client_coordinates=None if places is None else places[heads],
     )
-    found = MergedClients(merged, len(flat), bound, np.searchsorted(heads, groups))
+    found = MergedClients(merged, len(flat), bound, places_of)
     if len(heads) < len(flat):
         sentence = f"{found.note} (RTTs within {most:g} ms)."
         merged = merged.replace(provenance=(*instance.provenance, sentence))

@@ -84,7 +84,7 @@ typedef struct {
 } incumbent;
 
 /* Amounts that move from one client's costs to another's, at the first sites in the order of the one that gives:
- * see trees/cost_transfers.c. */
+ * see closest_assignment.c. */
 typedef struct {
     int count;
     int *giver, *place, *taker; /* the sites are those at the places 0 to `place` */
@@ -92,7 +92,7 @@ typedef struct {
     double *lift;               /* clients: by how much they raised the multipliers of the root */
 } cost_transfers;
 
-/* The problem under the leader who is bounded now. Written by leader_costs.c and trees/cost_transfers.c, and from memory by warm_start.c. */
+/* The problem under the leader who is bounded now. Written by leader_costs.c and closest_assignment.c, and from memory by root_bounds.c. */
 typedef struct {
     int leader;
     double *costs;             /* sites x padded: A d(c, j) + B d(j, leader), after the transfers of a tree: for bounds */
@@ -111,7 +111,7 @@ typedef struct {
     long evaluations;          /* of the bound */
 } effort;
 
-/* The limits of the call from Python. Written by python/context_capsule.c; `paused` and `next_pause` by
+/* The limits of the call from Python. Written by python/module.c; `paused` and `next_pause` by
  * lagrangean_bound.c; `out_of_memory` by the function that finds none left. */
 typedef struct {
     int paused;                /* 1: the limit was reached in the middle of something */
@@ -145,8 +145,8 @@ typedef struct {
     unsigned char *blocked;    /* by site: 1 when the rules leave no room for it */
 } rule_room;
 
-/* The inner problem. `rho` is written by the functions that compute reduced costs (lagrangean_bound.c, sparse_node.c,
- * closest_assignment.c, warm_start.c), the rest by inner_minimum.c. */
+/* The inner problem. `rho` is written by the functions that compute reduced costs (lagrangean_bound.c, tree_node.c,
+ * closest_assignment.c, root_bounds.c), the rest by inner_minimum.c. */
 typedef struct {
     double *rho;               /* reduced cost, by position of the free site */
     unsigned char *blocked;    /* by position: 1 when the rules leave no room for the site beside those that are in */
@@ -187,7 +187,7 @@ typedef struct {
     long best_at;              /* `evaluations` after that which improve_bound took its answer from */
 } evaluation;
 
-/* Cells of a sparse node, client by client, in each client's order; see sparse_node.c. */
+/* Cells of a sparse node, client by client, in each client's order; see tree_node.c. */
 typedef struct {
     size_t *start;             /* clients + 1 */
     int *site, *rank;
@@ -211,14 +211,14 @@ typedef struct {
     signed char *step;
 } assignment_rows;
 
-/* Rise of bounds by past decisions in the tree of a leader. Written by trees/pseudo_costs.c. */
+/* Rise of bounds by past decisions in the tree of a leader. Written by leader_tree.c. */
 typedef struct {
     double *gain[3], *tries[3]; /* per side and site; NULL: nothing was decided yet */
     double gain_sum[3], tries_sum[3];
 } pseudo_costs;
 
 /* Roots as they were when each leader was last bounded, by leader (the last row: of leader -1). Written by
- * warm_start.c, and the reduced costs by quick_bound.c. */
+ * root_bounds.c. */
 typedef struct {
     double *rho;               /* by site, at the last multipliers */
     int *near_order;           /* sites by distance from the leader */
@@ -226,10 +226,10 @@ typedef struct {
     unsigned char *stored;     /* 1: the leader has been bounded */
 } root_memory;
 
-/* A state of the tree. Written by tree_node.c and sparse_node.c, its bound and multipliers by the steps. */
+/* A state of the tree. Written by tree_node.c and tree_node.c, its bound and multipliers by the steps. */
 #define MOST_DETOURS 8         /* detours of a client that are listed: one for every cost that falls below those before */
 
-/* A part of a client's detours, see node_detours.c. */
+/* A part of a client's detours, see tree_node.c. */
 typedef struct {
     int setter;                /* site whose cost is the M of the parts ... */
     int charged;               /* ... and the last free site before the next M, whose price it is */
@@ -250,7 +250,7 @@ typedef struct tree_node {
     double *frequency;         /* sites: how often selected, exponentially smoothed */
     double bound;              /* proven lower bound of everything below this node */
     double *base;              /* sites: sum of beta of each free column */
-    double *detour;            /* sites: detours of the free columns, where has_detours; see node_detours.c */
+    double *detour;            /* sites: detours of the free columns, where has_detours; see tree_node.c */
     detour *detours;           /* clients x MOST_DETOURS: what they are made of */
     unsigned char *detour_count; /* clients: number of them */
     int *detour_rank;          /* clients: fixed_rank when they were found */
@@ -268,7 +268,7 @@ typedef struct tree_node {
     int is_new;                /* 1: not bounded yet */
     int root;
     int shared;                /* 1: the columns are the costs, see node_make_root */
-    int sparse;                /* 1: `cells` stand in for columns and beta, see sparse_node.c */
+    int sparse;                /* 1: `cells` stand in for columns and beta, see tree_node.c */
     int outdated;              /* 1: the cells belong to an earlier state */
     int has_beta;              /* 1: some of the cells have a beta */
     int own_record;            /* 1: beta was improved below the root, here or above */
@@ -277,7 +277,7 @@ typedef struct tree_node {
     double *max_multiplier;    /* padded: the most that u may be, <= fixed_cost */
 } tree_node;
 
-/* The tree on the stack: of one open part. Written by trees/depth_first_tree.c; root_bounds.c, quick_bound.c and warm_start.c use
+/* The tree on the stack: of one open part. Written by leader_tree.c; root_bounds.c uses
  * the first node for their roots and leave no tree open. */
 typedef struct {
     tree_node *stack;
@@ -287,7 +287,7 @@ typedef struct {
     double enough;             /* a node whose bound reaches it is put off; BIG: none is */
 } search_tree;
 
-/* A part of a tree that is open: see open_parts.c. */
+/* A part of a tree that is open: see leader_tree.c. */
 typedef struct {
     int leader, number;
     double bound;
@@ -310,7 +310,7 @@ typedef struct {
     beta_list beta;            /* beta of its root */
 } leader_tree;
 
-/* All trees, and what of them is not on the stack. Written by open_parts.c and search_order.c. */
+/* All trees, and what of them is not on the stack. Written by leader_tree.c. */
 typedef struct {
     open_part *part;
     int count, capacity, next_number;
@@ -324,7 +324,7 @@ typedef struct {
     long burst;                /* ... and the nodes since then */
 } open_parts;
 
-/* The events of a certificate as numbers. Written by proof_record.c. */
+/* The events of a certificate as numbers. Written by context.c. */
 typedef struct {
     double *data;
     size_t length, capacity;

@@ -7,6 +7,13 @@
 /* context.c */
 int context_prepare(context *x);
 void context_free(context *x);
+int round_multipliers(double *u, int clients);
+void record_event(context *x, double kind, double value);
+void record_vector(context *x, const double *u);
+void record_beta(context *x, const double *beta);
+void record_sparse_beta(context *x, const tree_node *f);
+void record_transfers(context *x, const cost_transfers *t);
+void record_number(context *x, double value);
 
 /* client_loops.c */
 double sum_of(const double *value, int padded);
@@ -35,59 +42,9 @@ void join_site(const int *rank, const double *cost, const int *nearest, const do
                             int padded, int *nearest_out, double *paid_out);
 int client_loops_are_right(void);
 
-/* inner/sorted_keys.c */
+/* inner_minimum.c */
 void merge_runs(keyed *sorted, int n, keyed *room);
 void sort_positions(const double *key, int n, keyed *sorted, keyed *room);
-
-/* leader_costs.c */
-int end_of_run(const problem *p, int first, int end);
-void select_leader(context *x, int leader);
-void costs_for_leader(context *x, int leader);
-void costs_of_tree(context *x, int leader);
-const double *paid_costs(const context *x);
-void costs_of_fixed_sites(context *x, int leader);
-void leader_without_costs(context *x, int leader);
-int order_costs(context *x);
-
-/* trees/cost_transfers.c */
-void free_transfers(cost_transfers *t);
-int transfer_costs(context *x, const cost_transfers *t);
-void find_transfers(context *x, tree_node *f, double proven, cost_transfers *kept);
-
-/* tree_node.c */
-int node_alloc(context *x, tree_node *f, int columns);
-void node_free(tree_node *f);
-void node_make_root(context *x, tree_node *f, int leader, int shared, const unsigned char *state);
-void update_detours(context *x, tree_node *f);
-void inherit_detours(const context *x, tree_node *child, const tree_node *parent);
-void free_detours(tree_node *f);
-void node_make_child(context *x, tree_node *child, const tree_node *parent, int site);
-void node_fix_in(context *x, tree_node *f, int site);
-void node_drop_site(context *x, tree_node *f, int position, int adjust);
-
-/* lagrangean_bound.c */
-int must_pause(context *x);
-double evaluate_bound(context *x, tree_node *f, const double *u, int all_radii, int *count, double *error);
-double improve_bound(context *x, tree_node *f, int iterations, double *error);
-int fix_by_reduced_cost(context *x, tree_node *f, double base, double error);
-double bound_error(const context *x, const tree_node *f, double served, double least, int count);
-
-/* sparse_node.c */
-void cells_release(sparse_cells *m);
-int sparse_alloc(context *x, tree_node *f);
-void make_sparse(context *x, tree_node *f);
-void update_cells(context *x, tree_node *f);
-void derive_cells(context *x, tree_node *child, const tree_node *parent);
-void sparse_reduced_costs(context *x, const tree_node *f, const double *u);
-void sparse_subtract_covered(context *x, const tree_node *f, const int *selected, int count, const double *u, double *cover);
-void sparse_set_beta(context *x, tree_node *f, const int *start, const int *item_site, const double *item_beta);
-int make_sparse_from_state(context *x, tree_node *f, const beta_list *beta);
-
-/* closest_assignment.c */
-void node_rebuild_columns(context *x, tree_node *f);
-double improve_closest_assignment(context *x, tree_node *f, int iterations, double *error);
-
-/* inner/inner_minimum.c */
 static inline double distance_of(const context *x, int leader, int site)
 {
     return site == leader ? 0.0 : x->p.site_rtt[(size_t)leader * x->p.sites + site];
@@ -110,6 +67,46 @@ void clear_answer(radius_minimum *a);
 void keep_larger(radius_minimum *a, int k, double value, double top, double next, const int *chosen, int size, int *kept,
                  int *kept_count);
 double inner_minimum(context *x, tree_node *f, int all_radii, double slack, int *count);
+
+/* leader_costs.c */
+int end_of_run(const problem *p, int first, int end);
+void costs_for_leader(context *x, int leader);
+void costs_of_tree(context *x, int leader);
+const double *paid_costs(const context *x);
+void costs_of_fixed_sites(context *x, int leader);
+void leader_without_costs(context *x, int leader);
+int order_costs(context *x);
+
+/* closest_assignment.c */
+void free_transfers(cost_transfers *t);
+int transfer_costs(context *x, const cost_transfers *t);
+void find_transfers(context *x, tree_node *f, double proven, cost_transfers *kept);
+void node_rebuild_columns(context *x, tree_node *f);
+double improve_closest_assignment(context *x, tree_node *f, int iterations, double *error);
+
+/* tree_node.c */
+int node_alloc(context *x, tree_node *f, int columns);
+void node_free(tree_node *f);
+void node_make_root(context *x, tree_node *f, int leader, int shared, const unsigned char *state);
+void update_detours(context *x, tree_node *f);
+void node_make_child(context *x, tree_node *child, const tree_node *parent, int site);
+void node_fix_in(context *x, tree_node *f, int site);
+void node_drop_site(context *x, tree_node *f, int position, int adjust);
+void cells_release(sparse_cells *m);
+int sparse_alloc(context *x, tree_node *f);
+void make_sparse(context *x, tree_node *f);
+void update_cells(context *x, tree_node *f);
+void sparse_reduced_costs(context *x, const tree_node *f, const double *u);
+void sparse_subtract_covered(context *x, const tree_node *f, const int *selected, int count, const double *u, double *cover);
+void sparse_set_beta(context *x, tree_node *f, const int *start, const int *item_site, const double *item_beta);
+int make_sparse_from_state(context *x, tree_node *f, const beta_list *beta);
+
+/* lagrangean_bound.c */
+int must_pause(context *x);
+double evaluate_bound(context *x, tree_node *f, const double *u, int all_radii, int *count, double *error);
+double improve_bound(context *x, tree_node *f, int iterations, double *error);
+int fix_by_reduced_cost(context *x, tree_node *f, double base, double error);
+double bound_error(const context *x, const tree_node *f, double served, double least, int count);
 
 /* waits/wait_cases.c */
 void free_cases(wait_cases *cases, int sites);
@@ -163,57 +160,25 @@ int fix_far_sites(context *x, tree_node *f);
 void cheapest_case_of(context *x, tree_node *f, const keyed *sorted, int n, int lo, int hi, int all, double slack,
                       const radius_minimum *common, double floor_value, cheapest_case *best);
 
-/* voter_greedy.c */
-int quorum_radius(context *x, int leader, const int *replicas, int count, double *radius);
-double least_wait_of_set(context *x, const int *replicas, int count);
-int any_leader(context *x, const int *replicas, int count);
-
 /* incumbent.c */
+double least_wait_of_set(context *x, const int *replicas, int count);
 void offer_incumbent(context *x, double score, const int *replicas, int count);
-void set_incumbent(context *x, double score, double cutoff, int leader, const int *replicas, int count);
 void forget_incumbent(context *x);
-double cutoff_of(const context *x, double score);
-void set_cutoff(context *x);
 void set_tolerance(context *x, double tolerance);
-
-/* swap_descent.c */
 double score_of(context *x, const int *replicas, int count, double *radius);
 double swap_descent(context *x, int *replicas, int count, int limit);
-int first_feasible_set(context *x, int *replicas);
 int start_set(context *x, int *set);
 void start_multipliers(context *x, tree_node *f, const int *set, int count);
 
-/* trees/pseudo_costs.c */
-void free_pseudo_costs(pseudo_costs *p);
-void reset_pseudo_costs(context *x);
-void learn_pseudo_cost(context *x, tree_node *f, double value);
-int choose_branching_site(const context *x, const tree_node *f, double value);
-
-/* trees/depth_first_tree.c */
+/* leader_tree.c */
 void open_root(context *x, const double *u, int shared);
-void open_root_at(context *x, const unsigned char *state, int shared);
-void visit_node(context *x);
-int run_tree(context *x, double work);
-double tree_bound(const context *x);
 double record_close(context *x, tree_node *f, double bound);
-
-/* trees/open_parts.c */
 int open_parts_prepare(context *x);
 void open_parts_free(context *x);
-void forget_open_parts(context *x);
 void open_trees(context *x, const int *leader, const double *u, const double *bound, int count);
 leader_tree *tree_of(const context *x, int leader);
 leader_tree *current_tree(const context *x);
-void put_off_node(context *x);
-void put_off_stack(context *x);
-void close_parts(context *x);
-void take_part(context *x, int at);
-void keep_root(context *x, const tree_node *f);
-void begin_anew(context *x);
 void leader_bounds(const context *x, const int *leader, double *bound, int count);
-
-/* trees/search_order.c */
-void begin_order(context *x);
 int run_search(context *x, double work);
 
 /* root_bounds.c */
@@ -221,29 +186,10 @@ double bound_root(context *x, int leader, double *u, int warm, int iterations, i
 int bound_roots(context *x, const int *leader, int count, double *u, const unsigned char *warm,
                  int iterations, int swaps, int full, double work, double *bounds, long long *ends);
 void set_replica_range(context *x, int least, int most);
-
-/* quick_bound.c */
-double quick_bound(context *x, int leader, double *u);
-void adapt_multipliers(context *x, const double *from, int other, int leader, double *u);
 int quick_bounds(context *x, const int *leader, int count, double *u, double work, double *bounds);
-
-/* warm_start.c */
 size_t memory_row(const context *x, int leader);
 int memory_prepare(context *x);
 void memory_free(context *x);
-void store_reduced_costs(context *x, const tree_node *f, double served);
-void store_root(context *x, double served);
-double bound_from_memory(context *x, int leader);
-void descend_under_leader(context *x, int leader, int swaps);
 int bounds_from_memory(context *x, const int *leader, int count, int swaps, double *bounds);
-
-/* proof_record.c */
-int round_multipliers(double *u, int clients);
-void record_event(context *x, double kind, double value);
-void record_vector(context *x, const double *u);
-void record_beta(context *x, const double *beta);
-void record_sparse_beta(context *x, const tree_node *f);
-void record_transfers(context *x, const cost_transfers *t);
-void record_number(context *x, double value);
 
 #endif

@@ -53,7 +53,7 @@ static double total_rtt(const problem *p, int leader, int site)
 }
 
 /* Select a leader, and sort the sites by distance from it (ties: site order). */
-void select_leader(context *x, int leader)
+static void select_leader(context *x, int leader)
 {
     const problem *p = &x->p;
     x->view.leader = leader;

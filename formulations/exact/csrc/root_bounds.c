@@ -1,7 +1,279 @@
-/* Bounds of leaders at their roots, many in one call, and the step from one |R| to another. */
+/* Bounds of leaders without a tree: from memory, by one evaluation, and by steps at their roots. */
 #include <string.h>
 
 #include "kernel.h"
+static void store_root(context *x, double served);
+
+/* ---- Bounds of leaders for another |R| by the multipliers of the last one.
+ *
+ * At given multipliers the reduced costs rho of a leader do not depend on the number of replicas, only the
+ * inner problem does. So they are kept whenever a leader is bounded, and after set_replica_range the bound of the new
+ * size costs a selection among the sites, with no pass over the clients. */
+
+/* The row of a leader in arrays by leader. */
+size_t memory_row(const context *x, int leader)
+{
+    return leader < 0 ? (size_t)x->p.sites : (size_t)leader;
+}
+
+int memory_prepare(context *x)
+{
+    size_t rows = (size_t)x->p.sites + 1, S = (size_t)x->p.sites;
+    x->memory.rho = malloc(rows * S * sizeof(double));
+    x->memory.near_order = malloc(rows * S * sizeof(int));
+    x->memory.served = malloc(rows * sizeof(double));
+    x->memory.stored = calloc(rows, 1);
+    return x->memory.rho && x->memory.near_order && x->memory.served && x->memory.stored;
+}
+
+void memory_free(context *x)
+{
+    free(x->memory.rho);
+    free(x->memory.near_order);
+    free(x->memory.served);
+    free(x->memory.stored);
+}
+
+/* Keep x->inner.rho, which must be that of the root `f` at f->u; `served` is the sum of min(u, fixed_cost) there. */
+static void store_reduced_costs(context *x, const tree_node *f, double served)
+{
+    size_t S = (size_t)x->p.sites, row = memory_row(x, x->view.leader);
+    double *rho = x->memory.rho + row * S;
+    for (int i = 0; i < f->free_count; i++)
+        rho[f->free_site[i]] = x->inner.rho[i];
+    store_root(x, served);
+}
+
+/* Keep of the leader under work what does not depend on a site: the order of the sites, and `served`. */
+static void store_root(context *x, double served)
+{
+    size_t S = (size_t)x->p.sites, row = memory_row(x, x->view.leader);
+    if (x->view.leader >= 0 && !x->memory.stored[row])
+        memcpy(x->memory.near_order + row * S, x->view.near_order, S * sizeof(int));
+    x->memory.served[row] = served;
+    x->memory.stored[row] = 1;
+}
+
+/* Make the root of a leader as far as the inner problem needs it: no costs, nothing about clients. */
+static void root_without_costs(context *x, tree_node *f, int leader)
+{
+    const problem *p = &x->p;
+    const double *price = p->price ? p->price + (size_t)(leader < 0 ? 0 : leader) * (size_t)p->sites : NULL;
+    f->free_count = f->in_count = 0;
+    f->constant = leader < 0 ? 0.0 : p->direct[leader];
+    f->beta = NULL;
+    f->sparse = f->outdated = f->has_beta = f->has_detours = 0;
+    for (int s = 0; s < p->sites; s++) {
+        if (s == leader || p->must_hold[s]) {
+            f->state[s] = IN;
+            f->in_site[f->in_count++] = s;
+            f->constant += price ? price[s] : 0.0;
+        } else if (p->may_hold[s]) {
+            f->state[s] = FREE;
+            f->base[f->free_count] = 0.0;
+            f->free_site[f->free_count++] = s;
+        } else
+            f->state[s] = OUT;
+    }
+}
+
+/* Bound a leader for the present |R| by the multipliers that it was last bounded with; -BIG when there are none. */
+static double bound_from_memory(context *x, int leader)
+{
+    const problem *p = &x->p;
+    tree_node *f = &x->tree.stack[0];
+    size_t S = (size_t)p->sites, row = memory_row(x, leader);
+    const double *rho = x->memory.rho + row * S;
+    int count;
+    if (!x->memory.stored[row])
+        return -BIG;
+    x->tree.depth = 0;
+    if (!node_alloc(x, f, 0)) {
+        x->control.out_of_memory = 1;
+        return -BIG;
+    }
+    x->view.leader = leader;
+    if (leader >= 0)
+        memcpy(x->view.near_order, x->memory.near_order + row * S, S * sizeof(int));
+    root_without_costs(x, f, leader);
+    for (int i = 0; i < f->free_count; i++)
+        x->inner.rho[i] = rho[f->free_site[i]];
+    double served = x->memory.served[row];
+    closing_minimum(x, served, f->constant);
+    double least = inner_minimum(x, f, 0, BIG, &count);
+    x->effort.work += 8.0 * p->sites + 200.0;
+    if (least >= BIG)
+        return BIG;
+    double error = bound_error(x, f, served, least, count);
+    return f->constant + served + least - error;
+}
+
+/* Swaps from the incumbent under one leader. */
+static void descend_under_leader(context *x, int leader, int swaps)
+{
+    int *set = x->scratch.sites + x->p.sites, count;
+    costs_for_leader(x, leader);
+    count = start_set(x, set);
+    if (count)
+        swap_descent(x, set, count, swaps);
+}
+
+/* Bound leaders for the present |R| by the multipliers that each was last bounded with, and improve the
+ * incumbent by descents of at most `swaps` swaps under its own leader and under those of the least bounds.
+ * Returns how many are bounded; bounds of those that were never bounded stay as they are. */
+int bounds_from_memory(context *x, const int *leader, int count, int swaps, double *bounds)
+{
+    int done = 0;
+    x->tree.closed = BIG;
+    for (int i = 0; i < count && !x->control.out_of_memory; i++)
+        if (x->memory.stored[memory_row(x, leader[i])]) {
+            bounds[i] = bound_from_memory(x, leader[i]);
+            done++;
+        }
+    int first = x->best.leader, tried[DESCENTS], tries = 0;
+    if (swaps > 0 && x->best.score < BIG)
+        descend_under_leader(x, first, swaps);
+    while (swaps > 0 && tries < DESCENTS && !must_pause(x)) {
+        int least = -1;
+        for (int i = 0; i < count; i++) {
+            int fresh = leader[i] != first && x->memory.stored[memory_row(x, leader[i])] && bounds[i] < x->best.cutoff;
+            for (int k = 0; k < tries && fresh; k++)
+                fresh = tried[k] != i;
+            if (fresh && (least < 0 || bounds[i] < bounds[least]))
+                least = i;
+        }
+        if (least < 0)
+            break;
+        tried[tries++] = least;
+        descend_under_leader(x, leader[least], swaps);
+    }
+    return done;
+}
+
+/* ---- Evaluate the bound once for each of many leaders, without their cost matrices. ---- */
+
+/* Put the root of a leader (not -1) in memory, all but its reduced costs, and its multipliers `u` (clients), cut
+ * to what they are at most, in `padded` too. */
+static void store_quick_root(context *x, int leader, double *u, double *padded)
+{
+    const problem *p = &x->p;
+    size_t S = (size_t)p->sites, row = (size_t)leader;
+    costs_of_fixed_sites(x, leader);
+    open_root(x, u, 1);
+    if (x->control.out_of_memory)
+        return;
+    tree_node *f = &x->tree.stack[0];
+    memcpy(padded, f->u, (size_t)p->padded * sizeof(double));
+    memcpy(u, f->u, (size_t)p->clients * sizeof(double));
+    store_root(x, served_cost(f->u, f->fixed_cost, p->padded));
+    for (int s = 0; s < p->sites; s++)
+        x->memory.rho[row * S + (size_t)s] = p->price ? p->price[row * S + (size_t)s] : 0.0;
+    x->effort.work += (double)f->free_count * p->padded * 0.3 + p->padded * 6.0 + 200.0;
+    x->effort.evaluations++;
+    x->tree.depth = 0;
+}
+
+/* The reduced cost of a site of the clients from `first` on, where the RTT to the leader differs by client: run by run of
+ * clients of one scenario. What of a run fills no padded block is added up one by one. */
+static double reduced_cost_by_scenario(const problem *p, int leader, int site, const double *u, int first, int cells)
+{
+    const double *rtt = p->rtt + (size_t)site * (size_t)p->padded, *near = p->near_weight, *weight = p->relay_weight;
+    double sum = 0.0;
+    int end = first + cells < p->clients ? first + cells : p->clients;
+    for (int c = first; c < end;) {
+        int stop = end_of_run(p, c, end);
+        double relay = relay_rtt(p, c, site, leader);
+        while (c < stop) {
+            int blocks = c % PAD == 0 ? (stop - c) / PAD * PAD : 0;
+            if (blocks) {
+                sum += reduced_cost_from_rtts(rtt + c, near + c, weight + c, relay, u + c, blocks);
+                c += blocks;
+                continue;
+            }
+            double cost = near[c] * rtt[c] + weight[c] * relay - u[c];
+            sum += cost < 0.0 ? cost : 0.0;
+            c++;
+        }
+    }
+    return sum;
+}
+
+/* Bound up to LEADERS_PER_PASS leaders (not -1) by their multipliers `u` (clients each), which are cut to what they take
+ * at most.  The RTTs are read once for all of them: they do not fit into any cache, and the work on
+ * them for one leader is short. */
+static void quick_bound_block(context *x, const int *leader, int count, double *u, double *bounds)
+{
+    const problem *p = &x->p;
+    size_t S = (size_t)p->sites, width = (size_t)p->padded;
+    if (!x->scratch.block_u && !(x->scratch.block_u = malloc(LEADERS_PER_PASS * width * sizeof(double) + 8))) {
+        x->control.out_of_memory = 1;
+        return;
+    }
+    for (int i = 0; i < count && !x->control.out_of_memory; i++)
+        store_quick_root(x, leader[i], u + (size_t)i * (size_t)p->clients, x->scratch.block_u + (size_t)i * width);
+    for (size_t first = 0; first < width && !x->control.out_of_memory; first += BLOCK_CLIENTS) {
+        int cells = (int)(width - first < BLOCK_CLIENTS ? width - first : BLOCK_CLIENTS);
+        for (size_t s = 0; s < S; s++)
+            for (int i = 0; i < count && p->may_hold[s]; i++)
+                x->memory.rho[(size_t)leader[i] * S + s] +=
+                    p->scenarios > 1
+                        ? reduced_cost_by_scenario(p, leader[i], (int)s, x->scratch.block_u + (size_t)i * width, (int)first,
+                                                   cells)
+                        : reduced_cost_from_rtts(p->rtt + s * width + first, p->near_weight + first,
+                                                 p->relay_weight + first, p->relay_rtt[s * S + (size_t)leader[i]],
+                                                 x->scratch.block_u + (size_t)i * width + first, cells);
+    }
+    for (int i = 0; i < count; i++)
+        bounds[i] = x->control.out_of_memory ? 0.0 : bound_from_memory(x, leader[i]);
+}
+
+/* Return the bound of one leader alone. */
+static double quick_bound(context *x, int leader, double *u)
+{
+    double bound = 0.0;
+    quick_bound_block(x, &leader, 1, u, &bound);
+    return bound;
+}
+
+/* Guess multipliers `u` of a leader from good ones of another, `from`: a multiplier is about what its client
+ * costs, and when the leader changes so does the relay from the nearest replica, taken to be one of the
+ * incumbent's. */
+static void adapt_multipliers(context *x, const double *from, int other, int leader, double *u)
+{
+    const problem *p = &x->p;
+    for (int c = 0; c < p->clients; c++) {
+        size_t near = (size_t)x->best.replicas[0];
+        for (int i = 1; i < x->best.count; i++) {
+            size_t site = (size_t)x->best.replicas[i];
+            if (p->rank[site * (size_t)p->padded + (size_t)c] < p->rank[near * (size_t)p->padded + (size_t)c])
+                near = site;
+        }
+        double later = relay_rtt(p, c, (int)near, leader) - relay_rtt(p, c, (int)near, other);
+        double changed = from[c] + p->relay_weight[c] * later;
+        u[c] = changed > 0.0 ? changed : 0.0;
+    }
+    if (x->proof.recording) /* multipliers of a proof have few digits */
+        round_multipliers(u, p->clients);
+}
+
+/* Bound leaders in turn, one evaluation each, until `work` is done or the caller's limit is reached, but always at the first;
+ * returns how many. */
+int quick_bounds(context *x, const int *leader, int count, double *u, double work, double *bounds)
+{
+    int done = 0;
+    double enough = x->effort.work + work, each = 0.3 * x->p.sites * x->p.padded + 200.0;
+    while (done < count && !x->control.out_of_memory && (done == 0 || (x->effort.work < enough && !must_pause(x)))) {
+        double room = (enough - x->effort.work) / each;
+        int block = room < 1.0 ? 1 : room < LEADERS_PER_PASS ? (int)room : LEADERS_PER_PASS;
+        if (block > count - done)
+            block = count - done;
+        quick_bound_block(x, leader + done, block, u + (size_t)done * (size_t)x->p.clients, bounds + done);
+        done += block;
+    }
+    return done;
+}
+
+/* ---- Bounds of leaders at their roots, many in one call, and the step from one |R| to another. ---- */
 
 /* Descend to a good set for a leader, then bound the leader without branching.  `u` (clients) is read
  * when `warm`, and replaced by the best multipliers found; swaps = 0: no descent, 1: only adapt the

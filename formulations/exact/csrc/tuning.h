@@ -22,7 +22,7 @@
 #define TIGHT_MOMENTUM 0.95       /* share of the last direction that is kept */
 #define TIGHT_SELDOM 0.01         /* sites that the steps select less often get no new beta */
 
-/* Transfers of cost between clients (trees/cost_transfers.c): 490 sites. */
+/* Transfers of cost between clients (closest_assignment.c): 490 sites. */
 #define TRANSFER_CLIENTS 1000     /* clients up to which all pairs of them are tried */
 #define TRANSFER_NODES 50         /* nodes of a tree with steps on (u, beta) after which it begins again, with transfers */
 #define TRANSFER_PAYS 0.5         /* share of the gap left that they have to close: else none is kept or looked for again */
@@ -41,10 +41,10 @@
 #define TRANSFER_ROWS 16384       /* most rows */
 #define TRANSFER_LISTED 0.02      /* least mean share of a site in the answers of a client that counts */
 
-/* Tree of one leader (trees/depth_first_tree.c), all groups. */
+/* Tree of one leader (leader_tree.c), all groups. */
 #define ROOT_STEPS 120            /* steps on u at a root */
 #define NODE_STEPS 7              /* the same below a root */
-#define LARGE_FROM 1e5            /* sites x clients from which a question is large: 490 sites, against 200 x 400; detours (node_detours.c)
+#define LARGE_FROM 1e5            /* sites x clients from which a question is large: 490 sites, against 200 x 400; detours (tree_node.c)
                                    are counted below: least CPU with them against without, together, 48 sites 0.83, 100 x 200
                                    0.38, 200 x 400 1.00 (of its rows oltp 9/5 1.28, ledger 9/5 0.53, logging 9/5 0.56) */
 #define TIGHT_NODES 300           /* nodes after which a tree begins again, with steps on (u, beta) ... */
@@ -60,7 +60,7 @@
 #define FEW 12.0                  /* ... and how many are few enough to enumerate before any bound */
 #define ROOT_SWAPS 40             /* swaps of the descent from what a root's multipliers select */
 
-/* Order of the parts (trees/search_order.c), 500 x 500 and PlanetLab's 490 sites. */
+/* Order of the parts (leader_tree.c), 500 x 500 and PlanetLab's 490 sites. */
 #define BURST_NODES 50            /* nodes that a leader gets before the others had the steps of their roots */
 #define PUT_OFF_FROM 5e8          /* work from which parts are put off; a shorter search is soon proven anyway ... */
 #define PUT_OFF_FROM_LARGE 2e8    /* ... the same for a large question */
@@ -70,17 +70,17 @@
 #define MOST_KEPT 1e8             /* bytes of parts that are kept, whatever the gap */
 #define LEAST_GAP 1e-6            /* relative: a part closer to the cutoff is closed at once */
 
-/* Branching (trees/pseudo_costs.c), 48 sites and more. */
+/* Branching (leader_tree.c), 48 sites and more. */
 #define PRIOR 2.0                 /* decisions that the mean over all sites counts for */
 #define FLOOR 0.01                /* least gain of the side IN, as a share of the gap */
 #define EVEN 0.1                  /* share of the gap added to the side OUT, whose gains are small and alike */
 #define SELDOM 0.4                /* weight of a site that the steps never select, against 1 + SELDOM */
 #define NEEDED 10.0               /* weight of a site that a minimum of the rules still needs (exact.rules: 27 to 42 sites) */
 
-/* The next number of replicas (warm_start.c), sizes. */
+/* The next number of replicas (root_bounds.c), sizes. */
 #define DESCENTS 1                /* leaders with a descent: as many as the root bounds of a problem have */
 
-/* Single evaluations for many leaders (quick_bound.c), 200 x 400 and more. */
+/* Single evaluations for many leaders (root_bounds.c), 200 x 400 and more. */
 #define BLOCK_CLIENTS 1024        /* clients whose weights and multipliers stay in the nearest caches */
 #define LEADERS_PER_PASS 16       /* leaders that are bounded in one pass over the RTTs */
 
@@ -95,11 +95,11 @@
 #define INTERVAL_SHORT 30         /* nodes up to which each step on the multipliers has such a search ... */
 #define INTERVAL_GAIN 0.05        /* ... and the share of the gap that it may close at least */
 
-/* Sparse nodes (sparse_node.c), 100 x 200 and more. */
+/* Sparse nodes (tree_node.c), 100 x 200 and more. */
 #define SPARSE_FROM 20000.0       /* free sites x clients below which dense nodes are as quick */
 #define SPARSE_SHARE 0.2          /* share of these cells from which sparse nodes are quicker */
 
-/* Threshold search (scenarios/threshold_tree.c, threshold_bound.c, threshold_rows.c, live_clients.c): losses and percentiles. */
+/* Threshold search (scenarios/threshold_tree.c, threshold_bound.c): losses and percentiles. */
 #define THRESHOLD_FIRST_STEPS 120       /* steps on the multipliers at a root */
 #define THRESHOLD_LATER_STEPS 10        /* the same below a root */
 #define THRESHOLD_PATIENCE 5            /* steps without progress before the steps shrink */
@@ -119,7 +119,7 @@
 /* Losses (scenarios/losses.h): losses of countries at 50 and 100 sites. */
 #define LARGE_LOSS 8                    /* sites of a loss that counts before it is hit; 4 and 12 are about as good */
 
-/* Late operations (scenarios/late_terms.c): percentiles. */
+/* Late operations (scenarios/late.c): percentiles. */
 #define LATE_FIRST_STEP 2.0             /* first step: steps just beyond the multipliers of a node leave fewer nodes open */
 #define LATE_SET_EFFORT 2e8             /* work for the voters of a complete set: 0.1 s */
 

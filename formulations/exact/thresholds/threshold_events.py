@@ -1,7 +1,7 @@
 """The record of a tree over scenarios, as events of a certificate.
 
 The compiled search records the weights and multipliers of every bound that closed a part of the
-search or fixed sites, and by how much the bound proved it (``csrc/scenarios/threshold_record.c``).
+search or fixed sites, and by how much the bound proved it (``csrc/scenarios/threshold_tree.c``).
 Any multipliers are valid, and what is to spare says how far they may be rounded: they are written
 as whole numbers of few digits. The events are those of :mod:`placement.proof.event_tree`, and what
 they prove stands in :mod:`placement.proof.threshold_proof`.

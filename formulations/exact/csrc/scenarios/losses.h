@@ -86,7 +86,7 @@ typedef struct {
     unsigned char *standing;   /* 2 x sites: who may vote in the state that is looked at, and whom it was asked for (scratch) */
     double *discount;          /* sites: probability of the loss that takes it, where that is not in force */
 
-    /* scratch of loss_value.c */
+    /* scratch of losses.c */
     double *read;              /* (MOST_HITS + 1): by loss that counts, 0: none */
     double *relay;             /* the same x intervals x MOST_REPLICAS: weight of relayed reads by replica */
     int *near_replica;         /* intervals x MOST_REPLICAS x MOST_REPLICAS: places of the replicas by distance from each */
@@ -99,7 +99,7 @@ typedef struct {
     int paused;
 } loss_problem;
 
-/* loss_terms.c */
+/* losses.c */
 int losses_prepare(loss_problem *x);                 /* orders and scratch; 0: no memory */
 void losses_free(loss_problem *x);
 /* Open the tree of a leader for the successors marked in `successor`, and with `fixed` (a site or -1) fixed in. 0: no memory. */
@@ -107,28 +107,19 @@ int losses_open(loss_problem *x, int leader, const unsigned char *successor, int
 /* Lower bound on the normal score of every set under a leader; multipliers go to `u`.
  * With `rules` 0, pins are left out, so that it also bounds what the leader costs after any loss. */
 double losses_floor(loss_problem *x, int leader, int rules, int steps, double *u, int *memory);
-void losses_thresholds(loss_problem *x);
 
 /* The interval of a row of clients. */
-int interval_of(const loss_problem *x, int row);
 /* RTT from a site to the closest of some leaders in an interval; 0 without any. */
-double least_hop(const loss_problem *x, int interval, int from, const int *leaders, int count);
 
-/* moved_clients.c */
 int moved_prepare(loss_problem *x);                  /* 0: no memory */
-void moved_free(moved_clients *m);
 /* Costs and ranks of a loss that moves clients, from the costs under the best of some leaders for clients that stay. */
-void moved_scenario(loss_problem *x, int loss, const double *cost, const int *leaders, int count, scenario *one);
 /* Change the reads of a set after a loss, by its places: `gone` of its `count` sites are lost. `relay`: of the loss. */
-void moved_reads(loss_problem *x, int loss, const int *site, int count, replica_mask gone, double *read, double *relay);
 
-/* loss_value.c */
 /* Take the best configurations of a set of replicas under a leader (-1: any) if they beat the best so far; returns the
  * value of the best of them that is below `limit`, else BIG. */
 double losses_evaluate(loss_problem *x, const int *replicas, int count, int leader, double limit);
 double losses_below(const loss_problem *x, double value); /* the largest value that is an improvement on `value` */
 
-/* loss_descent.c */
 double losses_descend(loss_problem *x, const int *replicas, int count, int kicks, unsigned seed);
 
 #endif

@@ -7,7 +7,7 @@
  *   sum_s lambda_s (X_s - T_s) >= sum_s lambda_s [ rest_s - T_s + sum_c min(u_sc, fixed_sc) ] + sum_{j chosen} rho_j
  *   rho_j = sum_s lambda_s sum_{c: j before c's first fixed replica} min(0, cost_s[j][c] - u_sc)          (j not lost in s)
  *
- * A nearer site may cost more than the fixed one, and still serve the client. rho_j then also has a detour of j, >= 0 (detours.c).
+ * A nearer site may cost more than the fixed one, and still serve the client. rho_j then also has a detour of j, >= 0 (threshold_bound.c).
  *
  * fixed_sc is the cost of c at its first fixed replica. Take the least sum of rho that the size and the rules allow. If the right
  * side is then >= 0, each set of this part of the search has a scenario s with X_s >= T_s, and the part is closed. An example of
@@ -39,7 +39,7 @@ typedef struct {
                                    NULL: none */
     const double *first;        /* padded: multipliers to begin with; NULL: the mean cost of the free sites */
     const int *order;           /* clients x sites: sites as each client prefers them, where a nearer site may cost more
-                                   (detours.c); NULL: none does */
+                                   (threshold_bound.c); NULL: none does */
 } scenario;
 
 typedef enum { VOTERS_NONE, VOTERS_FOUND, VOTERS_UNKNOWN } voters_found;
@@ -91,7 +91,7 @@ typedef struct {
 
 typedef enum { TREE_OPEN, TREE_CLOSED, TREE_STOPPED, TREE_LIMIT, TREE_PAUSED, TREE_NO_MEMORY } tree_outcome;
 
-/* Events of a certificate, see threshold_record.c. */
+/* Events of a certificate, see threshold_tree.c. */
 typedef struct {
     int on, failed;             /* failed: no memory, or longer than `most` */
     double *data;
@@ -122,8 +122,6 @@ typedef struct {
     unsigned char *scratch_state;
 } scenario_tree;
 
-/* threshold_tree.c */
-
 /* Start a tree from a state; `u` (padded) are first multipliers for all scenarios, or NULL. 0: no memory. */
 int tree_open(scenario_tree *t, const scenario_question *q, const unsigned char *state, const double *u);
 /* Go on until the tree is closed, `leaf` stops it, `nodes` more nodes were bounded (TREE_LIMIT) or `pause` says so
@@ -137,17 +135,14 @@ void tree_close(scenario_tree *t);
 /* 1 when the limit of the call is reached. */
 int tree_must_pause(scenario_tree *t);
 
-/* threshold_rows.c: the scenarios that count in a state */
+/* threshold_bound.c: the scenarios that count in a state */
 scenario_bound *bound_alloc(const scenario_question *q);
 void bound_free(scenario_bound *b);
 /* Free sites, scenarios with a weight, their columns and first multipliers. 0: the state holds no set of replicas; -1: no
  * memory. */
-int rows_open(scenario_tree *t, const unsigned char *state, const multiplier_block *from);
 /* Give a weight again to scenarios in force that have none, where the selection reaches their threshold: a scenario that
  * counted for nothing above may be all that closes a state. -1: the state holds no set of replicas; else how many. */
-int rows_wake(scenario_tree *t, const unsigned char *state, const multiplier_block *from);
 /* X - T of scenario a at the fixed and the selected sites: what the clients pay there, not what the multipliers say. */
-double row_value_of_selection(scenario_tree *t, int a);
 /* The best weights and multipliers, for the children; NULL: no memory. */
 multiplier_block *bound_block(const scenario_tree *t, const multiplier_block *from);
 
@@ -166,7 +161,7 @@ struct scenario_bound {
     double *weight, *rest;
     double *all_u;              /* active x padded: multipliers to begin with; of clients that are not live for good */
     double *fixed;              /* active x padded: cost at the first replica that is left, BIG: none */
-    int *live, *live_count;     /* active x padded: the live clients (live_clients.c); active: how many */
+    int *live, *live_count;     /* active x padded: the live clients (threshold_bound.c); active: how many */
     int *length;                /* active: of the following arrays, live_count as a multiple of PAD */
     double *u, *best_u, *live_fixed; /* active x padded: of the live clients alone; so are gradient and columns */
     double *best_weight;        /* active */
@@ -203,30 +198,22 @@ struct scenario_bound {
     int rows;                   /* scenarios that the arrays have room for */
 };
 
-/* detours.c */
 /* `order` where some client pays more at a site than at one that it prefers less, else NULL. */
 const int *order_of_detours(const scenario_question *q, const double *cost, const int *order);
 /* Sites in the order of each client, clients x sites, from their ranks; NULL: no memory. */
 int *sites_in_order(const int *rank, int clients, int sites, size_t padded);
 /* b->detour of scenario a. */
-void find_detours(const scenario_question *q, scenario_bound *b, int a);
 
-/* live_clients.c */
 /* List the live clients of scenario a, and the columns of the free sites over these; `some`: a replica is fixed. */
-void live_columns(const scenario_question *q, scenario_bound *b, int a, int some);
 /* Multipliers and fixed costs of the live clients, from those of all. */
-void live_multipliers(const scenario_question *q, scenario_bound *b, int a);
 /* The best multipliers of every client, into `out` (padded). */
 void best_multipliers(const scenario_question *q, const scenario_bound *b, int a, double *out);
 
-/* multiplier_block.c */
 multiplier_block *block_make(int count, int padded);
 multiplier_block *block_hold(multiplier_block *m);
 void block_release(multiplier_block *m);
 
-/* threshold_record.c */
+/* threshold_tree.c */
 /* Weights and multipliers that are best now; `spare`: by how much they prove what they are recorded for. */
-void record_state(scenario_tree *t, double kind, double spare);
-void record_value(threshold_record *r, double value);
 
 #endif

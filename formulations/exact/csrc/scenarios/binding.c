@@ -1,0 +1,721 @@
+/* Python module of the threshold search: limited API (abi3, CPython 3.11 and later), buffers in, numbers out. */
+#include "buffers.h"
+
+#include <limits.h>
+#include <string.h>
+#include <time.h>
+
+#include "late.h"
+#include "losses.h"
+#include "read_families.h"
+
+/* Of one call, during which the GIL is released. */
+typedef struct {
+    double deadline;
+    PyThreadState *thread;
+    int raised;                /* 1: a signal handler, or a function of the caller, raised an exception */
+} call_limit;
+
+/* ---- What all kinds of questions share: limits of a call, and ranks. ---- */
+
+static double now(void)
+{
+    struct timespec t;
+    timespec_get(&t, TIME_UTC);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int pause_call(void *pointer)
+{
+    call_limit *limit = pointer;
+    PyEval_RestoreThread(limit->thread);
+    limit->raised = limit->raised || PyErr_CheckSignals() != 0;
+    limit->thread = PyEval_SaveThread();
+    return limit->raised || now() > limit->deadline;
+}
+
+static void begin_call(call_limit *limit, double seconds)
+{
+    limit->deadline = now() + seconds;
+    limit->raised = 0;
+    limit->thread = PyEval_SaveThread();
+}
+
+static int end_call(call_limit *limit)
+{
+    PyEval_RestoreThread(limit->thread);
+    return !limit->raised;
+}
+
+static int *read_ranks(PyObject *orders, int clients, int sites, size_t padded)
+{
+    int *order = copy_buffer(orders, (size_t)clients * (size_t)sites * sizeof(int));
+    int *rank = order ? calloc((size_t)sites * padded + 1, sizeof(int)) : NULL;
+    if (order && !rank)
+        PyErr_NoMemory();
+    for (int c = 0; rank && c < clients; c++)
+        for (int k = 0; k < sites; k++) {
+            int site = order[(size_t)c * (size_t)sites + (size_t)k];
+            if (site < 0 || site >= sites) {
+                PyErr_SetString(PyExc_ValueError, "no such site in the order of a client");
+                free(rank);
+                rank = NULL;
+                break;
+            }
+            rank[(size_t)site * padded + (size_t)c] = k;
+        }
+    free(order);
+    return rank;
+}
+
+/* ---- Python functions of questions about losses (../losses.h). ---- */
+
+#define NAME "formulations.exact._scenarios.losses"
+
+static void begin(loss_problem *x, call_limit *limit, double seconds)
+{
+    x->pause = pause_call;
+    x->pause_self = limit;
+    x->paused = 0;
+    begin_call(limit, seconds);
+}
+
+/* 0 with the exception set when a signal handler raised. */
+static int end(loss_problem *x, call_limit *limit)
+{
+    x->pause = NULL;
+    return end_call(limit);
+}
+
+static loss_problem *problem_of(PyObject *capsule)
+{
+    return PyCapsule_GetPointer(capsule, NAME);
+}
+
+static void capsule_free(PyObject *capsule)
+{
+    loss_problem *x = PyCapsule_GetPointer(capsule, NAME);
+    if (x)
+        losses_free(x);
+}
+
+/* Clients that move: None, or (losses that move some, first row of each, client of each row, RTTs, orders, direct). */
+static int read_moved(PyObject *given, loss_problem *x)
+{
+    PyObject *moves, *start, *client, *rtt, *order, *direct;
+    moved_clients *m = &x->moved;
+    size_t L = (size_t)x->losses, S = (size_t)x->sites;
+    int hits = x->replicas_max;
+    if (given == Py_None)
+        return 1;
+    if (!PyArg_ParseTuple(given, "OOOOOO", &moves, &start, &client, &rtt, &order, &direct) ||
+        !(m->moves = copy_buffer(moves, L)) || !(m->start = copy_buffer(start, (L + 1) * sizeof(int))))
+        return 0;
+    for (size_t l = 0; l < L; l++) {
+        hits += m->moves[l] != 0;
+        if (m->start[0] != 0 || m->start[l + 1] < m->start[l] || m->start[l + 1] > x->clients)
+            hits = INT_MAX / 2;
+    }
+    if (hits > MOST_HITS) {
+        PyErr_SetString(PyExc_ValueError, "losses that move too many clients");
+        return 0;
+    }
+    size_t rows = (size_t)m->start[L];
+    if (!(m->client = copy_buffer(client, rows * sizeof(int))) || !(m->rtt = copy_buffer(rtt, rows * S * 8)) ||
+        !(m->order = copy_buffer(order, rows * S * sizeof(int))) || !(m->direct = copy_buffer(direct, L * S * 8)))
+        return 0;
+    for (size_t i = 0; i < rows * S; i++)
+        if (m->order[i] < 0 || m->order[i] >= x->sites || m->client[i / S] < 0 || m->client[i / S] >= x->clients) {
+            PyErr_SetString(PyExc_ValueError, "no such site, or client, among those that move");
+            return 0;
+        }
+    return 1;
+}
+
+PyDoc_STRVAR(losses_doc,
+             "losses(rtt, order, near, relay, (first_row, hop, rounds), direct, loss_of, probability, moved, flags,\n"
+             "       rules, voter_rules,\n"
+             "       (clients, sites, intervals, losses, least, most, voters, quorum, leader_may_move, goal),\n"
+             "       (step, ceiling)) -> context");
+
+/* Rows of clients, RTTs between sites and weights of the waits by interval. */
+static int read_intervals(PyObject *first_row, PyObject *hop, PyObject *rounds, loss_problem *x)
+{
+    size_t K = (size_t)x->intervals, S = (size_t)x->sites;
+    if (!(x->first_row = copy_buffer(first_row, (K + 1) * sizeof(int))) || !(x->hop = copy_buffer(hop, K * S * S * 8)) ||
+        !(x->rounds = copy_buffer(rounds, K * 8)))
+        return 0;
+    int fits = x->first_row[0] == 0 && x->first_row[K] == x->clients;
+    for (size_t k = 0; k < K; k++)
+        fits = fits && x->first_row[k] <= x->first_row[k + 1];
+    if (!fits)
+        PyErr_SetString(PyExc_ValueError, "rows of intervals that do not fit");
+    return fits;
+}
+
+static PyObject *py_losses(PyObject *self, PyObject *args)
+{
+    PyObject *rtt, *order, *near, *relay, *direct, *loss_of, *probability, *moved, *flags, *of_replicas, *of_voters;
+    PyObject *first_row, *hop, *rounds;
+    (void)self;
+    loss_problem *x = calloc(1, sizeof(loss_problem));
+    if (!x)
+        return PyErr_NoMemory();
+    if (!PyArg_ParseTuple(args, "OOOO(OOO)OOOOOO!O!(iiiiiiiiii)(dd)", &rtt, &order, &near, &relay, &first_row,
+                          &hop, &rounds, &direct, &loss_of, &probability, &moved, &flags, &PyTuple_Type, &of_replicas, &PyTuple_Type,
+                          &of_voters, &x->clients, &x->sites, &x->intervals, &x->losses, &x->replicas_min, &x->replicas_max, &x->voters, &x->quorum,
+                          &x->leader_may_move, &x->goal, &x->step, &x->ceiling))
+        goto failed;
+    if (x->clients < 0 || x->clients > INT_MAX - PAD || x->sites < 1 || x->intervals < 1 || x->losses < 0 || x->losses > x->sites ||
+        x->replicas_max > MOST_REPLICAS || x->replicas_min < 1 || x->quorum < 1 || x->goal < 0 || x->goal > 2) {
+        PyErr_SetString(PyExc_ValueError, "sizes are inconsistent");
+        goto failed;
+    }
+    size_t S = (size_t)x->sites, C = (size_t)x->clients, P = (C + PAD - 1) / PAD * PAD;
+    x->padded = (int)P;
+    if (!(x->rtt = copy_transposed(rtt, C, S, P)) || !(x->rank = read_ranks(order, x->clients, x->sites, P)) ||
+        !(x->near_weight = copy_padded(near, C, P)) || !(x->relay_weight = copy_padded(relay, C, P)) ||
+        !read_intervals(first_row, hop, rounds, x) || !(x->direct = copy_buffer(direct, S * 8)) ||
+        !(x->loss_of = copy_buffer(loss_of, S * sizeof(int))) ||
+        !(x->probability = copy_buffer(probability, (size_t)x->losses * 8)) ||
+        !read_moved(moved, x) || !(x->may_hold = copy_buffer(flags, S * 5)) || !read_families(of_replicas, &x->replica_rules, x->sites) ||
+        !read_families(of_voters, &x->voter_rules, x->sites))
+        goto failed;
+    x->must_hold = x->may_hold + S;
+    x->may_vote = x->may_hold + 2 * S;
+    x->must_vote = x->may_hold + 3 * S;
+    x->may_lead = x->may_hold + 4 * S;
+    for (size_t j = 0; j < S; j++)
+        if (x->loss_of[j] < -1 || x->loss_of[j] >= x->losses) {
+            PyErr_SetString(PyExc_ValueError, "no such loss");
+            goto failed;
+        }
+    if (!losses_prepare(x)) {
+        PyErr_NoMemory();
+        goto failed;
+    }
+    PyObject *capsule = PyCapsule_New(x, NAME, capsule_free);
+    if (capsule)
+        return capsule;
+failed:
+    losses_free(x);
+    return NULL;
+}
+
+PyDoc_STRVAR(start_doc, "start(context, value): set the value that is to be undercut, without a configuration");
+
+static PyObject *py_start(PyObject *self, PyObject *args)
+{
+    PyObject *capsule;
+    double value;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "Od", &capsule, &value))
+        return NULL;
+    loss_problem *x = problem_of(capsule);
+    if (!x)
+        return NULL;
+    x->value = x->normal = value < BIG ? value : BIG;
+    x->leader = -1;
+    Py_RETURN_NONE;
+}
+
+/* Sites in a tuple, into x->set + room; how many, -1 with the exception set. */
+static int read_set(loss_problem *x, PyObject *list)
+{
+    Py_ssize_t n = PyTuple_Size(list);
+    if (n > x->replicas_max || n < 1) {
+        PyErr_SetString(PyExc_ValueError, "not a possible number of replicas");
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        long site = PyLong_AsLong(PyTuple_GetItem(list, i));
+        if (site < 0 || site >= x->sites) {
+            if (!PyErr_Occurred())
+                PyErr_SetString(PyExc_ValueError, "no such site");
+            return -1;
+        }
+        x->set[x->sites + 1 + (int)i] = (int)site;
+    }
+    return (int)n;
+}
+
+PyDoc_STRVAR(descend_doc, "descend(context, replicas, kicks, seed, seconds): swap descent from a set; kicks < 0: only\n"
+                          "evaluate it");
+
+static PyObject *py_descend(PyObject *self, PyObject *args)
+{
+    PyObject *capsule, *list;
+    int kicks, seed, n;
+    double seconds;
+    call_limit limit;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OO!iid", &capsule, &PyTuple_Type, &list, &kicks, &seed, &seconds))
+        return NULL;
+    loss_problem *x = problem_of(capsule);
+    if (!x || (n = read_set(x, list)) < 0)
+        return NULL;
+    begin(x, &limit, seconds);
+    if (kicks < 0)
+        losses_evaluate(x, x->set + x->sites + 1, n, -1, losses_below(x, x->value));
+    else
+        losses_descend(x, x->set + x->sites + 1, n, kicks, (unsigned)seed);
+    if (!end(x, &limit))
+        return NULL;
+    return PyFloat_FromDouble(x->value);
+}
+
+PyDoc_STRVAR(floor_doc, "floor(context, leader, rules, steps, u, seconds) -> lower bound of the normal score");
+
+static PyObject *py_floor(PyObject *self, PyObject *args)
+{
+    PyObject *capsule, *buffer;
+    int leader, rules, steps, memory;
+    double seconds;
+    Py_buffer view;
+    call_limit limit;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OiiiOd", &capsule, &leader, &rules, &steps, &buffer, &seconds))
+        return NULL;
+    loss_problem *x = problem_of(capsule);
+    if (!x || PyObject_GetBuffer(buffer, &view, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE))
+        return NULL;
+    if ((size_t)view.len != (size_t)x->padded * 8 || leader < 0 || leader >= x->sites || steps < 1) {
+        PyBuffer_Release(&view);
+        PyErr_SetString(PyExc_ValueError, "wrong number of multipliers, or no such leader");
+        return NULL;
+    }
+    begin(x, &limit, seconds);
+    double value = losses_floor(x, leader, rules, steps, view.buf, &memory);
+    PyBuffer_Release(&view);
+    if (!end(x, &limit))
+        return NULL;
+    return memory ? PyErr_NoMemory() : PyFloat_FromDouble(value);
+}
+
+PyDoc_STRVAR(open_doc, "open(context, leader, successors, fixed, u, record): begin the tree of a leader; fixed: a site that\n"
+                       "holds a replica, or -1; record: the most numbers of a certificate to keep");
+
+static PyObject *py_open(PyObject *self, PyObject *args)
+{
+    PyObject *capsule, *successors, *buffer;
+    int leader, fixed;
+    Py_ssize_t record;
+    Py_buffer group, view;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OiOiOn", &capsule, &leader, &successors, &fixed, &buffer, &record))
+        return NULL;
+    loss_problem *x = problem_of(capsule);
+    if (!x || PyObject_GetBuffer(successors, &group, PyBUF_C_CONTIGUOUS))
+        return NULL;
+    if (PyObject_GetBuffer(buffer, &view, PyBUF_C_CONTIGUOUS)) {
+        PyBuffer_Release(&group);
+        return NULL;
+    }
+    int fits = leader >= 0 && leader < x->sites && fixed >= -1 && fixed < x->sites && group.len == x->sites &&
+               (size_t)view.len == (size_t)x->padded * 8;
+    int ok = fits && losses_open(x, leader, group.buf, fixed, view.buf);
+    PyBuffer_Release(&group);
+    PyBuffer_Release(&view);
+    if (!fits)
+        PyErr_SetString(PyExc_ValueError, "sites, successors and multipliers do not fit");
+    else if (!ok)
+        PyErr_NoMemory();
+    if (!ok)
+        return NULL;
+    x->tree.record.on = record > 0;
+    x->tree.record.most = (size_t)record;
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(run_doc, "run(context, nodes, seconds) -> outcome (tree_outcome of scenario.h)");
+
+static PyObject *py_run(PyObject *self, PyObject *args)
+{
+    PyObject *capsule;
+    long nodes;
+    double seconds;
+    call_limit limit;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "Old", &capsule, &nodes, &seconds))
+        return NULL;
+    loss_problem *x = problem_of(capsule);
+    if (!x)
+        return NULL;
+    if (!x->opened) {
+        PyErr_SetString(PyExc_ValueError, "no tree is open");
+        return NULL;
+    }
+    begin(x, &limit, seconds);
+    x->tree.pause = pause_call;
+    x->tree.pause_self = &limit;
+    tree_outcome outcome = tree_run(&x->tree, nodes);
+    x->tree.pause = NULL;
+    if (!end(x, &limit))
+        return NULL;
+    return outcome == TREE_NO_MEMORY ? PyErr_NoMemory() : PyLong_FromLong((long)outcome);
+}
+
+PyDoc_STRVAR(best_doc, "best(context) -> (value, normal score, leader, voters, replicas); leader -1: none");
+
+static PyObject *tuple_of(const int *sites, int count)
+{
+    PyObject *out = PyTuple_New(count);
+    for (int i = 0; out && i < count; i++) {
+        PyObject *number = PyLong_FromLong(sites[i]);
+        if (!number || PyTuple_SetItem(out, i, number)) {
+            Py_DECREF(out);
+            return NULL;
+        }
+    }
+    return out;
+}
+
+static PyObject *py_best(PyObject *self, PyObject *capsule)
+{
+    (void)self;
+    loss_problem *x = problem_of(capsule);
+    if (!x)
+        return NULL;
+    PyObject *voters = tuple_of(x->voter, x->leader < 0 ? 0 : x->voter_count);
+    PyObject *replicas = voters ? tuple_of(x->replicas, x->leader < 0 ? 0 : x->count) : NULL;
+    if (!replicas) {
+        Py_XDECREF(voters);
+        return NULL;
+    }
+    return Py_BuildValue("(ddiNN)", x->value, x->normal, x->leader, voters, replicas);
+}
+
+PyDoc_STRVAR(state_doc, "state(context) -> (least bound of the open tree, the same of the normal score less its\n"
+                        "threshold, nodes, bounds, leaves, evaluations)");
+
+static PyObject *py_state(PyObject *self, PyObject *capsule)
+{
+    (void)self;
+    loss_problem *x = problem_of(capsule);
+    if (!x)
+        return NULL;
+    const scenario_tree *t = &x->tree;
+    return Py_BuildValue("(ddllll)", x->opened ? tree_least(t) : BIG, x->opened ? tree_least_normal(t) : BIG, t->nodes,
+                         t->bounds, t->leaves, x->evaluations);
+}
+
+PyDoc_STRVAR(record_doc, "record(context) -> bytes (float64) recorded of the open tree; None: it was too long");
+
+static PyObject *py_record(PyObject *self, PyObject *capsule)
+{
+    (void)self;
+    loss_problem *x = problem_of(capsule);
+    if (!x)
+        return NULL;
+    const threshold_record *r = &x->tree.record;
+    if (r->failed || !r->on)
+        Py_RETURN_NONE;
+    return PyBytes_FromStringAndSize((const char *)r->data, (Py_ssize_t)(r->length * sizeof(double)));
+}
+
+static PyMethodDef losses_methods[] = {
+    {"losses", py_losses, METH_VARARGS, losses_doc},
+    {"start", py_start, METH_VARARGS, start_doc},
+    {"descend", py_descend, METH_VARARGS, descend_doc},
+    {"floor", py_floor, METH_VARARGS, floor_doc},
+    {"open", py_open, METH_VARARGS, open_doc},
+    {"run", py_run, METH_VARARGS, run_doc},
+    {"best", py_best, METH_O, best_doc},
+    {"state", py_state, METH_O, state_doc},
+    {"record", py_record, METH_O, record_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+/* ---- Python functions of late operations: their voters' part, and the search of one leader (../late.h). ---- */
+
+#define VOTERS "formulations.exact._scenarios.late_voters"
+
+static void free_voters(PyObject *capsule)
+{
+    late_voters *v = PyCapsule_GetPointer(capsule, VOTERS);
+    if (v) {
+        close_late_voters(v);
+        free(v);
+    }
+}
+
+PyDoc_STRVAR(late_voters_doc,
+    "late_voters(order, answered, votes, share, asked,\n"
+    "            (leader, others, members, least, needed, times, kinds, ordered))\n--\n\n"
+    "Hold the distributions of the voters of one leader up to one deadline.");
+
+static PyObject *py_late_voters(PyObject *self, PyObject *args)
+{
+    PyObject *order, *answered, *votes, *share, *asked;
+    late_voters *v = calloc(1, sizeof *v);
+    (void)self;
+    if (!v)
+        return PyErr_NoMemory();
+    if (!PyArg_ParseTuple(args, "OOOOO(iiiiiiip)", &order, &answered, &votes, &share, &asked, &v->leader, &v->others,
+                          &v->members, &v->least, &v->needed, &v->times, &v->kinds, &v->ordered)) {
+        free(v);
+        return NULL;
+    }
+    if (v->others < 0 || v->members < 0 || v->least < 0 || v->least > v->members || v->needed < 0 ||
+        v->needed > v->members || v->times < 1 || v->kinds < 0) {
+        PyErr_SetString(PyExc_ValueError, "sizes of late voters that do not fit");
+        free(v);
+        return NULL;
+    }
+    size_t others = (size_t)v->others, times = (size_t)v->times, kinds = (size_t)v->kinds;
+    if (!(v->site = copy_buffer(order, others * sizeof(int))) ||
+        !(v->answered = copy_buffer(answered, others * times * sizeof(double))) ||
+        !(v->votes = copy_buffer(votes, kinds * sizeof(int))) ||
+        !(v->share = copy_buffer(share, kinds * sizeof(double))) ||
+        !(v->asked = copy_buffer(asked, kinds * times * sizeof(double)))) {
+        close_late_voters(v);
+        free(v);
+        return NULL;
+    }
+    if (!open_late_voters(v)) {
+        close_late_voters(v);
+        free(v);
+        return PyErr_NoMemory();
+    }
+    PyObject *capsule = PyCapsule_New(v, VOTERS, free_voters);
+    if (!capsule) {
+        close_late_voters(v);
+        free(v);
+    }
+    return capsule;
+}
+
+PyDoc_STRVAR(least_late_doc, "least_late(late_voters, state, room)\n--\n\nLeast share that is late; see late.h.");
+
+static PyObject *py_least_late(PyObject *self, PyObject *args)
+{
+    PyObject *capsule;
+    const char *state;
+    Py_ssize_t sites;
+    int room;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "Oy#i", &capsule, &state, &sites, &room))
+        return NULL;
+    late_voters *v = PyCapsule_GetPointer(capsule, VOTERS);
+    if (!v)
+        return NULL;
+    for (int i = 0; i < v->others; i++)
+        if (v->site[i] < 0 || v->site[i] >= sites) {
+            PyErr_SetString(PyExc_ValueError, "a voter that is no site");
+            return NULL;
+        }
+    return PyFloat_FromDouble(least_late(v, (const unsigned char *)state, room));
+}
+
+typedef struct {
+    call_limit limit;
+    PyObject *leaf;
+} caller;
+
+/* The caller's verdict on a set: True ends the search, a number is a new threshold of the last scenario. */
+static int ask_caller(late_problem *x, const int *replicas, int count)
+{
+    caller *c = x->caller;
+    int found = 1;
+    for (int j = 0; j < x->sites; j++)
+        x->state[j] = 0;
+    for (int i = 0; i < count; i++)
+        x->state[replicas[i]] = 1;
+    PyEval_RestoreThread(c->limit.thread);
+    PyObject *answer = PyObject_CallFunction(c->leaf, "y#", (const char *)x->state, (Py_ssize_t)x->sites);
+    if (!answer)
+        c->limit.raised = 1;
+    else if (answer == Py_None)
+        found = 0;
+    else if (answer != Py_True) {
+        x->scenario[x->scenarios - 1].threshold = PyFloat_AsDouble(answer);
+        c->limit.raised = PyErr_Occurred() != NULL;
+        found = c->limit.raised;
+    }
+    Py_XDECREF(answer);
+    c->limit.thread = PyEval_SaveThread();
+    return found;
+}
+
+/* Read late voters, a tuple of those of every interval for each who may lead. */
+static int take_voters(PyObject *list, late_problem *x, late_scenario *g)
+{
+    Py_ssize_t count = PyList_Size(list);
+    if (count < 1 || count > x->sites) {
+        PyErr_SetString(PyExc_ValueError, "no leader, or more than sites");
+        return 0;
+    }
+    Py_ssize_t intervals = PyTuple_Size(PyList_GetItem(list, 0));
+    if (intervals < 1 || intervals > INT_MAX / count) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_ValueError, "late voters of no interval");
+        return 0;
+    }
+    g->intervals = (int)intervals;
+    if (!(g->late = calloc((size_t)(count * intervals), sizeof *g->late))) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    for (Py_ssize_t at = 0; at < count * intervals; at++) {
+        PyObject *one = PyTuple_GetItem(PyList_GetItem(list, at / intervals), at % intervals);
+        late_voters *v = one ? PyCapsule_GetPointer(one, VOTERS) : NULL;
+        int known = v && v->leader >= 0 && v->leader < x->sites;
+        for (int i = 0; known && i < v->others; i++)
+            known = v->site[i] >= 0 && v->site[i] < x->sites;
+        if (v && !known)
+            PyErr_SetString(PyExc_ValueError, "a voter that is no site");
+        if (!known)
+            return 0;
+        g->late[at] = v;
+    }
+    g->lates = (int)count;
+    return 1;
+}
+
+/* Read the costs of a scenario; arrays that are the same object are copied once. */
+static int take_costs(PyObject *costs, PyObject *scenarios, late_problem *x, int s)
+{
+    late_scenario *g = &x->given[s];
+    for (int before = 0; before < s && costs != Py_None; before++)
+        if (PyTuple_GetItem(PyTuple_GetItem(scenarios, before), 0) == costs) {
+            g->cost = x->given[before].cost;
+            g->borrowed = 1;
+            return 1;
+        }
+    return costs == Py_None ||
+           (g->cost = copy_transposed(costs, (size_t)x->clients, (size_t)x->sites, (size_t)x->padded)) != NULL;
+}
+
+/* Read the prices of votes, in the form of the waits of a quorum. */
+static int take_votes(PyObject *votes, late_problem *x, late_scenario *g)
+{
+    PyObject *order, *prices;
+    int last, summed;
+    if (!PyArg_ParseTuple(votes, "OOiip", &order, &prices, &g->paid, &last, &summed))
+        return 0;
+    g->votes = last + 1;
+    if (g->paid < 0 || g->paid > x->sites) {
+        PyErr_SetString(PyExc_ValueError, "more voters than sites");
+        return 0;
+    }
+    return (g->paid_site = copy_buffer(order, (size_t)g->paid * sizeof(int))) &&
+           (g->vote = copy_buffer(prices, (size_t)g->paid * sizeof(double)));
+}
+
+/* Read a scenario from (costs by client and site or None, prices or None, constant, threshold, scale, part, lost or None, prices
+ * of votes or None); part: a list of tuples of late voters, or (sites in order, waits, their number, place, summed). */
+static int take_scenario(PyObject *scenarios, late_problem *x, int s)
+{
+    PyObject *costs, *prices, *part, *order, *waits, *lost, *votes;
+    late_scenario *g = &x->given[s];
+    if (!PyArg_ParseTuple(PyTuple_GetItem(scenarios, s), "OOdddOOO", &costs, &prices, &g->constant, &x->scenario[s].threshold,
+                          &x->scenario[s].scale, &part, &lost, &votes) ||
+        !take_costs(costs, scenarios, x, s))
+        return 0;
+    if (prices != Py_None && !(g->price = copy_buffer(prices, (size_t)x->sites * sizeof(double))))
+        return 0;
+    if (lost != Py_None && !(g->lost = copy_buffer(lost, (size_t)x->sites)))
+        return 0;
+    if (votes != Py_None && !take_votes(votes, x, g))
+        return 0;
+    if (PyList_Check(part))
+        return take_voters(part, x, g);
+    if (!PyArg_ParseTuple(part, "OOiip", &order, &waits, &g->able, &g->place, &g->summed))
+        return 0;
+    if (g->able < 0 || g->able > x->sites) {
+        PyErr_SetString(PyExc_ValueError, "more voters than sites");
+        return 0;
+    }
+    return (g->site = copy_buffer(order, (size_t)g->able * sizeof(int))) &&
+           (g->wait = copy_buffer(waits, (size_t)g->able * sizeof(double)));
+}
+
+PyDoc_STRVAR(search_thresholds_doc,
+             "search_thresholds(orders, scenarios, may, must, (sites, clients, leader, least, most, root_steps, steps),\n"
+             "                  rules, seconds, record, leaf) -> (outcome, nodes, bounds, leaves, record)\n--\n\n"
+             "Search the replica sets of a leader; outcome: tree_outcome of scenario.h. The record (float64) is None where\n"
+             "it would be longer than `record` numbers.");
+
+static PyObject *py_search_thresholds(PyObject *self, PyObject *args)
+{
+    PyObject *orders, *scenarios, *may, *must, *rules, *result = NULL;
+    late_problem x = {0};
+    caller c = {0};
+    double seconds;
+    int root_steps, steps, good;
+    Py_ssize_t record;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OO!OO(iiiiiii)O!dnO", &orders, &PyTuple_Type, &scenarios, &may, &must, &x.sites, &x.clients,
+                          &x.leader, &x.question.replicas_min, &x.question.replicas_max, &root_steps, &steps, &PyTuple_Type,
+                          &rules, &seconds, &record, &c.leaf))
+        return NULL;
+    if (x.sites < 1 || x.clients < 0 || x.clients > INT_MAX - PAD || x.leader < 0 || x.leader >= x.sites ||
+        PyTuple_Size(scenarios) < 1 || PyTuple_Size(scenarios) > INT_MAX) {
+        PyErr_SetString(PyExc_ValueError, "sizes of a threshold search that do not fit");
+        return NULL;
+    }
+    x.padded = (x.clients + PAD - 1) / PAD * PAD;
+    good = (x.rank = read_ranks(orders, x.clients, x.sites, (size_t)x.padded)) &&
+           (x.may = copy_buffer(may, (size_t)x.sites)) && (x.must = copy_buffer(must, (size_t)x.sites)) &&
+           read_families(rules, &x.rules, x.sites);
+    if (good) {
+        x.scenarios = (int)PyTuple_Size(scenarios);
+        x.given = calloc((size_t)x.scenarios, sizeof *x.given);
+        x.scenario = calloc((size_t)x.scenarios, sizeof *x.scenario);
+        if (!(good = x.given && x.scenario))
+            PyErr_NoMemory();
+    }
+    for (int s = 0; good && s < x.scenarios; s++)
+        good = take_scenario(scenarios, &x, s);
+    if (good && !late_open(&x)) {
+        PyErr_NoMemory();
+        good = 0;
+    }
+    if (good) {
+        x.keeps = ask_caller;
+        x.caller = &c;
+        x.tree.root_steps = root_steps;
+        x.tree.node_steps = steps;
+        x.tree.record.on = record > 0;
+        x.tree.record.most = (size_t)record;
+        x.tree.pause = pause_call;
+        x.tree.pause_self = &c.limit;
+        begin_call(&c.limit, seconds);
+        tree_outcome outcome = tree_run(&x.tree, LONG_MAX);
+        const threshold_record *r = &x.tree.record;
+        if (end_call(&c.limit) && outcome == TREE_NO_MEMORY)
+            PyErr_NoMemory();
+        else if (!c.limit.raised)
+            result = Py_BuildValue("(illly#)", (int)outcome, x.tree.nodes, x.tree.bounds, x.tree.leaves,
+                                   r->failed ? NULL : (const char *)r->data, (Py_ssize_t)(r->length * sizeof(double)));
+    }
+    late_close(&x);
+    return result;
+}
+
+static PyMethodDef late_methods[] = {
+    {"late_voters", py_late_voters, METH_VARARGS, late_voters_doc},
+    {"least_late", py_least_late, METH_VARARGS, least_late_doc},
+    {"search_thresholds", py_search_thresholds, METH_VARARGS, search_thresholds_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+/* ---- Python module of the threshold search: limited API (abi3, CPython 3.11 and later), buffers in, numbers out. ---- */
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, "_scenarios", "Compiled threshold search over scenarios.", 0, NULL, NULL, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__scenarios(void)
+{
+    if (!client_loops_are_right()) {
+        PyErr_SetString(PyExc_ImportError, "the kernel was miscompiled");
+        return NULL;
+    }
+    PyObject *made = PyModule_Create(&module);
+    if (made && (PyModule_AddFunctions(made, losses_methods) || PyModule_AddFunctions(made, late_methods))) {
+        Py_DECREF(made);
+        return NULL;
+    }
+    return made;
+}
