@@ -83,19 +83,13 @@ def merge_clients(instance: Instance, most: float) -> MergedClients:
             "out of range", field="--merge-clients", value=most, expected="milliseconds >= 0"
         )
     operations = instance.operations
-    if any(operation.waits for operation in operations) or instance.protocol is not None:
+    own = instance.protocol is not None or instance.shares or instance.prices is not None
+    if own or any(operation.waits for operation in operations):
         raise InputError(
-            "waits, for which no bound is known",
+            "waits, a protocol, shares or prices, for which no bound is known",
             field="--merge-clients",
             value=most,
             expected="operations with round trips near, relay, direct and quorum only",
-        )
-    if instance.shares or instance.prices is not None:
-        raise InputError(
-            "shares or prices of single clients",
-            field="--merge-clients",
-            value=most,
-            expected="an instance without them",
         )
     issued = instance.counts.sum(axis=0)
     rtt = np.atleast_3d(instance.client_rtt.T).T  # (intervals or 1, clients, sites)
