@@ -28,12 +28,11 @@ from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.result_files import RESULTS, Row, add_results, read_json, save_json
 from benchmarks.harness.study import Study
-from benchmarks.overtime.replay_experiments import drawn_fleet
-from benchmarks.overtime.replay_worlds import NETWORKS, network
+from benchmarks.overtime.replay_experiments import NETWORKS, drawn_fleet, network
 from placement import Configuration, Problem
 from placement.evaluation.objective import MEAN_LATENCY
 from placement.overtime.migration import LeaderMigration, migrate
-from placement.overtime.migration.plot import plot_migration
+from placement.overtime.migration.simulate import plot_migration
 from placement.report.plots import save_figure
 from placement.support.checks import FloatArray
 from placement.tail import Distributions, Percentile

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.overtime.replay_experiments import DAY
-from benchmarks.overtime.replay_worlds import network
+from benchmarks.overtime.replay_experiments import DAY, network
 from placement import Instance, Problem
 from placement.feasibility.kept_diversity import kept_diversity
 from placement.overtime.replay import NOBODY, Deployments, Replay, Trace, replay

@@ -39,8 +39,7 @@ from placement.methods.registry import load_method, run
 from placement.model.configuration import Configuration
 from placement.model.demand import Demand, aggregate
 from placement.model.site_subsets import SiteSubset, subsets
-from placement.overtime.moves.move_prices import MovePrices, price_table
-from placement.overtime.moves.sequence_cost import PathCost
+from placement.overtime.moves.move_prices import MovePrices, PathCost, price_table
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.support.checks import BoolArray, FloatArray

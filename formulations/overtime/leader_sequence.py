@@ -8,7 +8,7 @@ the answer is a shortest path over (interval, candidate), found by dynamic progr
 
 The least f(T, ·) is the optimum: O(T·n²) for a table of prices. When every move costs the same p,
 the inner minimum is min( f(t−1, j), min_k f(t−1, k) + p ): O(T·n). The value is that of the path
-found, summed up again by :func:`placement.overtime.moves.sequence_cost.path_cost`; a difference is
+found, summed up again by :func:`placement.overtime.moves.move_prices.path_cost`; a difference is
 an error.
 
 The minimum is exact, so the bound is the value itself, to rounding.
@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from placement.errors import InputError, SolverError
 from placement.evaluation.score import TIE
-from placement.overtime.moves.sequence_cost import (
+from placement.overtime.moves.move_prices import (
     PathCost,
     checked_prices,
     checked_scores,

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 from placement.databases.deployment import Deployment
 from placement.errors import UnsupportedError
 from placement.model.configuration import Configuration
-from placement.overtime.moves.move_steps import Kind, safe_steps, step_text
-from placement.overtime.moves.quorum_sizes import QuorumSizes
+from placement.overtime.moves.move_steps import Kind, QuorumSizes, safe_steps, step_text
 
 if TYPE_CHECKING:
     from placement.overtime.moves.move_steps import MoveStep

@@ -12,8 +12,7 @@ from placement import Configuration, Instance, Problem
 from placement.errors import InputError, UnsupportedError
 from placement.evaluation.objective import score_of
 from placement.overtime.replay import STRATEGIES, Deployments, Trace, replay
-from placement.overtime.replay.deployments import NOBODY
-from placement.overtime.replay.interval_plans import interval_problem
+from placement.overtime.replay.deployments import NOBODY, interval_problem
 from tests.effort import seeds
 from tests.protocols.worlds import world
 

@@ -20,7 +20,7 @@ import placement
 from placement import Problem
 from placement.overtime.replay import Deployments, Trace, replay
 from placement.overtime.replay.generated_fleets import client_ground, trace_of
-from placement.overtime.replay.summaries import gains
+from placement.overtime.replay.results import gains
 from placement.workloads import (
     MIXES,
     Clients,

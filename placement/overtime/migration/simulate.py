@@ -7,6 +7,8 @@ leader, weighted with its share of the groups. Percentiles of a mixture are not 
 percentiles: while two leaders share the groups, the median may fall in a few jumps.
 
 Not modelled: operations that wait while a group elects its leader, and load.
+
+Picture of a migration of leaders, after Figure 4 of Sharov et al. (extra ``plot``).
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ import numpy as np
 from placement.errors import InputError
 from placement.evaluation.objective import score_of
 from placement.model.configuration import Configuration
+from placement.overtime.replay.plots import figure_panels
 from placement.problem import Problem
+from placement.report.charts.palette import METHODS
 from placement.support.checks import FloatArray, IntArray, instance_of, whole
 from placement.tail.distribution_arithmetic import percentile
 from placement.tail.latency_mixture import weighted_sum
@@ -28,8 +32,9 @@ from placement.tail.objective import Percentile
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
-__all__ = ["PERCENTS", "LeaderMigration", "migrate"]
+__all__ = ["PERCENTS", "LeaderMigration", "migrate", "plot_migration"]
 
 PERCENTS = (50.0, 90.0, 99.0)
 """Percentiles that the paper observes."""
@@ -234,3 +239,39 @@ def _course(
         now[place] += len(moving)
         rows.append(now.copy())
     return np.array(rows)
+
+
+_DASHES = ("-", "-.", ":")
+
+
+def plot_migration(result: LeaderMigration, *, title: str = "", step: str = "step") -> Figure:
+    """Draw the latency in per cent of that before the migration, and the share that has moved.
+
+    Parameters
+    ----------
+    result
+        From :func:`placement.overtime.migration.migrate`.
+    title
+        Above the picture.
+    step
+        What the horizontal axis counts.
+    """
+    figure, (axes,) = figure_panels(1)
+    for number, percent in enumerate(result.percents):
+        latency = result.of(percent)
+        axes.plot(
+            100 * latency / latency[0],
+            color=METHODS[number % len(METHODS)],
+            ls=_DASHES[number % len(_DASHES)],
+            drawstyle="steps-post",
+            label=f"p{percent:g}",
+        )
+    axes.plot(100 * result.moved, color="#888888", ls="--", drawstyle="steps-post",
+              label=f"leaders at {result.target}")  # fmt: skip
+    axes.set_xlabel(step)
+    axes.set_ylabel("latency, % of that before;\nleaders, % of all groups")
+    axes.set_ylim(bottom=0)
+    axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
+    if title:
+        figure.suptitle(title, fontsize=11)
+    return figure

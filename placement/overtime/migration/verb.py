@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
     document = {"plan": args.plan, "leader": result.target, "steps": records(table)}
     show_table(table, args, document=document, text=_text(result))
     if args.plot is not None:
-        from placement.overtime.migration.plot import plot_migration
+        from placement.overtime.migration.simulate import plot_migration
 
         save_picture(plot_migration(result, title=f"Leaders move to {result.target}"), args)
     return exits.FOUND

@@ -4,19 +4,21 @@ from placement.evaluation.moves import RoleChanges, changes
 from placement.overtime.moves.hysteresis import Hysteresis, choose, leader_path
 from placement.overtime.moves.move_prices import (
     MovePrices,
+    PathCost,
     outage_price,
+    path_cost,
     price_table,
 )
 from placement.overtime.moves.move_search import BestMove, best_move
 from placement.overtime.moves.move_steps import (
     MoveState,
     MoveStep,
+    QuorumSizes,
+    quorums_of,
     safe_steps,
     step_text,
     steps_between,
 )
-from placement.overtime.moves.quorum_sizes import QuorumSizes, quorums_of
-from placement.overtime.moves.sequence_cost import PathCost, path_cost
 
 __all__ = [
     "BestMove",

@@ -3,45 +3,73 @@
     add a learner → it catches up → promote it → hand over the leadership → demote → remove
 
 New replicas come first and old ones go last. Voters come and go one at a time, so that quorums of
-consecutive sets meet (:mod:`placement.overtime.moves.quorum_sizes`). The leader is a voter at every
+consecutive sets meet (:mod:`placement.overtime.moves.move_steps`). The leader is a voter at every
 moment. The order of promotions and demotions keeps what both ends keep (number of voters, and
 domains that may be lost) if any order does; other replicas vote for a while if this helps. A
 promise that cannot be kept is named at the step that breaks it. A database may stay at every prefix
 for any time.
+
+Quorum sizes while voters come and go one at a time, so that old and new quorums always meet.
+
+A commit waits for m of v voters, an election for e. Within one set of voters every commit must be
+seen by every election, m + e > v. Across a change from V to V', while some servers still count by
+the old set, a quorum of either must meet one of the other:
+
+    m + e' > |V ∪ V'|        m' + e > |V ∪ V'|
+
+Majorities obey both when one voter comes or goes. Flexible quorums do too if they grow by one with
+every second voter, m(w) = m + ⌈(w − v)/2⌉ and e alike: the sum of m(w) and e(w+1) is then at least
+w + 2. If two configurations do not lie on one such line, the walk goes through majorities. The
+quorums are changed at either end while the voters stay: first those that grow, then those that
+shrink.
+
+Losses that a set of voters must survive while it is being changed.
+
+Order in which voters join and leave: a shortest way from one set of voters to another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import heapq
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
+from placement.errors import InputError
+from placement.evaluation.objective import quorum_size
 from placement.model.configuration import Configuration
-from placement.overtime.moves.fault_guards import Guard, LossGuard, common_guards, voters_to_spare
-from placement.overtime.moves.quorum_sizes import (
-    QuorumSizes,
-    SizeRule,
-    quorum_path,
-    quorums_of,
-    resizing_steps,
-)
-from placement.overtime.moves.voter_change_search import (
-    VoterChange,
-    VoterState,
-    shortest_change_sequence,
-)
+from placement.model.constraints import GroupRule, majority
 from placement.problem import Problem
 
 __all__ = [
+    "NODE_LIMIT",
+    "Guard",
     "Kind",
+    "LossGuard",
     "MoveState",
     "MoveStep",
+    "QuorumSizes",
+    "SizeRule",
+    "SpreadGuard",
+    "SurviveGuard",
+    "VoterChange",
+    "VoterState",
+    "common_guards",
+    "quorum_path",
+    "quorums_intersect",
+    "quorums_of",
+    "resizing_steps",
     "safe_steps",
+    "sets_intersect",
+    "shortest_change_sequence",
     "step_document",
     "step_text",
     "steps_between",
+    "voters_to_spare",
 ]
 
 Kind = Literal[
@@ -168,7 +196,7 @@ def safe_steps(
 
     Notes
     -----
-    See :func:`placement.overtime.moves.voter_change_search.shortest_change_sequence` for the cost
+    See :func:`placement.overtime.moves.move_steps.shortest_change_sequence` for the cost
     of the search. When it
     gives up (dozens of voters that change), promotions and demotions alternate, and the steps still
     say what breaks.
@@ -300,3 +328,298 @@ def step_document(step: MoveStep, sites: Sequence[str]) -> Mapping[str, object]:
         "broken": list(step.broken),
         "text": step_text(step, sites),
     }
+
+
+class QuorumSizes(NamedTuple):
+    """Votes that a commit and an election wait for."""
+
+    commit: int
+    elect: int
+
+    @classmethod
+    def majorities(cls, voters: int) -> QuorumSizes:
+        """Return majorities for commits and for elections."""
+        return cls(majority(voters), majority(voters))
+
+
+SizeRule = Callable[[int], QuorumSizes]
+"""Quorums by number of voters, for sets that are passed through."""
+
+
+def quorums_of(problem: Problem, configuration: Configuration) -> QuorumSizes:
+    """Quorums of a configuration: majorities, or the problem's m and its election.
+
+    A flexible m goes with elections of v − m + 1, the fewest that meet every commit.
+    """
+    voters = len(configuration.voters)
+    if problem.quorum is None:
+        return QuorumSizes.majorities(voters)
+    commit = quorum_size(problem, configuration)
+    return QuorumSizes(commit, voters - commit + 1)
+
+
+def quorums_intersect(voters: int, quorums: QuorumSizes) -> bool:
+    """Return True when every election meets every commit, and the voters can give both."""
+    commit, elect = quorums
+    return 1 <= commit <= voters and 1 <= elect <= voters and commit + elect > voters
+
+
+def sets_intersect(union: int, one: QuorumSizes, other: QuorumSizes) -> bool:
+    """Return True when the quorums of two sets of voters meet, given the size of their union."""
+    return one.commit + other.elect > union and other.commit + one.elect > union
+
+
+def resizing_steps(quorums: QuorumSizes, to: QuorumSizes) -> tuple[QuorumSizes, ...]:
+    """Quorums to pass through, `to` included, with the voters standing still; none when equal.
+
+    Examples
+    --------
+    >>> resizing_steps(QuorumSizes(2, 4), QuorumSizes(3, 3))
+    (QuorumSizes(commit=3, elect=4), QuorumSizes(commit=3, elect=3))
+    """
+    if quorums == to:
+        return ()
+    above = QuorumSizes(max(quorums.commit, to.commit), max(quorums.elect, to.elect))
+    return tuple(q for q in dict.fromkeys((above, to)) if q != quorums)
+
+
+def quorum_path(voters: int, start: QuorumSizes, voters_after: int, end: QuorumSizes) -> SizeRule:
+    """Return the quorums to use on the way between two numbers of voters.
+
+    The rule gives `start` and `end` at the two ends when they lie on one line, and majorities
+    otherwise; quorums that a size cannot give are for the caller to skip
+    (:func:`quorums_intersect`).
+
+    Raises
+    ------
+    InputError
+        When an end is not safe in itself.
+    """
+    for field, size, quorums in (("start", voters, start), ("end", voters_after, end)):
+        if not quorums_intersect(size, quorums):
+            raise InputError(
+                f"a commit of {quorums.commit} and an election of {quorums.elect} among "
+                f"{size} voters need not meet",
+                field=field,
+                value=tuple(quorums),
+                expected=f"quorums of 1 to {size} that add up to more than {size}",
+            )
+
+    def line(size: int) -> QuorumSizes:
+        more = -((voters - size) // 2)  # ⌈(size − voters)/2⌉
+        return QuorumSizes(start.commit + more, start.elect + more)
+
+    ends_are_majorities = start == QuorumSizes.majorities(voters) and end == QuorumSizes.majorities(
+        voters_after
+    )
+    passed = range(min(voters, voters_after), max(voters, voters_after) + 2)
+    if (
+        not ends_are_majorities
+        and line(voters_after) == end
+        and all(quorums_intersect(size, line(size)) for size in passed)
+    ):
+        return line
+    return QuorumSizes.majorities
+
+
+def voters_to_spare(voters: int, quorums: QuorumSizes) -> int:
+    """Return how many voters may be lost with both a commit and an election still possible."""
+    return voters - max(quorums)
+
+
+@dataclass(frozen=True, slots=True)
+class LossGuard:
+    """Guard that requires a quorum after the loss of any so many voters."""
+
+    least: int
+
+    def broken(self, voters: Sequence[int], quorums: QuorumSizes) -> str | None:
+        """Return what is broken, in words, or None."""
+        left = voters_to_spare(len(voters), quorums)
+        if left >= self.least:
+            return None
+        return f"only {left} voters may be lost, not {self.least}"
+
+
+@dataclass(frozen=True, slots=True)
+class SurviveGuard:
+    """Any one domain of a level may be lost.
+
+    Attributes
+    ----------
+    level
+        The level.
+    labels
+        Domain of each site; None: a separate domain.
+    """
+
+    level: str
+    labels: tuple[str | None, ...]
+
+    def broken(self, voters: Sequence[int], quorums: QuorumSizes) -> str | None:
+        """Return what is broken, in words, or None."""
+        held = Counter(self.labels[v] for v in voters if self.labels[v] is not None)
+        most = max([*held.values(), 1], default=1)
+        if len(voters) - most >= max(quorums):
+            return None
+        worst = next((name for name, count in held.items() if count == most), "a site")
+        return f"the loss of {worst} ({self.level}) would stop commits or elections"
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadGuard:
+    """A diversity rule of the problem for voters."""
+
+    rule: GroupRule
+
+    def broken(self, voters: Sequence[int], quorums: QuorumSizes) -> str | None:
+        """Return what is broken, in words, or None."""
+        del quorums
+        return None if self.rule.satisfied(tuple(voters)) else f"not kept: {self.rule.why}"
+
+
+Guard = LossGuard | SurviveGuard | SpreadGuard
+
+
+def common_guards(problem: Problem, ends: Sequence[Configuration]) -> tuple[Guard, ...]:
+    """Return the guards that all of `ends` keep, and that every step between them should keep.
+
+    Parameters
+    ----------
+    problem
+        Whose `survive` and rules for voters are meant.
+    ends
+        Configurations before and after.
+    """
+    groups = list(problem.rules.of("voters"))
+    guards: list[Guard] = []
+    if problem.survive is not None:
+        # Its group is a cap for v voters and m votes; on the way both change, the meaning does not.
+        guards.append(SurviveGuard(problem.survive, problem.instance.labels(problem.survive)))
+        groups.pop()
+    guards.extend(SpreadGuard(group) for group in groups)
+    quorums = [quorums_of(problem, end) for end in ends]
+    kept = [
+        guard
+        for guard in guards
+        if not any(guard.broken(e.voters, q) for e, q in zip(ends, quorums, strict=True))
+    ]
+    least = min(voters_to_spare(len(e.voters), q) for e, q in zip(ends, quorums, strict=True))
+    return (LossGuard(least), *kept)
+
+
+NODE_LIMIT = 50_000
+"""States after which the search gives up and the caller takes a fixed order."""
+
+
+class VoterState(NamedTuple):
+    """Voters and leader of a configuration."""
+
+    voters: frozenset[int]
+    leader: int
+
+
+class VoterChange(NamedTuple):
+    """Change of one voter or of the leader, and the state after it."""
+
+    kind: Literal["promote", "move-leader", "demote"]
+    site: int
+    after: VoterState
+
+
+def shortest_change_sequence(
+    before: Configuration,
+    after: Configuration,
+    rule: SizeRule,
+    broken: Callable[[Sequence[int], QuorumSizes], int],
+    helpers: Sequence[int] = (),
+) -> tuple[int, tuple[VoterChange, ...]] | None:
+    """Return a way with the fewest broken guards, then the fewest steps.
+
+    Parameters
+    ----------
+    before, after
+        The ends; only leader and voters matter.
+    rule
+        Quorums by number of voters.
+    broken
+        Voters, quorums -> how many guards that state breaks.
+    helpers
+        Other sites that may vote for a while.
+
+    Returns
+    -------
+    tuple or None
+        Guards broken on the way, summed over its states, and the steps; None after `NODE_LIMIT`
+        states.
+
+    Notes
+    -----
+    A* over (voters, leader): the number of open changes bounds the number of steps. Sets of voters
+    have between one fewer than the smaller end and one more than the larger. Without guards that
+    bite it visits little more than the way; at worst 2^(sites that change + helpers) states.
+    """
+    start = VoterState(frozenset(before.voters), before.leader)
+    goal = VoterState(frozenset(after.voters), after.leader)
+    sites = sorted(start.voters | goal.voters | set(helpers))
+    fewest = max(1, min(len(start.voters), len(goal.voters)) - 1)
+    most = max(len(start.voters), len(goal.voters)) + 1
+    leaders = {start.leader, goal.leader}
+    tick = itertools.count()  # then what was found first: promotions before demotions
+    cost: dict[VoterState, tuple[int, int]] = {start: (0, 0)}
+    came: dict[VoterState, tuple[VoterState, VoterChange]] = {}
+    left = _left(start, goal)
+    queue = [((0, left, left), next(tick), start)]  # of equals, the one nearest to the goal
+    closed: set[VoterState] = set()
+    while queue:
+        _, _, state = heapq.heappop(queue)
+        if state in closed:
+            continue
+        if state == goal:
+            return cost[state][0], _trace(came, state)
+        closed.add(state)
+        if len(closed) > NODE_LIMIT:
+            return None
+        hurt, steps = cost[state]
+        for move in _moves(state, sites, leaders):
+            size = len(move.after.voters)
+            quorums = rule(size)
+            if not fewest <= size <= most or not quorums_intersect(size, quorums):
+                continue
+            union = len(state.voters | move.after.voters)
+            if not sets_intersect(union, rule(len(state.voters)), quorums):
+                continue
+            worse = broken(sorted(move.after.voters), quorums)
+            total = (hurt + worse, steps + 1)
+            if move.after not in cost or total < cost[move.after]:
+                cost[move.after] = total
+                came[move.after] = (state, move)
+                left = _left(move.after, goal)
+                estimate = (total[0], total[1] + left, left)
+                heapq.heappush(queue, (estimate, next(tick), move.after))
+    return None
+
+
+def _left(state: VoterState, goal: VoterState) -> int:
+    return len(state.voters ^ goal.voters) + (state.leader != goal.leader)
+
+
+def _moves(state: VoterState, sites: Sequence[int], leaders: set[int]) -> Iterator[VoterChange]:
+    for site in sites:
+        if site not in state.voters:
+            yield VoterChange("promote", site, VoterState(state.voters | {site}, state.leader))
+    for site in sorted(leaders & state.voters - {state.leader}):
+        yield VoterChange("move-leader", site, VoterState(state.voters, site))
+    for site in sites:
+        if site in state.voters and site != state.leader:
+            yield VoterChange("demote", site, VoterState(state.voters - {site}, state.leader))
+
+
+def _trace(
+    came: dict[VoterState, tuple[VoterState, VoterChange]], state: VoterState
+) -> tuple[VoterChange, ...]:
+    moves: list[VoterChange] = []
+    while state in came:
+        state, move = came[state]
+        moves.append(move)
+    return tuple(reversed(moves))

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from placement.overtime.replay.leader_ranking import ranking_text as ranking_text
     from placement.overtime.replay.results import Replay as Replay
     from placement.overtime.replay.results import StrategyCosts as StrategyCosts
+    from placement.overtime.replay.results import gains as gains
+    from placement.overtime.replay.results import summary as summary
     from placement.overtime.replay.run_replay import STRATEGIES as STRATEGIES
     from placement.overtime.replay.run_replay import ReplayProgress as ReplayProgress
     from placement.overtime.replay.run_replay import replay as replay
-    from placement.overtime.replay.summaries import gains as gains
-    from placement.overtime.replay.summaries import summary as summary
     from placement.overtime.replay.tier12 import interval_scores as interval_scores
     from placement.overtime.replay.trace import Trace as Trace
 
@@ -42,9 +42,8 @@ _HOME = {
         "leader_rankings",
         "ranking_text",
     ),
-    "placement.overtime.replay.results": ("Replay", "StrategyCosts"),
+    "placement.overtime.replay.results": ("Replay", "StrategyCosts", "gains", "summary"),
     "placement.overtime.replay.run_replay": ("ReplayProgress", "STRATEGIES", "replay"),
-    "placement.overtime.replay.summaries": ("gains", "summary"),
     "placement.overtime.replay.tier12": ("interval_scores",),
     "placement.overtime.replay.trace": ("Trace",),
 }

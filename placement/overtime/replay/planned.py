@@ -20,8 +20,12 @@ from placement.evaluation.objective import MEAN_LATENCY
 from placement.methods.registry import load_method
 from placement.model.configuration import Configuration
 from placement.overtime.decayed_counts import Decay, decayed_counts
-from placement.overtime.replay.deployments import NOBODY, Deployments
-from placement.overtime.replay.interval_plans import interval_problem, plan_of_interval
+from placement.overtime.replay.deployments import (
+    NOBODY,
+    Deployments,
+    interval_problem,
+    plan_of_interval,
+)
 from placement.overtime.replay.results import SiteSets, StrategyCosts
 from placement.overtime.replay.trace import Trace
 from placement.plan import Plan, objective_value

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from placement.cli.table_output import cell, records
 from placement.overtime.replay.leader_ranking import LeaderRanking, leader_rankings, ranking_text
-from placement.overtime.replay.summaries import gains, summary
+from placement.overtime.replay.results import gains, summary
 from placement.problem import describe
 from placement.text import escape, page_width, table, wrap
 
@@ -38,7 +38,7 @@ class ReplayReport:
     databases
         Number of databases of the demand; the result has fewer after Ctrl-C.
     strategies, gains
-        Tables of :mod:`placement.overtime.replay.summaries`.
+        Tables of :mod:`placement.overtime.replay.results`.
     moves
         Prices and limits of moves, if any.
     database

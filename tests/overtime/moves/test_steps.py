@@ -13,13 +13,14 @@ from placement import Configuration, Diversity, Instance, Problem
 from placement.errors import InputError
 from placement.feasibility.feasible_plans import violations
 from placement.overtime.moves import QuorumSizes, safe_steps, step_text, steps_between
-from placement.overtime.moves import voter_change_search as search_module
-from placement.overtime.moves.fault_guards import common_guards, voters_to_spare
-from placement.overtime.moves.quorum_sizes import (
+from placement.overtime.moves import move_steps as search_module
+from placement.overtime.moves.move_steps import (
+    common_guards,
     quorum_path,
     quorums_intersect,
     quorums_of,
     resizing_steps,
+    voters_to_spare,
 )
 from tests.effort import examples
 from tests.overtime.moves.test_moves import configurations

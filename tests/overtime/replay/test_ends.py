@@ -52,7 +52,7 @@ def test_ctrl_c_keeps_what_is_done(monkeypatch):
 
 def test_ctrl_c_within_a_plan_ends_the_replay(monkeypatch):
     """Methods answer Ctrl-C with their best so far; the replay must not go on with that."""
-    import placement.overtime.replay.interval_plans as module
+    import placement.overtime.replay.deployments as module
     from placement.support.status import Termination
 
     problem, trace, deployments = world27(3)

@@ -12,7 +12,7 @@ from placement import Instance, Problem
 from placement.errors import InputError
 from placement.overtime.replay import Deployments, Trace, replay
 from placement.overtime.replay.leader_ranking import LeaderRanking, leader_rankings, ranking_text
-from placement.overtime.replay.summaries import gains, summary
+from placement.overtime.replay.results import gains, summary
 from tests.overtime.replay.cases import READS_MOVE, two_towns, world27
 
 
