@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from formulations.solvers.highs import silent_highs
+
 HIGHS = """
 import highspy
 h = highspy.Highs()
@@ -42,3 +44,10 @@ def test_both_solvers_solve_in_one_process(script):
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_highs_prints_nothing(capfd):
+    """From 1.16 on highspy prints a banner on stdout, where JSON stands."""
+    solver = silent_highs()
+    solver.run()
+    assert capfd.readouterr().out == ""

@@ -229,6 +229,21 @@ def _run(solver: Any, shared: _Shared, guard: Guard) -> StopReason | None:
     return stop
 
 
+def silent_highs() -> Any:
+    """Return a HiGHS instance that prints nothing, its banner neither.
+
+    highspy prints the banner on stdout where callbacks are enabled, in the constructor.
+    """
+    import highspy
+
+    class Silent(highspy.Highs):  # type: ignore[misc]  # highspy has no types before 1.16
+        def enableCallbacks(self) -> None:  # noqa: N802 - named there
+            self.silent()
+            super().enableCallbacks()
+
+    return Silent()
+
+
 def _load(program: LinearProgram, threads: int, seed: int, presolve: bool, relaxed: bool) -> Any:
     """Return a HiGHS instance that holds the program, with its options set."""
     import highspy
@@ -249,9 +264,8 @@ def _load(program: LinearProgram, threads: int, seed: int, presolve: bool, relax
     if not relaxed:
         kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
         lp.integrality_ = [kinds[int(whole)] for whole in program.integer]
-    solver = highspy.Highs()
+    solver = silent_highs()
     for name, value in (
-        ("output_flag", False),
         ("mip_rel_gap", 0.0),
         ("mip_abs_gap", 0.0),
         ("threads", threads),

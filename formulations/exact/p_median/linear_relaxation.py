@@ -33,6 +33,7 @@ import numpy as np
 
 from formulations.exact import tuning
 from formulations.exact.reduced_problem import ReducedProblem
+from formulations.solvers.highs import silent_highs
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["PMedianRelaxation", "Round"]
@@ -134,8 +135,8 @@ class PMedianRelaxation:
         model.a_matrix_.start_ = np.cumsum([0, *(len(columns) for _, _, columns in rows)])
         model.a_matrix_.index_ = np.concatenate([columns for _, _, columns in rows])
         model.a_matrix_.value_ = np.ones(sum(len(columns) for _, _, columns in rows))
-        solver = highspy.Highs()
-        for name, value in (("output_flag", False), ("presolve", "off"), ("solver", "simplex")):
+        solver = silent_highs()
+        for name, value in (("presolve", "off"), ("solver", "simplex")):
             solver.setOptionValue(name, value)
         solver.passModel(model)
         return solver
