@@ -54,9 +54,9 @@ test: $(VENV)/.dev
 test-databases: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -rs -m databases tests/databases/real
 
-## test-live: real servers under an emulated wide-area network, held against the model: some minutes
+## test-live: real servers under an emulated wide-area network, held against the model: two minutes
 test-live: $(VENV)/.dev
-	$(BIN)/python -m pytest -q -rs -m live tests/benchmarks/live
+	$(BIN)/python -m pytest -q -rs -m "live and not slow" tests/benchmarks/live
 
 ## test-slow: the tests marked slow, with the same instances in every run and a fifth of the seeds
 test-slow: $(VENV)/.dev
@@ -65,6 +65,7 @@ test-slow: $(VENV)/.dev
 ## test-thorough: the tests of `make test` with more and fresh instances, and the slow ones with all seeds
 test-thorough: $(VENV)/.dev
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not databases and not live"
+	$(BIN)/python -m pytest -q -rs -m "live and slow" tests/benchmarks/live
 
 ## sanitize: the C kernels under AddressSanitizer and UBSan; HYPOTHESIS_PROFILE=thorough: the short form
 sanitize: $(VENV)/.dev

@@ -20,7 +20,7 @@ PACKAGES = {
     "placement": 90400,
     "formulations": 47829,
     "heuristics": 8508,
-    "benchmarks": 22070,
+    "benchmarks": 18732,
     "tests": 64000,
 }
 
@@ -32,7 +32,7 @@ ROOMS = {
     "benchmarks/foundation": 336,
     "benchmarks/harness": 3192,
     "benchmarks/instances": 790,
-    "benchmarks/live": 4876,
+    "benchmarks/live": 2911,
     "benchmarks/local_search": 289,
     "benchmarks/milp": 241,
     "benchmarks/online": 3363,

@@ -6,9 +6,6 @@ Each has ``contact``, the server that is asked, and one of
 - ``cql``, ``level`` and ``count``: carry it out so many times, one after the other on one session,
   after three that do not count, with ``%(turn)d`` in the statement replaced by 0, 1, …; the answer
   has the latencies ``ms``;
-- ``cql``, ``level``, ``writes`` and ``seconds``: keep so many of a statement in flight for so long;
-  the answer has ``written``, [end in seconds since the epoch, latency in ms] of each, and how many
-  ``failed``;
 - ``replicas``, a keyspace: the number of replicas of twenty keys by datacentre.
 
 What fails is answered with ``error``.
@@ -17,7 +14,6 @@ What fails is answered with ``error``.
 import json
 import socket
 import sys
-import threading
 import time
 from typing import Any
 
@@ -33,37 +29,6 @@ def timed(session: Session, cql: str, level: int, turn: int) -> float:
     start = time.perf_counter()
     session.execute(statement)
     return (time.perf_counter() - start) * 1000
-
-
-def keep_writing(
-    session: Session, statement: SimpleStatement, writes: int, seconds: float
-) -> dict[str, Any]:
-    """Return the end and the latency of each write, and how many failed.
-
-    As many as `writes` are always in flight. An overloaded server lets writes time out.
-    """
-    found: list[list[float]] = []
-    failed: list[list[float]] = []
-    stop, idle = time.time() + seconds, threading.Semaphore(0)
-
-    def write() -> None:
-        begun = time.perf_counter()
-        session.execute_async(statement).add_callbacks(
-            lambda _rows: ended(found, begun), lambda _error: ended(failed, begun)
-        )
-
-    def ended(kind: list[list[float]], begun: float) -> None:
-        kind.append([time.time(), (time.perf_counter() - begun) * 1000])
-        if time.time() < stop:
-            write()
-        else:
-            idle.release()
-
-    for _ in range(writes):
-        write()
-    for _ in range(writes):
-        idle.acquire()
-    return {"written": found, "failed": len(failed)}
 
 
 def answer(question: dict[str, Any]) -> dict[str, Any]:
@@ -95,8 +60,6 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
             turns = range(question["count"] + 3)
             return {"ms": [timed(session, question["cql"], level, turn) for turn in turns][3:]}
         statement = SimpleStatement(question["cql"], consistency_level=level)
-        if "writes" in question:
-            return keep_writing(session, statement, question["writes"], question["seconds"])
         rows = session.execute(statement)
         return {"rows": [list(map(str, row)) for row in rows]}
     except Exception as error:

@@ -44,7 +44,7 @@ partitioner: org.apache.cassandra.dht.Murmur3Partitioner
 commitlog_sync: periodic
 commitlog_sync_period: 10000ms
 endpoint_snitch: GossipingPropertyFileSnitch
-dynamic_snitch: {dynamic}
+dynamic_snitch: false
 listen_address: {address}
 rpc_address: {address}
 storage_port: 17000
@@ -166,9 +166,6 @@ class CassandraCluster:
         What stops the servers.
     inside
         Words before a command that take it to a site.
-    dynamic
-        Whether the coordinator ranks replicas by the latencies that it has measured
-        (``dynamic_snitch``), as it does by default, or by datacentre and address alone.
     """
 
     def __init__(
@@ -178,11 +175,9 @@ class CassandraCluster:
         nodes: Sequence[CassandraNode],
         processes: Processes,
         inside: Callable[[str], Sequence[str]] = lambda _site: (),
-        *,
-        dynamic: bool = False,
     ) -> None:
         self.classpath, self.python = programs
-        self.folder, self.nodes, self.dynamic = folder, {node.name: node for node in nodes}, dynamic
+        self.folder, self.nodes = folder, {node.name: node for node in nodes}
         self._owner, self._inside = processes, inside
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._client = CassandraClient(self.python, processes, inside(nodes[0].site))
@@ -210,7 +205,6 @@ class CassandraCluster:
                 folder=folder,
                 tokens=",".join(map(str, tokens)),
                 seed=next(iter(self.nodes.values())).address,
-                dynamic=str(self.dynamic).lower(),
             )
         )
         (folder / "cassandra-rackdc.properties").write_text(f"dc={node.datacentre}\nrack=r1\n")

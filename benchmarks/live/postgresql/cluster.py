@@ -7,11 +7,12 @@ import os
 import pwd
 import shutil
 import subprocess
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.live.emulated_wan import EmulatedWan
-from benchmarks.live.live_world import client_node
+from benchmarks.live.harness import client_node
 from benchmarks.live.processes import Processes, as_account
 from benchmarks.live.programs import awaited
 from placement.databases import Deployment, Localities, Locality, load_system
@@ -29,10 +30,8 @@ _SETTINGS = (
 _SCRIPTS = {
     "put": "UPDATE t SET x = x + 1 WHERE key = {key};\n",
     "read": "SELECT x FROM t WHERE key = {key};\n",
-    "load": "\\set own 1000 * {key} + :client_id\nUPDATE t SET x = x + 1 WHERE key = :own;\n",
 }
-"""Operation -> script of pgbench; one statement, so one round trip of the client. Connections of a
-load write a row each, so that no write waits for the lock of another."""
+"""Operation -> script of pgbench; one statement, so one round trip of the client."""
 
 
 def server_programs() -> Path:
@@ -141,69 +140,36 @@ class PostgresCluster:
         """Return the result of a statement at a site, or None when the statement fails."""
         return self._psql(site, "-c", text)
 
-    def latencies(
-        self, client: str, server: str, operation: str, key: int, count: int
-    ) -> subprocess.Popen[bytes]:
-        """Start a client that issues operations one after the other; see :meth:`measured`."""
-        return self._pgbench(client, server, operation, key, "-c", "1", "-t", str(count))
+    def latencies(self, jobs: Mapping[str, tuple[str, str]], count: int) -> dict[str, list[float]]:
+        """Return latencies in ms by client, of clients that all measure at once.
 
-    def load(
-        self, client: str, server: str, key: int, connections: int, seconds: int
-    ) -> subprocess.Popen[bytes]:
-        """Start connections that write without a pause, a row each; see :meth:`written`.
-
-        They begin when all of them are there. Each has a thread, which opens it: one thread would
-        open them one after the other.
+        Parameters
+        ----------
+        jobs
+            Client -> ("put" or "read", site that it asks).
+        count
+            Statements of each client, one after the other, after two that do not count.
         """
-        number = str(connections)
-        return self._pgbench(
-            client, server, "load", key, "-c", number, "-j", number, "-T", str(seconds)
-        )
-
-    def measured(self, operation: str, key: int) -> list[float]:
-        """Return latencies in ms that a client measured, without the first two."""
-        return [int(words[2]) / 1000 for words in self._logged(operation, key)][2:]
-
-    def written(self, key: int) -> list[tuple[float, float]]:
-        """Return the end (s since 1970) and the latency (ms) of each write of a load."""
-        return [
-            (int(words[4]) + int(words[5]) / 1e6, int(words[2]) / 1000)
-            for words in self._logged("load", key)
-        ]
-
-    def _pgbench(
-        self, client: str, server: str, operation: str, key: int, *words: str
-    ) -> subprocess.Popen[bytes]:
-        folder = self._client_folder(operation, key)
-        folder.mkdir(exist_ok=True)
-        for old in folder.glob("log*"):
-            old.unlink()
-        script = folder / "script.sql"
-        script.write_text(_SCRIPTS[operation].format(key=key), encoding="ascii")
-        command: list[str | Path] = [
-            self.bin / "pgbench",
-            *("-h", self.wan.address(server), "-p", "5432", "-U", USER),
-            *(
-                "-n",
-                *words,
-                "-f",
-                str(script),
-                "-l",
-                "--log-prefix",
-                str(folder / "log"),
-                "postgres",
-            ),
-        ]
-        return self._owner.start(
-            command, folder / "output", inside=self.wan.inside(client_node(client))
-        )
-
-    def _logged(self, operation: str, key: int) -> list[list[str]]:
-        logs = sorted(self._client_folder(operation, key).glob("log*"))
-        return [line.split() for path in logs for line in path.read_text().splitlines()]
-
-    def _client_folder(self, operation: str, key: int) -> Path:
-        return self._folder / f"client-{self._starts}-{key}-{operation}"
+        running = {}
+        for key, (client, (kind, server)) in enumerate(jobs.items(), 1):
+            folder = Path(tempfile.mkdtemp(dir=self._folder))
+            script = folder / "script.sql"
+            script.write_text(_SCRIPTS[kind].format(key=key), encoding="ascii")
+            command: list[str | Path] = [
+                self.bin / "pgbench", "-h", self.wan.address(server), "-p", "5432", "-U", USER,
+                "-n", "-c", "1", "-t", str(count + 2), "-f", script,
+                "-l", "--log-prefix", folder / "log", "postgres",
+            ]  # fmt: skip
+            inside = self.wan.inside(client_node(client))
+            process = self._owner.start(command, folder / "output", inside=inside)
+            running[client] = process, folder
+        found = {}
+        for client, (process, folder) in running.items():
+            assert process.wait(120) == 0, f"pgbench at {client} failed"
+            (log,) = folder.glob("log*")
+            rows = [line.split() for line in log.read_text().splitlines()]
+            found[client] = [int(words[2]) / 1000 for words in rows][2:]
+        return found
 
     def _launch(self, site: str, leader: str) -> None:
         data = self._folder / f"data-{self._starts}-{self.name(site)}"
