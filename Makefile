@@ -52,7 +52,7 @@ test: $(VENV)/.dev
 
 ## test-databases: exported texts through real parsers and servers; builds them once into a cache
 test-databases: $(VENV)/.dev
-	$(BIN)/python -m pytest -q -rs -m databases tests/databases/real
+	$(BIN)/python -m pytest -q -rs -m databases tests/databases/real tests/feeds
 
 ## test-live: real servers under an emulated wide-area network, held against the model: two minutes
 test-live: $(VENV)/.dev

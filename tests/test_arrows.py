@@ -21,6 +21,7 @@ RANKS: dict[str, dict[str, int]] = {
         "placement.errors": 0,
         "placement.support": 0,
         "placement.io.formats": 0,
+        "placement.languages": 0,
         "placement.report.charts.markup": 0,
         "placement.report.notebook": 0,
         "placement.text.characters": 0,

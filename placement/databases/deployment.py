@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from placement.errors import InputError
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FORMAT",
+    "ROLES",
     "Deployment",
     "Member",
+    "Role",
     "SiteReplicas",
     "deployment_document",
     "deployment_from",
@@ -34,10 +37,52 @@ __all__ = [
 ]
 
 FORMAT = "replica-placement deployment"
-VERSION = 1
+VERSION = 2
 
 _MOST = 10_000
 """Most replicas of one kind at a site: far above what any system supports."""
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """Rights of a replica of a special role.
+
+    Attributes
+    ----------
+    votes
+        Whether it counts as a voter.
+    acknowledges
+        Whether a commit may count it.
+    elects
+        Whether it counts when the next leader is chosen.
+    leads
+        Whether it may lead.
+    serves
+        Whether clients read from it.
+    """
+
+    votes: bool
+    acknowledges: bool
+    elects: bool
+    leads: bool
+    serves: bool
+
+
+_PLAIN_VOTER = Role(True, True, True, True, True)
+_PLAIN_REPLICA = Role(False, False, False, False, True)
+ROLES: Mapping[str, Role] = MappingProxyType(
+    {
+        "arbiter": Role(True, False, True, False, False),  # no data
+        "witness": Role(True, True, True, False, False),  # the log, and no data to read
+        "delayed": Role(True, False, True, False, False),  # its data are old
+        "hidden": Role(True, True, True, False, False),
+        "follower": Role(True, True, True, False, True),
+        "spare": Role(True, False, False, False, True),  # a standby that steps in for a lost one
+        "down": Role(True, False, False, False, False),  # counted, and not running now
+        "unread": Role(False, False, False, False, False),  # hidden or delayed, without a vote
+    }
+)
+"""Special roles by name. Other voters do everything; other replicas serve reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +95,60 @@ class SiteReplicas:
         Name of the site of the instance.
     voters, non_voters
         Replicas that vote, and that do not.
+    special
+        Replicas among them of a role of :data:`ROLES`, and their number.
+    zones
+        Voters and non-voters by zone inside the site, where the configuration says; they need not
+        be all.
     """
 
     site: str
     voters: int = 0
     non_voters: int = 0
+    special: tuple[tuple[str, int], ...] = ()
+    zones: tuple[SiteReplicas, ...] = ()
 
     def __post_init__(self) -> None:
         text(self.site, "site")
         whole(self.voters, "voters", maximum=_MOST)
         whole(self.non_voters, "non_voters", maximum=_MOST)
+        object.__setattr__(self, "special", tuple(sorted(one for one in self.special if one[1])))
+        object.__setattr__(self, "zones", tuple(sorted(self.zones, key=lambda one: one.site)))
+        unique_names([role for role, _ in self.special], "roles")
+        unique_names([one.site for one in self.zones], "zones")
+        for role, count in self.special:
+            if role not in ROLES:
+                raise InputError(
+                    "unknown role", field="roles", value=role, expected=", ".join(ROLES)
+                )
+            whole(count, role, maximum=self.voters if ROLES[role].votes else self.non_voters)
+        if len(self.role_names) > self.replicas:
+            raise InputError("more roles than replicas", field="roles", value=dict(self.special))
+        whole(sum(zone.voters for zone in self.zones), "voters of zones", maximum=self.voters)
+        others = sum(zone.non_voters for zone in self.zones)
+        whole(others, "non_voters of zones", maximum=self.non_voters)
 
     @property
     def replicas(self) -> int:
         """Return the number of replicas of either kind."""
         return self.voters + self.non_voters
+
+    @property
+    def role_names(self) -> tuple[str, ...]:
+        """Return the special role of each replica, or "": plain voters first, non-voters last."""
+        roles = [role for role, count in self.special for _ in range(count)]
+        votes = [role for role in roles if ROLES[role].votes]
+        others = [role for role in roles if not ROLES[role].votes]
+        plain = [""] * (self.voters - len(votes))
+        return (*plain, *votes, *[""] * (self.non_voters - len(others)), *others)
+
+    @property
+    def each(self) -> tuple[Role, ...]:
+        """Return the role of each replica, in the order of :attr:`role_names`."""
+        return tuple(
+            ROLES[name] if name else _PLAIN_VOTER if k < self.voters else _PLAIN_REPLICA
+            for k, name in enumerate(self.role_names)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +166,10 @@ class Member:
     identity, address
         What the database calls it in commands (the number of an etcd member), and where it is;
         empty where not known.
+    role
+        One of :data:`ROLES`; empty for a voter that does everything and a replica that serves.
+    kept
+        What the configuration says beside that, as it was read: an export keeps it.
     """
 
     name: str
@@ -89,6 +177,8 @@ class Member:
     voter: bool
     identity: str = ""
     address: str = ""
+    role: str = ""
+    kept: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +194,18 @@ class Deployment:
     leaders
         Sites in the order in which they should lead: the leader first, then the failover order.
         Empty: the configuration has no preference.
+    ranks
+        Preference of each of `leaders`, from 1 on; equal numbers: any of these sites may lead.
+        Empty: no two are equal.
+    order_void
+        Whether the system ignores the order behind the first leader.
     commit
         Votes that a commit waits for, the leader's included; None: a majority.
+    elect
+        Votes that the choice of the next leader needs; None: see :attr:`election`.
+    least
+        Fewest votes that a commit waits for, where the system lowers their number by itself when
+        voters are lost; None: it does not.
     read
         For a store without a leader, the replicas that a read waits for; then `commit` is the
         number that a write waits for. None: the database has a leader.
@@ -116,6 +216,9 @@ class Deployment:
     members
         The servers, where the system names them. Two deployments that differ in nothing else have
         the same roles, see :attr:`roles`.
+    kept
+        The configuration as it was read, in the language of `system`, for what the roles do not
+        hold: an export to the same system keeps it.
 
     Raises
     ------
@@ -132,20 +235,46 @@ class Deployment:
     free_voters: int = 0
     free_non_voters: int = 0
     members: tuple[Member, ...] = ()
+    ranks: tuple[int, ...] = ()
+    order_void: bool = False
+    elect: int | None = None
+    least: int | None = None
+    kept: str = ""
 
     def __post_init__(self) -> None:
-        kept = sorted((one for one in self.held if one.replicas), key=lambda one: one.site)
-        unique_names([one.site for one in kept], "held")
-        object.__setattr__(self, "held", tuple(kept))
-        object.__setattr__(self, "leaders", unique_names(self.leaders, "leaders"))
-        for field in ("commit", "read"):
-            if getattr(self, field) is not None:
-                whole(getattr(self, field), field, minimum=1, maximum=_MOST)
-        for field in ("free_voters", "free_non_voters"):
-            whole(getattr(self, field), field, maximum=_MOST)
+        held = sorted((one for one in self.held if one.replicas), key=lambda one: one.site)
+        unique_names([one.site for one in held], "held")
+        object.__setattr__(self, "held", tuple(held))
+        self._order_leaders()
+        for number, name in (
+            (self.commit, "commit"),
+            (self.read, "read"),
+            (self.elect, "elect"),
+            (self.least, "least"),
+        ):
+            if number is not None:
+                whole(number, name, minimum=1, maximum=_MOST)
+        whole(self.free_voters, "free_voters", maximum=_MOST)
+        whole(self.free_non_voters, "free_non_voters", maximum=_MOST)
         # a majority has one name, so that equal deployments are equal
         if self.read is None and self.commit == majority(self.voters):
             object.__setattr__(self, "commit", None)
+        if self.elect is not None and self.elect == replace(self, elect=None).election:
+            object.__setattr__(self, "elect", None)
+
+    def _order_leaders(self) -> None:
+        """Sort the leaders by rank; ranks that say no more than the order are dropped."""
+        leaders = unique_names(self.leaders, "leaders")
+        ranks = tuple(whole(rank, "ranks", minimum=1, maximum=_MOST) for rank in self.ranks)
+        if ranks and len(ranks) != len(leaders):
+            raise InputError(
+                "not a rank for each leader", field="ranks", value=list(ranks), expected="as many"
+            )
+        order = sorted(zip(ranks, leaders, strict=True), key=lambda one: one[0]) if ranks else []
+        levels = {rank: number for number, rank in enumerate(sorted(set(ranks)), 1)}
+        tied = len(levels) < len(ranks)
+        object.__setattr__(self, "leaders", tuple(n for _, n in order) if ranks else leaders)
+        object.__setattr__(self, "ranks", tuple(levels[r] for r, _ in order) if tied else ())
 
     @classmethod
     def of(
@@ -167,9 +296,13 @@ class Deployment:
     def of_members(cls, system: str, members: Iterable[Member], **rest: object) -> Deployment:
         """Build one from the servers that hold replicas; `rest` are the other fields."""
         held = tuple(members)
-        voters = Counter(member.site for member in held if member.voter)
-        others = Counter(member.site for member in held if not member.voter)
-        return cls.of(system, voters, others, members=held, **rest)
+        sites = []
+        for site in dict.fromkeys(member.site for member in held):
+            here = [member for member in held if member.site == site]
+            voters = sum(member.voter for member in here)
+            roles = Counter(member.role for member in here if member.role)
+            sites.append(SiteReplicas(site, voters, len(here) - voters, tuple(roles.items())))
+        return cls(system, tuple(sites), members=held, **rest)  # type: ignore[arg-type]  # as above
 
     @property
     def voters(self) -> int:
@@ -197,12 +330,76 @@ class Deployment:
         return majority(self.voters) if self.commit is None else self.commit
 
     @property
+    def election(self) -> int:
+        """Return the votes that the choice of the next leader needs, after a loss of the leader.
+
+        A majority; where a commit waits for m of v voters instead, v − m + 1 of these, so that one
+        of them has the last commit.
+        """
+        if self.elect is not None:
+            return self.elect
+        outside = {"spare"} if self.least is None else {"spare", "down"}
+        spares = sum(name in outside for one in self.held for name in one.role_names)
+        if self.commit is None and not spares and self.least is None:
+            return majority(self.voters)
+        return max(1, self.voters - spares - self.quorum + 1)
+
+    @property
+    def tiers(self) -> tuple[tuple[str, ...], ...]:
+        """Return the leaders in groups of equal preference, the most preferred first."""
+        ranks = self.ranks or tuple(range(1, len(self.leaders) + 1))
+        return tuple(
+            tuple(name for name, one in zip(self.leaders, ranks, strict=True) if one == rank)
+            for rank in dict.fromkeys(ranks)
+        )
+
+    @property
+    def order(self) -> str:
+        """Return the order of leaders in words."""
+        words = ", ".join(" or ".join(tier) for tier in self.tiers) or "no preference"
+        return f"{words} (the system ignores the order)" if self.order_void else words
+
+    @property
+    def may_lead_at(self) -> dict[str, int]:
+        """Return the number of voters that may lead by site; other sites are left out."""
+        found = {one.site: sum(role.leads for role in one.each) for one in self.held}
+        return {site: count for site, count in found.items() if count}
+
+    def outage(self, lost: Collection[str], leader: str | None) -> str:
+        """Return why commits stop after the loss of sites; empty where they go on.
+
+        Replicas without a place are taken to be there.
+
+        Parameters
+        ----------
+        lost
+            Sites.
+        leader
+            Site of the leader, or "" for one that is not lost; None: the leader is lost too.
+        """
+        there = [role for one in self.held if one.site not in lost for role in one.each]
+        spare = ROLES["spare"]
+        commits = sum(role.acknowledges or role is spare for role in there) + self.free_voters
+        elects = sum(role.elects for role in there) + self.free_voters
+        if leader is None or leader in lost:
+            if elects < self.election:
+                return f"{elects} voters are left, and the choice of a leader needs {self.election}"
+            if not any(role.leads for role in there) and not self.free_voters:
+                return "no voter is left that may lead"
+        needed = min(self.quorum, self.least or self.quorum)
+        if commits < needed:
+            return f"{commits} of {self.voters} voters acknowledge, and a commit waits for {needed}"
+        return ""
+
+    @property
     def roles(self) -> tuple[object, ...]:
         """Return the roles without names, equal for two configurations of the same placement."""
         return (
             self.held,
-            self.leaders,
+            self.tiers[:1] if self.order_void else self.tiers,
             self.commit,
+            self.elect,
+            self.least,
             self.read,
             self.free_voters,
             self.free_non_voters,
@@ -220,14 +417,22 @@ class Deployment:
                 old, new = getattr(before, role), getattr(after, role)
                 if old != new:
                     words.append(f"{site}: {role.replace('_', '-')} {old} -> {new}")
-        if self.leaders != other.leaders:
-            words.append(f"leaders: {_order(self.leaders)} -> {_order(other.leaders)}")
-        for field, was, now in (
+            for name in ROLES:
+                old, new = dict(before.special).get(name, 0), dict(after.special).get(name, 0)
+                if old != new:
+                    words.append(f"{site}: {name} {old} -> {new}")
+            if before.zones != after.zones:
+                words.append(f"{site}: other zones, or other numbers in them")
+        if self.roles[1] != other.roles[1]:
+            words.append(f"leaders: {self.order} -> {other.order}")
+        for what, was, now in (
             ("commit", self.commit, other.commit),
             ("read", self.read, other.read),
+            ("elect", self.elect, other.elect),
+            ("votes left after losses", self.least, other.least),
         ):
             if was != now:
-                words.append(f"{field}: {was or 'majority'} -> {now or 'majority'}")
+                words.append(f"{what}: {was or 'majority'} -> {now or 'majority'}")
         for role, was, now in (
             ("voters", self.free_voters, other.free_voters),
             ("non-voters", self.free_non_voters, other.free_non_voters),
@@ -235,10 +440,6 @@ class Deployment:
             if was != now:
                 words.append(f"{role} without a place: {was} -> {now}")
         return tuple(words)
-
-
-def _order(leaders: Sequence[str]) -> str:
-    return ", ".join(leaders) if leaders else "no preference"
 
 
 def deployment_of_plan(plan: Plan) -> Deployment:
@@ -254,41 +455,31 @@ def deployment_of_plan(plan: Plan) -> Deployment:
     """
     if plan.configuration is None or plan.leader is None:
         raise InputError("the plan holds no configuration", field="plan", value=plan.status.value)
-    if plan.witnesses:
-        raise InputError(
-            "a deployment gives each voter a replica",
-            field="witnesses",
-            value=list(plan.witnesses),
-            expected="a plan without witnesses",
-        )
-    if plan.lease_holders:
-        raise InputError(
-            "a deployment does not store lease holders",
-            field="lease_holders",
-            value=list(plan.lease_holders),
-            expected="a plan without lease holders",
-        )
-    if plan.problem.vote_layout is not None:
-        raise InputError(
-            "a deployment gives each voter one vote",
-            field="vote_layout",
-            value=plan.problem.vote_layout,
-            expected="a plan without a vote layout",
-        )
-    if plan.problem.votes:
-        raise InputError(
-            "a deployment gives each voter one vote",
-            field="votes",
-            value=plan.problem.votes,
-            expected="a plan without votes of sites, as with votes={}",
-        )
-    if plan.problem.demand.has_waits:
-        raise InputError(
-            "a deployment does not say what operations wait for",
-            field="protocol",
-            value=str(plan.problem.protocol or "operations with waits"),
-            expected="a plan for operations of the four coefficients, such as protocol raft",
-        )
+    problem = plan.problem
+    for field_name, value, message, expected in (
+        ("witnesses", list(plan.witnesses), "gives each voter a replica", "witnesses"),
+        (
+            "lease_holders",
+            list(plan.lease_holders),
+            "does not store lease holders",
+            "lease holders",
+        ),
+        ("vote_layout", problem.vote_layout, "gives each voter one vote", "a vote layout"),
+        ("votes", problem.votes, "gives each voter one vote", "votes of sites, as with votes={}"),
+        (
+            "protocol",
+            str(problem.protocol or "operations with waits") if problem.demand.has_waits else None,
+            "does not say what operations wait for",
+            "waits: operations of the four coefficients, such as protocol raft",
+        ),
+    ):
+        if value:
+            raise InputError(
+                f"a deployment {message}",
+                field=field_name,
+                value=value,
+                expected=f"a plan without {expected}",
+            )
     follow = tuple(name for name, _ in plan.failures.failover)
     voters = set(plan.voters)
     return Deployment.of(
@@ -323,31 +514,20 @@ def deployment_of_quorum_plan(plan: QuorumPlan) -> Deployment:
 
 def deployment_document(deployment: Deployment) -> dict[str, object]:
     """Return a deployment as one JSON-ready object."""
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "system": deployment.system,
-        "name": deployment.name,
-        "sites": [
-            {"site": one.site, "voters": one.voters, "non_voters": one.non_voters}
-            for one in deployment.held
-        ],
-        "leaders": list(deployment.leaders),
-        "commit": deployment.commit,
-        "read": deployment.read,
-        "free_voters": deployment.free_voters,
-        "free_non_voters": deployment.free_non_voters,
-        "members": [
-            {
-                "name": one.name,
-                "site": one.site,
-                "voter": one.voter,
-                "identity": one.identity,
-                "address": one.address,
-            }
-            for one in deployment.members
-        ],
-    }
+    rest = asdict(deployment)
+    del rest["held"]
+    sites = [_site_document(one) for one in deployment.held]
+    rest = {key: list(value) if isinstance(value, tuple) else value for key, value in rest.items()}
+    return {"format": FORMAT, "version": VERSION, "sites": sites, **rest}
+
+
+def _site_document(one: SiteReplicas) -> dict[str, object]:
+    rest: dict[str, object] = {}
+    if one.special:
+        rest["roles"] = dict(one.special)
+    if one.zones:
+        rest["zones"] = [_site_document(zone) for zone in one.zones]
+    return {"site": one.site, "voters": one.voters, "non_voters": one.non_voters, **rest}
 
 
 def deployment_from(document: Document) -> Deployment:
@@ -359,40 +539,65 @@ def deployment_from(document: Document) -> Deployment:
         With the file and the key, for anything that is not as it was written.
     """
     document.check_format(FORMAT, VERSION)
-    known = ("format", "version", "system", "name", "sites", "leaders", "commit", "read")
-    document.only((*known, "free_voters", "free_non_voters", "members"))
+    document.only(deployment_document(Deployment("", ())))
+    number = {
+        key: document.whole(key) if document.has(key) else None
+        for key in ("commit", "elect", "least", "read", "free_voters", "free_non_voters")
+    }
     try:
         return Deployment(
             document.text("system"),
             tuple(map(_site, document.tables("sites"))),
             document.names("leaders", ()),
-            document.whole("commit") if document.has("commit") else None,
-            document.whole("read") if document.has("read") else None,
+            number["commit"],
+            number["read"],
             document.text("name", ""),
-            document.whole("free_voters") if document.has("free_voters") else 0,
-            document.whole("free_non_voters") if document.has("free_non_voters") else 0,
+            number["free_voters"] or 0,
+            number["free_non_voters"] or 0,
             tuple(map(_member, document.tables("members"))),
+            _ranks(document),
+            document.truth("order_void", False),
+            number["elect"],
+            number["least"],
+            document.text("kept", ""),
         )
     except InputError as error:
         raise error if error.source else error.at(document.source) from None
 
 
+def _ranks(document: Document) -> tuple[int, ...]:
+    ranks = document.values.get("ranks", [])
+    if not isinstance(ranks, list) or any(type(rank) is not int for rank in ranks):
+        raise document.refuse("ranks", "not a list of whole numbers", "a list of whole numbers")
+    return tuple(ranks)
+
+
 def _site(table: Document) -> SiteReplicas:
-    table.only(("site", "voters", "non_voters"))
-    return SiteReplicas(table.text("site"), table.whole("voters"), table.whole("non_voters"))
+    table.only(("site", "voters", "non_voters", "roles", "zones"))
+    roles = table.table("roles")
+    return SiteReplicas(
+        table.text("site"),
+        table.whole("voters"),
+        table.whole("non_voters"),
+        tuple((role, roles.whole(role)) for role in roles.values),
+        tuple(map(_site, table.tables("zones"))),
+    )
 
 
 def _member(table: Document) -> Member:
-    table.only(("name", "site", "voter", "identity", "address"))
-    voter = table.values.get("voter")
-    if not isinstance(voter, bool):
-        raise table.refuse("voter", "not a truth value", "true or false")
+    table.only(("name", "site", "voter", "identity", "address", "role", "kept"))
+    voter, role = table.truth("voter"), table.text("role", "")
+    if role and (role not in ROLES or ROLES[role].votes != voter):
+        known = [name for name, one in ROLES.items() if one.votes == voter]
+        raise table.refuse("role", "no such role here", "one of " + ", ".join(known))
     return Member(
         table.text("name"),
         table.text("site"),
         voter,
         table.text("identity", ""),
         table.text("address", ""),
+        role,
+        table.table("kept").values,
     )
 
 
@@ -433,7 +638,7 @@ def load_deployment(
 def check_sites(deployment: Deployment, sites: Iterable[str]) -> None:
     """Refuse a deployment that names a site which the instance does not have."""
     known = set(sites)
-    for field, names in (
+    for what, names in (
         ("sites", [one.site for one in deployment.held]),
         ("leaders", deployment.leaders),
     ):
@@ -441,7 +646,7 @@ def check_sites(deployment: Deployment, sites: Iterable[str]) -> None:
             if name not in known:
                 raise InputError(
                     "unknown site",
-                    field=field,
+                    field=what,
                     value=name,
                     expected="a site of the instance (map other names with --localities)",
                 )

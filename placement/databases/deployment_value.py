@@ -3,32 +3,32 @@
 All numbers come from the evaluator of :mod:`placement.evaluation`. An instance has at most one
 replica per site; where a deployment holds k at one site, the instance is copied with k sites in
 its place, with the same RTTs, domains and prices and an RTT of 0 between them. The clients stay.
+
+A voter that acknowledges no commit is no voter of the problem; one that acknowledges and serves no
+reads is a witness. The losses count the votes of elections apart from those of commits.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from placement.databases.deployment import Deployment, check_sites
-from placement.errors import InputError, UnitsWarning, UnsupportedError
-from placement.evaluation.losses import Failures, failures
+from placement.databases.deployment import ROLES, Deployment, Role, check_sites
+from placement.errors import UnsupportedError
+from placement.evaluation.losses import Failure, Failures, losses, score_after
+from placement.evaluation.score import overhead
 from placement.feasibility.feasible_plans import violations
 from placement.feasibility.neighbours import neighbours
 from placement.methods.registry import solve
 from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity
 from placement.model.instance import SITE_LEVEL, Instance
+from placement.model.site_copies import PLACE, with_copies
 from placement.plan import Plan, evaluate, objective_value
 from placement.problem import Problem
 
-__all__ = ["PLACE", "DeploymentValue", "evaluate_deployment", "with_copies"]
-
-PLACE = "place"
-"""Level of an instance with copies whose domains are the sites of the instance it was made of."""
+__all__ = ["DeploymentValue", "evaluate_deployment"]
 
 _MOST_MOVES = 3
 
@@ -40,7 +40,12 @@ class DeploymentValue:
     Attributes
     ----------
     plan
-        The deployment, evaluated.
+        The deployment, evaluated; where the configuration leaves open who leads, under the worst
+        of the possible leaders.
+    leaders
+        The possible leaders, with the mean latency under each, worst first.
+    reasons
+        Rules that the deployment breaks.
     best
         The best plan of the same problem, with its bound.
     losses
@@ -53,6 +58,8 @@ class DeploymentValue:
     """
 
     plan: Plan
+    leaders: tuple[tuple[str, float], ...]
+    reasons: tuple[str, ...]
     best: Plan
     losses: Failures
     moves: tuple[tuple[str, float], ...]
@@ -64,49 +71,6 @@ class DeploymentValue:
         if not self.best.found or not self.best.objective:
             return 0.0 if self.plan.objective == self.best.objective else float("inf")
         return self.plan.objective / self.best.objective - 1
-
-
-def with_copies(instance: Instance, copies: int) -> Instance:
-    """Return the instance with every site `copies` times, in groups; itself for one copy.
-
-    Copy k of a site is called ``NAME (k)``. The level ``place`` (:data:`PLACE`) has the sites of
-    the instance as domains.
-
-    Raises
-    ------
-    InputError
-        When the instance has a level of that name already.
-    """
-    if copies == 1:
-        return instance
-    if PLACE in instance.domains:
-        raise InputError(
-            "the level is needed for sites with several replicas",
-            field="domains",
-            value=PLACE,
-            expected="another name for this level",
-        )
-    names = tuple(
-        name if k == 0 else f"{name} ({k + 1})" for name in instance.sites for k in range(copies)
-    )
-    place = np.repeat(np.arange(len(instance.sites)), copies)
-    prices = instance.prices
-    if prices is not None:
-        prices = prices.at_sites(instance.sites, place.tolist())
-    where = instance.site_coordinates
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnitsWarning)  # an RTT of 0 between copies is meant
-        return instance.replace(
-            sites=names,
-            client_rtt=instance.client_rtt[..., place],
-            site_rtt=instance.site_rtt[..., place[:, None], place],
-            domains={
-                **{level: tuple(v[i] for i in place) for level, v in instance.domains.items()},
-                PLACE: tuple(instance.sites[i] for i in place),
-            },
-            site_coordinates=None if where is None else where[place],
-            prices=prices,
-        )
 
 
 def evaluate_deployment(
@@ -125,14 +89,15 @@ def evaluate_deployment(
     Parameters
     ----------
     deployment
-        Leader-based, with a place for every replica. Without a preferred leader, the best of its
-        voters leads.
+        Leader-based, with a place for every replica. Of equally preferred leaders, and without a
+        preference, the worst one leads.
     instance
         Sites, RTTs and demand.
     survive, diversity, forbidden, non_voters
         Rules that the best must obey, as for :class:`placement.Problem`; the deployment is held
-        against them too. Beside these the best keeps the numbers of replicas and voters, the
-        votes of a commit, and the largest number of replicas at one site.
+        against them too. The best is not held to a loss that no such configuration survives.
+        Beside these it keeps the numbers of replicas and voters, the votes of a commit, and the
+        largest number of replicas at one site.
     level
         Of the losses.
     time_limit
@@ -159,59 +124,140 @@ def evaluate_deployment(
         )
     if not deployment.voters:
         raise UnsupportedError("no replica votes: there is nothing to evaluate")
-    if deployment.quorum > deployment.voters:
-        raise UnsupportedError("a commit waits for more votes than there are: it never ends")
+    if why := deployment.outage((), ""):
+        raise UnsupportedError(f"{why}: it never ends")
+    if not deployment.may_lead_at:
+        raise UnsupportedError("no voter may lead: there is nothing to evaluate")
     copies = max(one.replicas for one in deployment.held)
     world = with_copies(instance, copies)
 
     def spread(name: str) -> str:
         return PLACE if name == SITE_LEVEL and copies > 1 else name
 
-    def each(names: Sequence[str]) -> list[str]:
-        places = instance.site_indices(names, "sites").tolist()
+    def each(names: Iterable[str]) -> list[str]:
+        places = instance.site_indices(list(names), "sites").tolist()
         return [world.sites[place * copies + k] for place in places for k in range(copies)]
 
+    roles = _roles_on(deployment, world, copies)
+    voters = [site for site, role in roles.items() if role.votes and role.acknowledges]
+    replicas = [site for site, role in roles.items() if role.serves]
+    # without a voter to lose no configuration meets the goal; a quorum that adapts has another one
+    spare = len(voters) - max(deployment.quorum, len(voters) - deployment.quorum + 1)
+    goal = survive if deployment.least is None and spare >= 1 else None
+    never = {*deployment.voters_at} - {*deployment.may_lead_at}
     problem = Problem(
         world,
-        replicas=deployment.replicas,
-        voters=deployment.voters,
-        quorum=deployment.commit,
-        survive=None if survive is None else spread(survive),
+        replicas=len(replicas),
+        voters=len(voters),
+        witnesses=len({*voters} - {*replicas}),
+        quorum=deployment.quorum,
+        leaders=each(s for s in instance.sites if s not in never) if never else None,
+        survive=None if goal is None else spread(goal),
         diversity=[replace(rule, level=spread(rule.level)) for rule in diversity],
         forbidden=each(forbidden),
         non_voters=each(non_voters),
     )
-    plan = evaluate(problem, _configuration(problem, deployment, copies), method="as read")
+    placed = problem.replace(survive=None, leaders=None)
+    first = deployment.leaders[:1]
+    tier = _tier(deployment, deployment.may_lead_at)
+    if first and first[0] not in tier:
+        raise UnsupportedError(
+            f"{first[0]} should lead and holds no voter that may (placement deployment lint says "
+            "more)"
+        )
+    each_leader = [
+        Configuration.of(index, voters, replicas)
+        for index, role in roles.items()
+        if role.leads and world.sites[index - index % copies] in tier
+    ]
+    worth = {one.leader: objective_value(placed, one) for one in each_leader}
+    chosen = max(each_leader, key=lambda one: worth[one.leader])
+    plan = evaluate(placed, chosen, method="as read")
+    rows, _ = _losses(deployment, placed, chosen, roles, copies, spread(level))
+    reasons = list(plan.reasons)
+    if survive is not None:
+        _, stops = _losses(deployment, placed, chosen, roles, copies, spread(survive))
+        reasons += [
+            f"does not survive the loss of {survive} {lost}: {why}" for lost, why in stops.items()
+        ]
     best = solve(problem, "exact", time_limit=time_limit)
-    assert plan.configuration is not None
+    rate = placed.demand.operations
+    leaders: dict[str, float] = {}
+    for leader, value in sorted(worth.items(), key=lambda one: -one[1]):
+        leaders.setdefault(world.sites[leader - leader % copies], value / rate)
     return DeploymentValue(
-        plan,
-        best,
-        failures(problem, plan.configuration, spread(level)),
-        _descent(problem, plan.configuration),
-        copies,
+        plan, tuple(leaders.items()), tuple(reasons), best, rows, _descent(problem, chosen), copies
     )
 
 
-def _configuration(problem: Problem, deployment: Deployment, copies: int) -> Configuration:
-    """Return the deployment on the sites of the problem; without a leader the best voter leads."""
-    index = {name: i for i, name in enumerate(problem.instance.sites[::copies])}
-    voters: list[int] = []
-    replicas: list[int] = []
-    for one in deployment.held:
-        first = index[one.site] * copies
-        voters += range(first, first + one.voters)
-        replicas += range(first, first + one.replicas)
-    if deployment.leaders:
-        wanted = index[deployment.leaders[0]] * copies
-        if wanted not in voters:
-            raise UnsupportedError(
-                f"{deployment.leaders[0]} should lead and holds no voter (placement deployment "
-                "lint says more)"
-            )
-        return Configuration.of(wanted, voters, replicas)
-    each = [Configuration.of(leader, voters, replicas) for leader in voters]
-    return min(each, key=lambda one: objective_value(problem, one))
+def _roles_on(deployment: Deployment, world: Instance, copies: int) -> dict[int, Role]:
+    """Return the role of each replica by the index of its site in the instance with copies."""
+    index = {name: i for i, name in enumerate(world.sites)}
+    return {index[one.site] + k: role for one in deployment.held for k, role in enumerate(one.each)}
+
+
+def _tier(deployment: Deployment, able: Collection[str]) -> tuple[str, ...]:
+    """Return the sites of which one leads next: equally preferred, and among the able ones."""
+    tiers = deployment.tiers[:1] if deployment.order_void else deployment.tiers
+    found = (tuple(site for site in tier if site in able) for tier in tiers)
+    return next((tier for tier in found if tier), tuple(able))
+
+
+def _losses(
+    deployment: Deployment,
+    problem: Problem,
+    chosen: Configuration,
+    roles: Mapping[int, Role],
+    copies: int,
+    level: str,
+) -> tuple[Failures, dict[str, str]]:
+    """Return the effect of each loss, and why writes stop after some.
+
+    Of leaders that are equally likely, the worst is shown.
+    """
+    world, rate = problem.instance, problem.demand.operations
+    homes = {site: world.sites[site - site % copies] for site in roles}
+    normal = objective_value(problem, chosen) / rate
+    rows: list[Failure] = []
+    stops: dict[str, str] = {}
+    for loss in losses(problem, level):
+        gone = loss.sites & {*roles}
+        if not gone:
+            continue
+        why = deployment.outage({homes[site] for site in gone}, homes[chosen.leader])
+        if why:
+            stops[loss.name] = why
+            rows.append(Failure(loss.name, False, None, math.inf, None, math.inf, math.inf))
+            continue
+        adapted, now = _adapted(deployment, problem, chosen, roles, gone)
+        scores = score_after(adapted, now, gone)
+        if chosen.leader in gone:
+            able = [site for site in scores if roles[site].leads]
+            tier = _tier(deployment, {homes[site]: True for site in able})
+            scores = {site: scores[site] for site in able if homes[site] in tier}
+        leader = max(scores, key=lambda site: scores[site])
+        latency = scores[leader] / rate
+        name = world.sites[leader]
+        change = overhead(latency, normal)
+        rows.append(Failure(loss.name, True, name, latency, name, latency, change))
+    return Failures(level, normal, tuple(rows), ()), stops
+
+
+def _adapted(
+    deployment: Deployment,
+    problem: Problem,
+    chosen: Configuration,
+    roles: Mapping[int, Role],
+    gone: frozenset[int],
+) -> tuple[Problem, Configuration]:
+    """Return question and configuration after a loss: spares step in, the farthest ones first."""
+    left = [site for site in chosen.voters if site not in gone and roles[site].acknowledges]
+    spares = [site for site, role in roles.items() if role is ROLES["spare"] and site not in gone]
+    spares.sort(key=lambda site: -float(problem.demand.rtt_between[0, chosen.leader, site]))
+    joined = spares[: max(0, deployment.quorum - len(left))]
+    now = replace(chosen, voters=tuple(sorted({*chosen.voters, *joined})))
+    quorum = min(deployment.quorum, len(left) + len(joined))
+    return problem.replace(voters=len(now.voters), quorum=quorum), now
 
 
 def _descent(problem: Problem, configuration: Configuration) -> tuple[tuple[str, float], ...]:
@@ -222,6 +268,8 @@ def _descent(problem: Problem, configuration: Configuration) -> tuple[tuple[str,
     for _ in range(_MOST_MOVES):
         better = None
         for one in neighbours(problem, here):
+            if one.leader not in one.replicas:  # a witness
+                continue
             value = objective_value(problem, one)
             if value < worth * (1 - 1e-9) and not violations(problem, one):
                 better, worth = one, value

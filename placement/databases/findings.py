@@ -119,17 +119,16 @@ def _roles(deployment: Deployment) -> list[Finding]:
                 )
             )
         return found
-    if deployment.quorum > deployment.voters:
+    if why := deployment.outage((), ""):
         found.append(
             Finding(
                 "quorum-too-large",
                 "error",
-                f"a commit waits for {deployment.quorum} votes, and {deployment.voters} replicas "
-                "vote: no write can commit",
+                f"{why}: no write can commit",
                 "lower the number of votes, or add voters",
             )
         )
-    if deployment.voters % 2 == 0 and deployment.commit is None:
+    if deployment.voters % 2 == 0 and deployment.commit is None and deployment.least is None:
         quorum = majority(deployment.voters)
         found.append(
             Finding(
@@ -141,6 +140,26 @@ def _roles(deployment: Deployment) -> list[Finding]:
             )
         )
     where = deployment.voters_at
+    if deployment.ranks:
+        ties = [" or ".join(tier) for tier in deployment.tiers if len(tier) > 1]
+        found.append(
+            Finding(
+                "equal-preferences",
+                "note",
+                f"the leader may be at {', and after a loss at '.join(ties)}: the preference is "
+                "the same, and the worst of them is evaluated",
+                "different preferences, if one of them is meant",
+            )
+        )
+    if not deployment.may_lead_at and not deployment.free_voters:
+        found.append(
+            Finding(
+                "nobody-leads",
+                "error",
+                f"none of the {deployment.voters} voters may lead: no write can commit",
+                "let a voter with data lead",
+            )
+        )
     for site in deployment.leaders:
         if site not in where and not deployment.free_voters:
             found.append(
@@ -171,6 +190,15 @@ def _nodes(deployment: Deployment, localities: Localities) -> list[Finding]:
     return found
 
 
+def _stops(deployment: Deployment, labels: Mapping[str, str], label: str) -> str:
+    """Return why commits may stop after the loss of a domain; empty where they go on."""
+    sites = {*deployment.voters_at, *deployment.leaders}
+    lost = {site for site in sites if labels.get(site, site) == label}
+    first = deployment.tiers[0] if deployment.tiers else deployment.may_lead_at
+    leader = next((site for site in first if site not in lost), None)
+    return deployment.outage(lost, None if any(site in lost for site in first) else leader)
+
+
 def _losses(
     deployment: Deployment, labels: Mapping[str, str], level: str, goal: str | None
 ) -> list[Finding]:
@@ -180,15 +208,17 @@ def _losses(
         label = labels.get(site, site)
         held[label] = held.get(label, 0) + count
     voters, quorum = deployment.voters, deployment.quorum
-    if deployment.free_voters or not held or quorum > voters:
+    if deployment.free_voters or not deployment.may_lead_at or deployment.outage((), ""):
         return []
-    # the surviving voters must commit (m votes) and elect (v - m + 1 votes)
-    needed = max(quorum, voters - quorum + 1)
-    fatal = sorted(label for label, count in held.items() if voters - count < needed)
+    stops = {label: _stops(deployment, labels, label) for label in sorted(held)}
+    fatal = [label for label in held if stops[label]]
+    needed = max(quorum, deployment.election)
     found = []
-    for label in fatal:
+    for label in sorted(fatal):
         what = f"{level} {label} holds {held[label]} of {voters} voters: its loss leaves "
         what += f"{voters - held[label]}, and {needed} are needed"
+        if deployment.commit is not None or any(one.special for one in deployment.held):
+            what = f"{level} {label} holds {held[label]} of {voters} voters: {stops[label]}"
         if goal is not None:
             evidence, severity, rule = f"{what}, so the goal is not met", "error", "survival-goal"
         else:
@@ -197,9 +227,13 @@ def _losses(
         remedy = f"at most {most} voter{'' if most == 1 else 's'} per {level}"
         if voters == needed:
             remedy = "3 or more voters with majorities"
+        if voters - held[label] >= needed:
+            remedy = f"a voter with data that may lead, in another {level}"
         found.append(Finding(rule, severity, evidence, remedy))  # type: ignore[arg-type]  # a literal
     more = majority(voters + 1)
-    if fatal and deployment.commit is None and max(held.values()) <= voters + 1 - more:
+    plain = deployment.commit is None and deployment.least is None
+    plain &= not any(one.special for one in deployment.held)
+    if fatal and plain and max(held.values()) <= voters + 1 - more:
         found.append(
             Finding(
                 "arbiter-helps",

@@ -12,7 +12,7 @@ import dataclasses
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from placement.databases.deployment import Deployment
 from placement.databases.findings import Finding
@@ -35,6 +35,8 @@ __all__ = [
     "Texts",
     "available",
     "load_system",
+    "order_note",
+    "present_leader_only",
     "read_deployment",
     "write_deployment",
 ]
@@ -165,6 +167,12 @@ class DatabaseSystem:
         it is, in words.
     settings
         Settings of reading and writing, by name.
+    expresses
+        Of special roles (:data:`placement.databases.deployment.ROLES`), "ties" of leaders,
+        "zones" inside a site, "adapts" and "elect": what the writer can say. The rest is refused.
+    commits
+        "majority": under a leader, by a majority; "leader": under a leader, by any number of
+        votes; "any": also without a leader. The rest is refused.
     names_servers
         Whether the configuration names servers. The table of localities then has a row for each
         server, several for one site; else a row for each place.
@@ -183,6 +191,8 @@ class DatabaseSystem:
     settings: Mapping[str, Setting] = dataclasses.field(default_factory=dict)
     said: Callable[[Deployment], Deployment] = _whole
     names_servers: bool = False
+    expresses: frozenset[str] = frozenset()
+    commits: Literal["majority", "leader", "any"] = "any"
 
     def request(
         self,
@@ -268,17 +278,68 @@ def write_deployment(
     """
     from placement.databases.server_moves import path_between
 
-    reasons = [*_common_refusals(deployment), *system.refuses(deployment, request)]
+    reasons = [
+        *_common_refusals(deployment, system),
+        *system.refuses(deployment, request),
+    ]
     if reasons:
         raise UnsupportedError(
             f"{system.title} cannot express this placement: " + "; ".join(dict.fromkeys(reasons))
         )
-    path = None if present is None else path_between(present, deployment)
+    path = None
+    if present is not None:
+        path = path_between(_in_own_words(present, system), deployment)
     return system.write(deployment, request, path)
 
 
-def _common_refusals(deployment: Deployment) -> list[str]:
+def present_leader_only(deployment: Deployment) -> Deployment:
+    """Return the part of a deployment that systems without a failover order store."""
+    return dataclasses.replace(deployment, leaders=deployment.leaders[:1], ranks=())
+
+
+def order_note(title: str, deployment: Deployment) -> list[str]:
+    """Return the note that such a system has no failover order, where the deployment has one."""
+    if len(deployment.leaders) < 2:
+        return []
+    order = ", ".join(deployment.leaders)
+    return [f"{title} has no failover order; the plan's order of leaders is {order}"]
+
+
+def _in_own_words(deployment: Deployment, system: DatabaseSystem) -> Deployment:
+    """Return a deployment without what another system calls its servers, and says of them."""
+    if deployment.system == system.name:
+        return deployment
+    members = tuple(
+        dataclasses.replace(one, identity="", address="", kept={}) for one in deployment.members
+    )
+    return dataclasses.replace(deployment, members=members, kept="")
+
+
+def _common_refusals(deployment: Deployment, system: DatabaseSystem) -> list[str]:
     reasons = []
+    if deployment.read is not None and system.commits != "any":
+        reasons.append("it has a leader, and the placement is of a store without one")
+    elif deployment.commit is not None and system.commits == "majority":
+        reasons.append(
+            f"commits wait for a majority, not for {deployment.commit} of {deployment.voters}"
+        )
+    features: list[tuple[str, str]] = [
+        (role, f"{count} of the replicas at {one.site} have the role {role}")
+        for one in deployment.held
+        for role, count in one.special
+    ]
+    features += [
+        ("zones", f"{one.site} has zones, and replicas in each")
+        for one in deployment.held
+        if one.zones
+    ]
+    if deployment.ranks:
+        features.append(("ties", f"leaders are equally preferred: {deployment.order}"))
+    if deployment.least is not None:
+        features.append(("adapts", "commits wait for fewer votes after a loss"))
+    if deployment.elect is not None:
+        features.append(("elect", f"a new leader needs {deployment.elect} votes"))
+    reasons += [words for feature, words in features if feature not in system.expresses]
     if deployment.free_voters or deployment.free_non_voters:
         reasons.append(
             f"{deployment.free_voters + deployment.free_non_voters} replicas have no place"

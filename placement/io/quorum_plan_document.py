@@ -245,14 +245,14 @@ def _problem(table: Document) -> QuorumProblem:
         sites=table.names("sites"),
         regions=table.names("regions"),
         rules=StoreRules(
-            _flag(rules, "contingency"),
+            rules.truth("contingency"),
             redirect=_choice(rules, "redirect", Redirect),
             read_fraction=rules.number("read_fraction"),
             write_fraction=rules.number("write_fraction"),
             max_replicas=rules.whole("max_replicas"),
             failures=rules.whole("failures"),
             loss=_choice(rules, "loss", LossScope),
-            distinct_regions=_flag(rules, "distinct_regions"),
+            distinct_regions=rules.truth("distinct_regions"),
             replicas=counts["replicas"],
             read_quorum=counts["read_quorum"],
             write_quorum=counts["write_quorum"],
@@ -315,13 +315,6 @@ def _array(table: Document, key: str) -> FloatArray:
         return np.array(table.values[key], dtype=np.float64)
     except (TypeError, ValueError):
         raise table.refuse(key, "not an array of numbers", "numbers") from None
-
-
-def _flag(table: Document, key: str) -> bool:
-    value = table.values.get(key)
-    if not isinstance(value, bool):
-        raise table.refuse(key, "not a truth value", "true or false")
-    return value
 
 
 def _choice(table: Document, key: str, kind: type[_Choice]) -> _Choice:

@@ -1,27 +1,39 @@
 """Deployments, localities, findings, values and moves, apart from any system."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import placement
-from placement.databases import Deployment, Finding, Localities, Locality
+from placement.databases import Deployment, Finding, Localities, Locality, Member, load_system
 from placement.databases.deployment import (
+    SiteReplicas,
     deployment_document,
     deployment_from,
     deployment_of_plan,
 )
-from placement.databases.deployment_value import evaluate_deployment, with_copies
+from placement.databases.deployment_value import evaluate_deployment
 from placement.databases.findings import broken, lint_deployment
 from placement.databases.localities import load_localities
 from placement.databases.server_moves import path_between
+from placement.databases.system import write_deployment
+from placement.databases.systems.json_texts import check_keys
 from placement.errors import InputError, UnsupportedError
 from placement.io.formats.document import Document
+from placement.model.site_copies import with_copies
 from placement.testing import random_instance
 
 
 @pytest.fixture
 def world():
     return random_instance(4, sites=5, clients=4)
+
+
+def _with(commit=None, least=None, **roles):
+    """Return a deployment of one voter at each of a, b and c, with roles, led from a."""
+    held = tuple(SiteReplicas(s, 1, 0, ((roles[s], 1),) if s in roles else ()) for s in "abc")
+    return Deployment("x", held, ("a",), commit, least=least)
 
 
 def rules(deployment, world, **more):
@@ -58,11 +70,82 @@ def test_copies_of_a_site_are_evaluated_as_one_place(world):
     assert held == [name for name in world.sites for _ in range(2)]
 
 
+def stops(value):
+    return {row.lost for row in value.losses.each if not row.survives}
+
+
+def test_an_arbiter_is_no_replica_of_the_evaluation(world):
+    """Votes of an arbiter elect, and acknowledge nothing."""
+    a, b, c = world.sites[:3]
+    arbiter = SiteReplicas(c, 1, 0, (("arbiter", 1),))
+    held = (SiteReplicas(a, 1), SiteReplicas(b, 1))
+    value = evaluate_deployment(Deployment("x", (*held, arbiter), (a,)), world, survive="site")
+    pair = evaluate_deployment(Deployment("x", held, (a,)), world)
+    assert value.plan.mean_latency == pair.plan.mean_latency
+    assert value.best.mean_latency >= pair.best.mean_latency
+    assert stops(value) == {a, b}  # the votes elect, and no majority acknowledges
+    assert len(value.reasons) == 2
+    assert not any(words == f"lead from {c}" for words, _ in value.moves)
+
+
+def test_the_next_leader_is_one_that_may_lead_and_the_preferred_one(world):
+    a, b, c = world.sites[:3]
+    order = (a, c, b)
+    value = evaluate_deployment(Deployment.of("x", {a: 1, b: 1, c: 1}, leaders=order), world)
+    assert {row.lost: row.leader for row in value.losses.each} == {a: c, b: a, c: a}
+    follower = tuple(
+        SiteReplicas(site, 1, 0, (("follower", 1),) if site == c else ()) for site in (a, b, c)
+    )
+    value = evaluate_deployment(Deployment("x", follower, (a,)), world)
+    assert {row.lost: row.leader for row in value.losses.each}[a] == b
+    assert c not in {name for name, _ in value.leaders}
+    assert value.best.leader != c
+
+
+def test_of_equal_leaders_the_worst_is_shown(world):
+    a, b, c = world.sites[:3]
+    alone = {
+        site: evaluate_deployment(Deployment.of("x", {a: 1, b: 1, c: 1}, leaders=(site,)), world)
+        for site in (a, b, c)
+    }
+    for leaders, ranks, able in (((a, b, c), (1, 1, 2), (a, b)), ((), (), (a, b, c))):
+        tied = Deployment.of("x", {a: 1, b: 1, c: 1}, leaders=leaders, ranks=ranks)
+        value = evaluate_deployment(tied, world)
+        assert value.plan.mean_latency == max(alone[site].plan.mean_latency for site in able)
+        assert {name for name, _ in value.leaders} == set(able)
+    void = Deployment.of("x", {a: 1, b: 1, c: 1}, leaders=(a, b, c), order_void=True)
+    after = next(row for row in evaluate_deployment(void, world).losses.each if row.lost == a)
+    both = [
+        next(row for row in evaluate_deployment(one, world).losses.each if row.lost == a)
+        for one in (
+            replace(void, order_void=False),
+            replace(void, leaders=(a, c, b), order_void=False),
+        )
+    ]
+    assert after.mean_latency == max(row.mean_latency for row in both)
+
+
+def test_commits_and_elections_are_two_quorums(world):
+    a, b, c = world.sites[:3]
+    two = Deployment.of("x", {a: 2, b: 2}, leaders=(a,), commit=2)
+    assert stops(evaluate_deployment(two, world)) == {a}
+    adapts = Deployment.of("x", {a: 1, b: 1}, leaders=(a,), least=1)
+    value = evaluate_deployment(adapts, world, survive="site")
+    assert (stops(value), value.reasons) == (set(), ())
+    alone = evaluate_deployment(Deployment.of("x", {a: 1}, leaders=(a,)), world)
+    after = next(row for row in value.losses.each if row.lost == b)
+    assert after.mean_latency == pytest.approx(alone.plan.mean_latency)
+    spare = (SiteReplicas(a, 1), SiteReplicas(b, 1), SiteReplicas(c, 1, 0, (("spare", 1),)))
+    chosen = Deployment("x", spare, (a,), commit=2, least=1)
+    after = {row.lost: row.leader for row in evaluate_deployment(chosen, world).losses.each}
+    assert after == {a: b, b: a, c: a}
+
+
 def test_rules_about_sites_hold_for_the_copies_too(world):
     a, b = world.sites[:2]
     deployment = Deployment.of("x", {a: 2, b: 1}, leaders=(a,))
     value = evaluate_deployment(deployment, world, survive="site", forbidden=[b])
-    assert any("survive" in reason for reason in value.plan.reasons)
+    assert any("survive" in reason for reason in value.reasons)
     homes = value.best.problem.instance.domains["place"]
     index = {name: i for i, name in enumerate(value.best.problem.instance.sites)}
     voting = [homes[index[name]] for name in value.best.voters]
@@ -142,16 +225,86 @@ def test_more_replicas_than_nodes(world):
 
 
 def test_documents_are_read_as_they_were_written():
-    from placement.databases import Member
-
     one = Deployment.of(
         "x", {"a": 2}, {"b": 1}, leaders=("a",), commit=1, name="n", free_voters=1,
         members=(Member("m", "a", True, "1f", "http://m"),),
     )  # fmt: skip
-    assert deployment_from(Document("f.json", "", deployment_document(one))) == one
+    zones = (SiteReplicas("a1", 1), SiteReplicas("a2", 1))
+    two = Deployment(
+        "x", (SiteReplicas("a", 3, 1, (("arbiter", 1), ("unread", 1)), zones),), ("a", "b"),
+        ranks=(1, 1), order_void=True, elect=3, least=1, kept="{}",
+        members=(Member("m", "a", True, role="arbiter", kept={"tags": {"k": "v"}}),),
+    )  # fmt: skip
+    for deployment in (one, two):
+        assert (
+            deployment_from(Document("f.json", "", deployment_document(deployment))) == deployment
+        )
     for key, value in (("sites", 3), ("leaders", "a"), ("commit", 0), ("version", 9), ("x", 1)):
         with pytest.raises(InputError, match=r"f\.json"):
             deployment_from(Document("f.json", "", {**deployment_document(one), key: value}))
+
+
+@pytest.mark.parametrize(
+    ("site", "word"),
+    [
+        (("a", 1, 0, (("king", 1),)), "unknown role"),
+        (("a", 1, 0, (("arbiter", 2),)), "arbiter"),
+        (("a", 2, 0, (("arbiter", 2), ("hidden", 1))), "more roles"),
+        (("a", 1, 0, (("unread", 1),)), "unread"),
+        (("a", 1, 0, (), (SiteReplicas("z", 2),)), "voters of zones"),
+    ],
+)
+def test_roles_and_zones_are_a_part_of_the_site(site, word):
+    with pytest.raises(InputError, match=word):
+        SiteReplicas(*site)
+
+
+@pytest.mark.parametrize(
+    ("deployment", "lost", "word"),
+    [
+        # 2 of 4: the leader and one voter are enough to commit, three choose the next leader
+        (Deployment.of("x", {"a": 2, "b": 2}, leaders=("a",), commit=2), "b", ""),
+        (Deployment.of("x", {"a": 2, "b": 2}, leaders=("a",), commit=2), "a", "needs 3"),
+        (Deployment.of("x", {"a": 1, "b": 1, "c": 1}, leaders=("a",)), "a", ""),
+        # an arbiter elects, and acknowledges nothing
+        (_with(c="arbiter"), "b", "1 of 3 voters acknowledge"),
+        (_with(c="arbiter"), "c", ""),
+        (_with(b="follower", c="arbiter"), "a", "may lead"),
+        (_with(b="follower", c="witness"), "b", ""),
+        # the quorum falls; the chosen standby alone may take over
+        (_with(c="spare", commit=2, least=1), "b", ""),
+        (_with(c="spare", commit=2, least=1), "a", ""),
+        (_with(b="follower", c="spare", commit=2, least=1), "a", "may lead"),
+    ],
+)
+def test_outages(deployment, lost, word):
+    """By hand: a commit and an election are two quorums."""
+    found = deployment.outage({lost}, "a")
+    assert (word in found) if word else not found
+
+
+def test_keys_are_used_ignored_or_refused():
+    def check(values):
+        check_keys(Document("f", "t", values), ("a", "b"), ("c",), {"d": (False, 0), "e": ()})
+
+    for good in ({}, {"a": 1, "c": 2}, {"d": False}, {"d": 0, "e": None}):
+        check(good)
+    for key, value in (("x", 1), ("d", True), ("d", 1), ("d", ""), ("e", False)):
+        with pytest.raises(InputError, match=rf"f: t\.{key}: .*key"):
+            check({key: value})
+
+
+def test_what_a_system_cannot_say_is_refused():
+    names = Localities.plain(("a", "b", "c"))
+    for deployment, word in (
+        (_with(c="arbiter"), "role arbiter"),
+        (replace(_with(), ranks=(1, 1), leaders=("a", "b")), "equally preferred: a or b"),
+        (replace(_with(), least=1), "fewer votes"),
+        (replace(_with(), elect=3), "3 votes"),
+    ):
+        system = load_system("etcd")
+        with pytest.raises(UnsupportedError, match=word):
+            write_deployment(system, deployment, system.request(names))
 
 
 def test_differences_are_sentences():

@@ -81,7 +81,7 @@ def test_what_cannot_be_said(system):
     for deployment, word in (
         (Deployment.of("x", {"us-east-1": 2}, leaders=("us-east-1",), commit=1), "no standby"),
         (Deployment.of("x", {"us-east-1": 3}, leaders=("us-east-1",)), "row for each"),
-        (Deployment.of("x", {"us-east-1": 1}, read=1), "without a leader"),
+        (Deployment.of("x", {"us-east-1": 1}, read=1), "without one"),
     ):
         with pytest.raises(UnsupportedError, match=word):
             write_deployment(system, deployment, request)
@@ -168,14 +168,14 @@ def test_configuration_and_list_of_patroni():
     assert found.deployment.voters_at == {"a": 2, "b": 1}
     assert found.deployment.non_voters_at == {"c": 1}
     assert (found.deployment.leaders, found.deployment.commit) == (("a",), None)
-    assert not found.findings
+    assert [finding.rule for finding in found.findings] == ["priority-without-effect"]
 
 
 def test_files_of_servers():
     server = "name: s-2\nscope: x\ntags:\n  failover_priority: 3\n  noloadbalance: false\n"
     other = "bootstrap:\n  dcs:\n    synchronous_mode: quorum\nname: 'p'\ntags: {nosync: false}\n"
     found = read(server, other, system=PATRONI).deployment
-    assert (found.voters_at, found.leaders, found.commit) == ({"a": 1, "b": 1}, ("b",), None)
+    assert (found.voters_at, found.leaders, found.commit) == ({"a": 1, "b": 1}, (), None)
 
 
 EXCLUDE = "tags-exclude-each-other"
@@ -212,7 +212,7 @@ def test_findings_of_patroni(text, rule, severity):
         "name: nobody",
         "ttl: 30",
         "name: [p]",
-        "name: &a p",
+        "name: *a",
         "no yaml",
         "name: p\n---\nname: p",
     ],
@@ -224,5 +224,9 @@ def test_bad_files_are_named(text):
 
 def test_the_failover_order_is_a_priority():
     text = write_deployment(PATRONI, AFTER, PATRONI.request(localities(PATRONI))).text
+    assert "failover_priority" not in text  # without effect under a quorum
+    request = PATRONI.request(localities(PATRONI), "", {"synchronous_mode": "on"})
+    text = write_deployment(PATRONI, AFTER, request).text
+    assert read_deployment(PATRONI, (("f", text),), request).deployment.leaders == AFTER.leaders
     found = [line.split(": ")[1] for line in text.splitlines() if "failover_priority" in line]
     assert found == ["4", "3", "2"]

@@ -18,13 +18,13 @@ from placement.databases.localities import name_refusal
 from placement.databases.server_moves import MovePath
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
 from placement.databases.systems.remarks import later, remark, remarked, with_later
-from placement.databases.systems.sql_text import (
+from placement.errors import InputError
+from placement.languages.sql_text import (
     TokenStream,
     comment,
     sql_name,
     sql_string,
 )
-from placement.errors import InputError
 from placement.methods.options import Setting
 from placement.model.constraints import majority
 

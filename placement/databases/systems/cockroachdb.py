@@ -22,7 +22,7 @@ from placement.databases.systems.cockroachdb_zones import (
     zone_roles,
     zones_of,
 )
-from placement.databases.systems.sql_text import comment, sql_name, sql_string
+from placement.languages.sql_text import comment, sql_name, sql_string
 from placement.methods.options import Setting
 
 __all__ = ["SYSTEM"]

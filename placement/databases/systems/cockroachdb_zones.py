@@ -15,10 +15,10 @@ from placement.databases.systems.constraint_words import (
     only_key,
     place_counts,
 )
-from placement.databases.systems.flow_values import FlowValue, parse_flow
-from placement.databases.systems.sql_text import TokenStream
 from placement.errors import InputError
 from placement.io.formats.tables import parse_csv
+from placement.languages.sql_text import TokenStream
+from placement.languages.yaml_texts import YamlValue, parse_flow
 
 __all__ = [
     "Zone",
@@ -79,7 +79,7 @@ class Zone:
             raise InputError("not a whole number", source=self.source, field=name, value=text)
         return int(text)
 
-    def flow(self, name: str) -> FlowValue | None:
+    def flow(self, name: str) -> YamlValue | None:
         """Return a field of constraints; None where it is not set or empty."""
         text = self.values.get(name)
         if text is None or not text.strip():
@@ -304,7 +304,7 @@ def zone_findings(zone: Zone, key: str, localities: Localities) -> tuple[Finding
                 f"{name} ask for {asked} replicas and {limit} is {total}",
                 f"raise {limit} to {asked}, or ask for fewer",
             )
-        texts: list[FlowValue] = [text for words in table for text in words.split(",")]
+        texts: list[YamlValue] = [text for words in table for text in words.split(",")]
         texts += value if isinstance(value, list) else []
         for text in map(str, texts):
             one = constraint(text, place)

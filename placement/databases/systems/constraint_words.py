@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from placement.databases.localities import Localities
-from placement.databases.systems.flow_values import FlowValue
 from placement.errors import InputError
+from placement.languages.yaml_texts import YamlValue
 
 __all__ = ["Place", "PlaceConstraint", "constraint", "counts_of", "only_key", "place_counts"]
 
@@ -70,7 +70,7 @@ def constraint(text: str, place: Place) -> PlaceConstraint:
     return PlaceConstraint(text[0] == "+", key.strip(), value.strip())
 
 
-def only_key(texts: Sequence[FlowValue], place: Place) -> tuple[str | None, list[PlaceConstraint]]:
+def only_key(texts: Sequence[YamlValue], place: Place) -> tuple[str | None, list[PlaceConstraint]]:
     """Return the site that a conjunction requires, and the constraints that forbid places.
 
     Raises
@@ -99,7 +99,7 @@ def only_key(texts: Sequence[FlowValue], place: Place) -> tuple[str | None, list
     return site, forbidden
 
 
-def counts_of(value: dict[str, FlowValue], place: Place) -> dict[str, int]:
+def counts_of(value: dict[str, YamlValue], place: Place) -> dict[str, int]:
     """Return the numbers of a table of constraints, as they stand: also those <= 0."""
     found = {}
     for key, number in value.items():
@@ -112,7 +112,7 @@ def counts_of(value: dict[str, FlowValue], place: Place) -> dict[str, int]:
 
 
 def place_counts(
-    value: FlowValue, total: int, place: Place
+    value: YamlValue, total: int, place: Place
 ) -> tuple[dict[str, int], list[PlaceConstraint]]:
     """Return replicas by site, and the constraints that forbid places.
 

@@ -14,9 +14,17 @@ from dataclasses import replace
 from placement.databases.deployment import Deployment, Member
 from placement.databases.findings import Finding
 from placement.databases.server_moves import MovePath, Replica, ServerMove
-from placement.databases.server_names import Server, missing_servers, written_servers
-from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
-from placement.databases.systems.json_texts import json_text, json_values, one_document
+from placement.databases.server_names import Server, missing_servers, named_servers, written_servers
+from placement.databases.system import (
+    DatabaseSystem,
+    Reading,
+    Request,
+    Script,
+    Texts,
+    order_note,
+    present_leader_only,
+)
+from placement.databases.systems.json_texts import check_keys, json_text, json_values, one_document
 from placement.errors import InputError
 from placement.io.formats.document import Document
 from placement.methods.options import Setting
@@ -25,6 +33,8 @@ __all__ = ["SYSTEM"]
 
 _INPUT = "`etcdctl member list -w json`, and `etcdctl endpoint status --cluster -w json`"
 _NAME = re.compile(r"[^\s,=\x00-\x1f\x7f]+")
+_HEX = re.compile(r"[0-9a-f]{1,16}")
+_IGNORED = ("header", "system", "notes", "steps")
 
 
 # --- reading ---------------------------------------------------------------------------------
@@ -34,8 +44,7 @@ def _read(texts: Texts, request: Request) -> Reading:
     members: list[Member] = []
     findings: list[Finding] = []
     leader = ""
-    free = 0
-    lists = 0
+    free = free_learners = lists = 0
     for source, value in json_values(texts):
         if isinstance(value, list):
             leader = _leader_of_status(source, value) or leader
@@ -44,13 +53,18 @@ def _read(texts: Texts, request: Request) -> Reading:
         if not isinstance(value, dict) or "members" not in value:
             raise InputError("no members", source=source, field="members", expected=_INPUT)
         lists += 1
+        check_keys(document, ("members", "leader"), _IGNORED)
         for table in document.tables("members"):
             found = _member(table, request)
-            if found is None:
-                free += 1
-                findings.append(_unstarted(table))
-            else:
+            learner = table.truth("isLearner", False)
+            if not table.text("name", ""):
+                findings.append(_unstarted(table, learner))
+            if found is not None:
                 members.append(found)
+            elif learner:
+                free_learners += 1
+            else:
+                free += 1
         if document.has("leader"):  # of a runbook
             name = document.text("leader")
             leader = next((m.identity or m.name for m in members if m.name == name), "")
@@ -77,7 +91,7 @@ def _read(texts: Texts, request: Request) -> Reading:
                 "give the output of `etcdctl endpoint status --cluster -w json` as a second file",
             )
         )
-    learners = sum(not member.voter for member in members)
+    learners = sum(not member.voter for member in members) + free_learners
     if learners > int(request.text("max_learners")):
         findings.append(
             Finding(
@@ -94,6 +108,7 @@ def _read(texts: Texts, request: Request) -> Reading:
             members,
             leaders=(at[leader],) if leader in at else (),
             free_voters=free,
+            free_non_voters=free_learners,
         ),
         tuple(findings),
     )
@@ -113,33 +128,40 @@ def _leader_of_status(source: str, value: Sequence[object]) -> str:
 def _identity(table: Document, key: str) -> str:
     """Return the number of a member in hexadecimal, as the commands take it."""
     number = table.values.get(key)
+    if isinstance(number, str) and _HEX.fullmatch(number):  # etcdctl --hex
+        return number.lstrip("0") or "0"
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < 2**64:
         raise table.refuse(key, "not the number of a member", "a whole number of 64 bits")
     return format(number, "x")
 
 
 def _member(table: Document, request: Request) -> Member | None:
-    name = table.text("name", "")
-    if not name:
+    """Return a member; one that has never started has no name, and its peer URL is its place."""
+    check_keys(table, ("ID", "name", "peerURLs", "clientURLs", "isLearner"))
+    name, peers = table.text("name", ""), table.names("peerURLs", ())
+    rows = (row for row in request.localities.rows if row.facts.get("peer_url") in peers)
+    row = None if name else next(rows, None)
+    if not name and row is None:
         return None
-    learner = table.values.get("isLearner", False)
-    if not isinstance(learner, bool):
-        raise table.refuse("isLearner", "not a truth value", "true or false")
+    site = request.localities.site_of(name, table.source, table.key("name")) if name else ""
+    voter = not table.truth("isLearner", False)
     return Member(
-        name,
-        request.localities.site_of(name, table.source, table.key("name")),
-        not learner,
+        name if row is None else row.name,
+        site if row is None else row.site,
+        voter,
         _identity(table, "ID") if table.has("ID") else "",
         ",".join(table.names("clientURLs", ())),
+        "" if name else "down" if voter else "unread",
     )
 
 
-def _unstarted(table: Document) -> Finding:
+def _unstarted(table: Document, learner: bool) -> Finding:
+    where = ", ".join(table.names("peerURLs", ())) or table.place
     return Finding(
         "member-not-started",
-        "error",
-        f"the member {', '.join(table.names('peerURLs', ())) or table.place} has no name: it was "
-        "added and has never started, yet it counts for the quorum",
+        "warning" if learner else "error",
+        f"the {'learner' if learner else 'member'} {where} has no name: it was added and has "
+        f"never started{'' if learner else ', yet it counts for the quorum'}",
         "start it, or remove it (etcdctl member remove)",
     )
 
@@ -148,32 +170,20 @@ def _unstarted(table: Document) -> Finding:
 
 
 def _refuses(deployment: Deployment, request: Request) -> tuple[str, ...]:
-    if deployment.read is not None:
-        return ("an etcd cluster has a leader, and the placement is of a store without one",)
     reasons = list(missing_servers(deployment, request.localities))
-    if deployment.commit is not None:
-        reasons.append(
-            f"commits wait for a majority, not for {deployment.commit} of {deployment.voters}"
-        )
     learners, most = sum(deployment.non_voters_at.values()), int(request.text("max_learners"))
     if learners > most:
         reasons.append(
             f"it has {learners} non-voting replicas, and etcd allows {most} learners (from 3.6 on "
             "--max-learners raises that: start the servers with it and --set max_learners=N)"
         )
-    for one in deployment.held:
-        for row in request.localities.of_site(one.site)[: one.replicas]:
-            if not _NAME.fullmatch(row.name):
-                reasons.append(
-                    f"the member name {row.name!r} has a blank, ',' or '=', which "
-                    "--initial-cluster takes for separators: map it with --localities"
-                )
+    for row in named_servers(deployment, request.localities):
+        if not _NAME.fullmatch(row.name):
+            reasons.append(
+                f"the member name {row.name!r} has a blank, ',' or '=', which "
+                "--initial-cluster takes for separators: map it with --localities"
+            )
     return tuple(reasons)
-
-
-def _said(deployment: Deployment) -> Deployment:
-    """Return the part of a deployment that etcd stores: voters, and the present leader only."""
-    return replace(deployment, leaders=deployment.leaders[:1])
 
 
 def _peer(server: Server, request: Request) -> str:
@@ -197,13 +207,9 @@ def _write(deployment: Deployment, request: Request, path: MovePath | None) -> S
     lead = deployment.leaders[0] if deployment.leaders else None
     leader = next((s.name for s in servers if s.site == lead and s.voter), None)
     notes = [
-        "etcd stores no preferred leader: after every failover, run the step move-leader again"
+        "etcd stores no preferred leader: after every failover, run the step move-leader again",
+        *order_note("etcd", deployment),
     ]
-    if len(deployment.leaders) > 1:
-        notes.append(
-            "etcd has no failover order; the plan's order of leaders is "
-            + ", ".join(deployment.leaders)
-        )
     if most > int(request.text("max_learners")):
         notes.append(
             f"the steps need {most} learners at once: start etcd with --max-learners={most}"
@@ -423,8 +429,10 @@ SYSTEM = DatabaseSystem(
     read=_read,
     refuses=_refuses,
     write=_write,
-    said=_said,
+    said=present_leader_only,
     names_servers=True,
+    commits="majority",
+    expresses=frozenset({"down", "unread"}),
     says="which members vote, which are learners; the leader as a step of the runbook",
     cannot="a preferred leader that lasts, a failover order, flexible quorums, many learners",
     validated="etcd 3.7.3: the commands of the runbook, on a cluster of five voters and a learner",

@@ -5,17 +5,25 @@ The text is a document, never a statement of the shell, so that no name can leav
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from placement.databases.deployment import Deployment, Member
 from placement.databases.findings import Finding
-from placement.databases.server_moves import MovePath
-from placement.databases.server_names import Server, missing_servers, written_servers
+from placement.databases.server_moves import MovePath, path_between
+from placement.databases.server_names import (
+    Server,
+    missing_servers,
+    named_servers,
+    written_servers,
+)
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
-from placement.databases.systems.json_texts import json_text, json_values, one_document
+from placement.databases.systems.json_texts import check_keys, json_text, json_values, one_document
 from placement.errors import InputError
 from placement.io.formats.document import Document
+from placement.model.constraints import majority
 
 __all__ = ["SYSTEM"]
 
@@ -27,6 +35,16 @@ _MOST_MEMBERS, _MOST_VOTES, _MOST_PRIORITY = 50, 7, 1000
 # --- reading ---------------------------------------------------------------------------------
 
 
+_SETTINGS = (
+    "version", "term", "protocolVersion", "configsvr", "settings",
+    "writeConcernMajorityJournalDefault",
+)  # fmt: skip
+"""Of the set, ignored: durability and times; the write concern is a matter of the requests."""
+_OF_A_MEMBER = ("_id", "host", "votes", "priority", "arbiterOnly", "hidden")
+_DELAYS = ("secondaryDelaySecs", "slaveDelay")
+_IGNORED_OF_A_MEMBER = ("buildIndexes", "tags", "horizons")
+
+
 def _read(texts: Texts, request: Request) -> Reading:
     if len(texts) != 1:
         raise InputError("several files", source=texts[1][0], expected=f"one: {_INPUT}")
@@ -36,21 +54,19 @@ def _read(texts: Texts, request: Request) -> Reading:
         document = document.table("config")
     if not document.tables("members"):
         raise document.refuse("members", "no members", _INPUT)
+    check_keys(document, ("_id", "members"), _SETTINGS)
     findings: list[Finding] = []
     members: list[Member] = []
-    priorities: dict[str, float] = {}
     identities: set[int] = set()
     for table in document.tables("members"):
-        votes, priority = _votes(table), _number(table, "priority", 1)
+        check_keys(table, (*_OF_A_MEMBER, *_DELAYS), _IGNORED_OF_A_MEMBER)
         identity = table.whole("_id") if table.has("_id") else len(identities)
         if identity in identities:
             raise table.refuse("_id", "given twice", "one number for each member")
         identities.add(identity)
-        member = _member(table, votes, identity, request)
+        member = _member(table, identity, request)
         members.append(member)
-        findings += _findings(table, member, votes, priority)
-        if votes and priority > 1:
-            priorities[member.site] = max(priorities.get(member.site, 0), priority)
+        findings += _findings(table, member)
     voting = sum(member.voter for member in members)
     for count, most, what in (
         (voting, _MOST_VOTES, "members that vote"),
@@ -60,15 +76,20 @@ def _read(texts: Texts, request: Request) -> Reading:
             findings.append(
                 Finding("too-many-members", "error", f"{count} {what}", f"at most {most} {what}")
             )
-    return Reading(
-        Deployment.of_members(
-            "mongodb",
-            members,
-            leaders=tuple(sorted(priorities, key=lambda site: -priorities[site])),
-            name=document.text("_id", ""),
-        ),
-        tuple(findings),
+    leaders, ranks = _order(members)
+    arbiters = sum(member.role == "arbiter" for member in members)
+    kept = {key: value for key, value in document.values.items() if key in _SETTINGS}
+    deployment = Deployment.of_members(
+        "mongodb",
+        members,
+        leaders=leaders,
+        ranks=ranks,
+        commit=_majority_write(voting, arbiters),
+        elect=max(1, majority(voting)),
+        name=document.text("_id", ""),
+        kept=json.dumps(kept) if kept else "",
     )
+    return Reading(deployment, tuple(findings))
 
 
 def _number(table: Document, key: str, default: float) -> float:
@@ -78,74 +99,113 @@ def _number(table: Document, key: str, default: float) -> float:
     return value
 
 
-def _votes(table: Document) -> bool:
-    value = table.number("votes", 1)
-    if value not in (0, 1):
-        raise table.refuse("votes", "out of range", "0 or 1")
-    return value == 1
-
-
-def _member(table: Document, votes: bool, identity: int, request: Request) -> Member:
+def _member(table: Document, identity: int, request: Request) -> Member:
     host = table.text("host")
     names = {row.name for row in request.localities.rows}
     name = host if host in names or ":" not in host else host.rpartition(":")[0]
     site = request.localities.site_of(name, table.source, table.key("host"))
-    return Member(name, site, votes, str(identity), host)
+    votes = table.number("votes", 1)
+    if votes not in (0, 1):
+        raise table.refuse("votes", "out of range", "0 or 1")
+    arbiter, hidden = table.truth("arbiterOnly", False), table.truth("hidden", False)
+    role = "hidden" if hidden else "follower" if not _number(table, "priority", 1) else ""
+    role = "arbiter" if arbiter else "delayed" if _delay(table) else role
+    if votes != 1:
+        role = "unread" if arbiter or hidden or _delay(table) else ""
+    return Member(name, site, votes == 1, str(identity), host, role, dict(table.values))
 
 
-def _findings(table: Document, member: Member, votes: bool, priority: float) -> list[Finding]:
-    found = []
-    if not votes and priority > 0:
-        found.append(
-            Finding(
-                "priority-without-vote",
-                "error",
-                f"{member.name} has no vote and the priority {priority:g}: the server refuses that",
-                "priority: 0",
-            )
+def _delay(table: Document) -> float:
+    return max(table.number(key, 0.0) for key in _DELAYS)
+
+
+def _order(members: Sequence[Member]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Return the sites by the priority of members that may lead, and their ranks.
+
+    The least preferred sites, of priority 1 or less, are left out: they come last anyway.
+    """
+    best: dict[str, float] = {}
+    for member in members:
+        if member.voter and not member.role:
+            given = member.kept.get("priority")
+            priority = float(given) if isinstance(given, (int, float)) else 1.0
+            best[member.site] = max(best.get(member.site, 0.0), priority)
+    levels = sorted({*best.values()}, reverse=True)
+    if levels and levels[-1] <= 1:
+        del levels[-1]
+    leaders = [site for level in levels for site in best if best[site] == level]
+    return tuple(leaders), tuple(levels.index(best[site]) + 1 for site in leaders)
+
+
+def _findings(table: Document, member: Member) -> Iterator[Finding]:
+    name, priority, delay = member.name, _number(table, "priority", 1), _delay(table)
+    aside = f"answers {delay:g} s late" if delay else "is hidden" * table.truth("hidden", False)
+    refused = []
+    if table.truth("arbiterOnly", False) and not member.voter:
+        refused.append(("arbiter-without-vote", "is an arbiter with votes: 0", "votes: 1"))
+    elif not member.voter and priority > 0:
+        what = f"has no vote and the priority {priority:g}"
+        refused.append(("priority-without-vote", what, "priority: 0"))
+    elif aside and priority > 0:
+        what = f"{aside} and has the priority {priority:g}"
+        refused.append(("priority-of-a-hidden-member", what, "priority: 0"))
+    for rule, what, remedy in refused:
+        yield Finding(rule, "error", f"{name} {what}: the server refuses that", remedy)
+    if member.role == "arbiter":
+        yield Finding(
+            "arbiter",
+            "note",
+            f"{name} is an arbiter: it votes on elections and holds no data, so that "
+            "majority writes wait for the others",
+            "a member with data instead, where majority writes must survive a loss",
         )
-    if table.values.get("arbiterOnly") is True:
-        found.append(
-            Finding(
-                "arbiter",
-                "note",
-                f"{member.name} is an arbiter: it votes on elections and holds no data, so that "
-                "majority writes wait for the others",
-                "a member with data instead, where majority writes must survive a loss",
-            )
+    if member.role == "delayed":
+        yield Finding(
+            "delayed-voter",
+            "warning",
+            f"{name} votes and is {delay:g} s late: when another member is down, majority "
+            "writes may wait that long",
+            "votes: 0",
         )
-    if votes and priority == 0 and table.values.get("arbiterOnly") is not True:
-        found.append(
-            Finding(
-                "never-leads", "note", f"{member.name} votes and never leads", "priority above 0"
-            )
-        )
-    return found
+    if member.role == "follower":
+        yield Finding("never-leads", "note", f"{name} votes and never leads", "priority above 0")
 
 
 # --- writing ---------------------------------------------------------------------------------
 
 
 def _refuses(deployment: Deployment, request: Request) -> tuple[str, ...]:
-    if deployment.read is not None:
-        return ("a replica set has a primary, and the placement is of a store without one",)
     reasons = list(missing_servers(deployment, request.localities))
-    if deployment.commit is not None:
+    if deployment.read is None and deployment.quorum != _majority_write(
+        deployment.voters, _count(deployment, "arbiter")
+    ):
         reasons.append(
             f"elections and majority writes wait for a majority, not for {deployment.commit} of "
             f"{deployment.voters}"
         )
+    if _count(deployment, "delayed") and not deployment.members:
+        reasons.append("the delay of its delayed members is not known")
     if deployment.voters > _MOST_VOTES:
         reasons.append(f"a replica set has at most {_MOST_VOTES} voting members")
     if deployment.replicas > _MOST_MEMBERS:
         reasons.append(f"a replica set has at most {_MOST_MEMBERS} members")
     if not request.name:
         reasons.append("no replica set is named (--database)")
-    for one in deployment.held:
-        for row in request.localities.of_site(one.site)[: one.replicas]:
-            if not _HOST.fullmatch(row.name):
-                reasons.append(f"{row.name!r} is no host name; map it (--localities)")
+    reasons += [
+        f"{row.name!r} is no host name; map it (--localities)"
+        for row in named_servers(deployment, request.localities)
+        if not _HOST.fullmatch(row.name)
+    ]
     return tuple(reasons)
+
+
+def _count(deployment: Deployment, role: str) -> int:
+    return sum(dict(one.special).get(role, 0) for one in deployment.held)
+
+
+def _majority_write(voting: int, arbiters: int) -> int:
+    """Return the votes of a majority write, as the server counts: no more than hold data."""
+    return max(1, min(majority(voting), voting - arbiters))
 
 
 def _host(server: Server) -> str:
@@ -153,81 +213,139 @@ def _host(server: Server) -> str:
 
 
 def _members(
-    servers: Sequence[Server], voting: set[str], rank: dict[str, int], numbers: dict[str, int]
+    servers: Sequence[Server], voting: set[str], priorities: Mapping[str, object]
 ) -> list[dict[str, object]]:
-    return [
-        {
-            "_id": numbers[server.name],
-            "host": _host(server),
-            "votes": int(server.name in voting),
-            "priority": rank.get(server.site, 1) if server.name in voting else 0,
-        }
-        for server in servers
-    ]
-
-
-def _numbered(servers: Sequence[Server]) -> dict[str, int]:
-    """Return the number of each member: its number in the running set, else the next free one."""
-    found = {server.name: int(server.identity) for server in servers if server.identity}
-    free = (number for number in range(1000) if number not in set(found.values()))
+    """Return the members: rs.reconfig replaces them whole, so all that was said of one is kept."""
+    found = []
     for server in servers:
-        if server.name not in found:
-            found[server.name] = next(free)
+        votes = server.name in voting
+        never = server.role or any(map(server.kept.get, ("arbiterOnly", "hidden", *_DELAYS)))
+        member: dict[str, object] = {"_id": int(server.identity), "host": _host(server)}
+        member |= server.kept
+        member["votes"] = int(votes)
+        member["priority"] = priorities[server.name] if votes and not never else 0
+        if server.role == "arbiter":
+            member["arbiterOnly"] = True
+        elif server.role in ("hidden", "unread"):
+            member["hidden"] = True
+        found.append(member)
     return found
 
 
+def _priorities(
+    servers: Sequence[Server], leaders: Sequence[str], ranks: Sequence[int]
+) -> dict[str, object]:
+    """Return a priority for each server: that of today where it gives the order."""
+    given = {server.name: server.kept.get("priority", 1) for server in servers}
+    plain = [
+        Member(one.name, one.site, True, role=one.role, kept={"priority": given[one.name]})
+        for one in servers
+        if one.voter
+    ]
+    levels = ranks or range(1, len(leaders) + 1)
+    if {*zip(*_order(plain), strict=True)} == {*zip(leaders, levels, strict=True)}:
+        return {name: priority or 1 for name, priority in given.items()}
+    worth = {site: max(levels) - rank + 2 for site, rank in zip(leaders, levels, strict=True)}
+    return {server.name: worth.get(server.site, 1) for server in servers}
+
+
+def _numbered(servers: Sequence[Server], taken: Collection[str]) -> list[Server]:
+    """Give a number to each new member: the next one that was not in the set."""
+    used = {*taken, *(server.identity for server in servers)}
+    free = (str(number) for number in range(1000) if str(number) not in used)
+    return [one if one.identity else replace(one, identity=next(free)) for one in servers]
+
+
 def _write(deployment: Deployment, request: Request, path: MovePath | None) -> Script:
-    order = deployment.leaders
-    rank = {site: len(order) - i + 1 for i, site in enumerate(order)}
     steps: list[dict[str, object]] = []
-    servers, by_replica = written_servers(deployment, request.localities, path)
-    numbers = _numbered(tuple(by_replica.values()) or servers)
+    removed: list[Member] = []
     if path is not None:
-        present = {one.site: one.replicas for one in path.present.held}
-        running = {slot for slot in by_replica if slot.number <= present.get(slot.site, 0)}
-        voting = {
-            slot
-            for one in path.present.held
-            for slot in running
-            if slot.site == one.site and slot.number <= one.voters
+        path, removed = _without_arbiters(path, deployment)
+    servers, by_replica = written_servers(deployment, request.localities, path)
+    numbered = _numbered(
+        tuple(by_replica.values()) or servers, [member.identity for member in removed]
+    )
+    by_replica = dict(zip(by_replica, numbered, strict=False))
+    by_name = {server.name: server for server in numbered}
+    servers = tuple(by_name[server.name] for server in servers)
+    if path is not None:
+        present = {one.site: one for one in path.present.held}
+        running = {
+            s for s in by_replica if s.site in present and s.number <= present[s.site].replicas
         }
-        now = path.present.leaders
-        before = {site: len(now) - i + 1 for i, site in enumerate(now)}
+        voting = {slot for slot in running if slot.number <= present[slot.site].voters}
+        before = [by_replica[slot] for slot in voting]
+        now = _priorities(before, path.present.leaders, path.present.ranks)
+        priorities = {name: now.get(name, 1) for name in by_name}
+
+        def step(words: str) -> None:
+            chosen = [server for slot, server in by_replica.items() if slot in running]
+            names = {by_replica[slot].name for slot in voting}
+            members = _members(chosen, names, priorities)
+            steps.append({"text": f"{words}: rs.reconfig with these members", "members": members})
+
+        for member in removed:
+            step(f"remove the arbiter {member.name}, which cannot become a member with data")
         for move in path.steps:
             slot = move.replica
             if slot is None or move.kind in ("catch-up", "set-quorums"):
                 if slot is not None:
                     steps.append({"text": f"wait until {by_replica[slot].name} is SECONDARY"})
                 continue
+            if move.kind == "demote" and by_replica[slot].role == "arbiter":
+                continue  # it has a vote until it goes
             if move.kind == "add-learner":
                 running.add(slot)
             elif move.kind == "remove":
                 running.remove(slot)
             elif move.kind == "move-leader":
-                before = {by_replica[slot].site: 2}
-            voting = set(move.voting)
-            chosen = [server for one, server in by_replica.items() if one in running]
-            names = {by_replica[one].name for one in voting}
-            steps.append(
-                {
-                    "text": f"{move.kind} {by_replica[slot].name}: rs.reconfig with these members"
-                    + "".join(f" [{words}]" for words in move.broken),
-                    "members": _members(chosen, names, before, numbers),
-                }
-            )
-    final = {server.name for server in servers if server.voter}
+                lead = by_replica[slot].site
+                priorities = {s.name: 1 + (s.site == lead) for s in by_replica.values()}
+            voting = {*move.voting} & running
+            broken = "".join(f" [{words}]" for words in move.broken)
+            step(f"{move.kind} {by_replica[slot].name}{broken}")
+    final = _priorities(servers, deployment.leaders, deployment.ranks)
+    kept = (deployment if path is None or deployment.kept else path.present).kept
+    settings = json.loads(kept) if kept else {}
+    members = _members(servers, {server.name for server in servers if server.voter}, final)
     document: dict[str, object] = {
         "system": "mongodb",
-        "config": {"_id": request.name, "members": _members(servers, final, rank, numbers)},
+        "config": {"_id": request.name, **settings, "members": members},
     }
     if path is not None:
         document["steps"] = steps
-    notes = (
+    notes = [
         "take version and settings from rs.conf(), raise the version by one, and pass the document "
         "to rs.reconfig(); it changes one vote at a time, and a priority can start an election",
         'majority writes need the write concern { w: "majority" }',
+    ]
+    special = [f"{server.name} ({server.role})" for server in servers if server.role]
+    if special:
+        notes.append(f"members keep their roles, and do not lead: {', '.join(special)}")
+    return Script(json_text(document), tuple(notes))
+
+
+def _without_arbiters(path: MovePath, wanted: Deployment) -> tuple[MovePath, list[Member]]:
+    """Return the path without the arbiters that the new deployment replaces, and these."""
+    kept = {one.site: dict(one.special).get("arbiter", 0) for one in wanted.held}
+    removed: list[Member] = []
+    for member in path.present.members:
+        if member.role == "arbiter" and member.site in kept:
+            if kept[member.site]:
+                kept[member.site] -= 1
+            else:
+                removed.append(member)
+    if not removed:
+        return path, removed
+    left = [member for member in path.present.members if member not in removed]
+    before = Deployment.of_members(
+        "mongodb",
+        left,
+        leaders=path.present.leaders,
+        ranks=path.present.ranks,
+        kept=path.present.kept,
     )
-    return Script(json_text(document), notes)
+    return path_between(before, wanted), removed
 
 
 SYSTEM = DatabaseSystem(
@@ -238,8 +356,11 @@ SYSTEM = DatabaseSystem(
     refuses=_refuses,
     write=_write,
     names_servers=True,
-    says="voting and other members, the order of primaries as priorities",
-    cannot="more than 7 voters, a quorum other than the majority; arbiters are read, not written",
+    commits="leader",
+    expresses=frozenset({"arbiter", "hidden", "follower", "delayed", "unread", "ties", "elect"}),
+    says="voting and other members, the order of primaries as priorities; hidden and delayed "
+    "members and arbiters that are there",
+    cannot="more than 7 voters, a quorum other than the majority",
     validated="syntax only, not run against a server",
     operations={
         "read preference nearest, secondary": "weak read",

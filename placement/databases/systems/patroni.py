@@ -1,30 +1,68 @@
-"""Patroni: quorum commit and failover priorities of a PostgreSQL cluster.
+"""Patroni: synchronous standbys, tags and failover priorities of a PostgreSQL cluster.
 
 Patroni owns `synchronous_standby_names`. The dynamic configuration says how many standbys a commit
-waits for; tags of the servers say which are never synchronous, and who takes over first.
+waits for; tags of the servers say which are never synchronous, and who takes over. Patroni waits
+for fewer standbys by itself when some are lost: for none, unless the mode is strict.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from placement.databases.deployment import Deployment, Member
 from placement.databases.findings import Finding
-from placement.databases.server_moves import MovePath
-from placement.databases.server_names import written_servers
+from placement.databases.server_moves import MovePath, ServerMove
+from placement.databases.server_names import Server, numbered_steps, written_servers
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
-from placement.databases.systems.block_yaml import yaml_documents
+from placement.databases.systems.json_texts import check_keys
+from placement.databases.systems.postgresql import COMMIT_WAITS
 from placement.databases.systems.postgresql import SYSTEM as POSTGRESQL
-from placement.databases.systems.sql_text import comment
+from placement.databases.systems.remarks import remark, remarked
 from placement.errors import InputError
 from placement.io.formats.document import Document, parse_json
+from placement.languages.sql_text import comment
+from placement.languages.yaml_texts import yaml_documents
+from placement.methods.options import Setting
 
 __all__ = ["SYSTEM"]
 
 _INPUT = "`patronictl show-config`, and `patronictl list -f json` or the patroni.yml of each server"
 _TRUE, _FALSE = ("true", "on", "yes", "1"), ("false", "off", "no", "0")
+_SETTINGS = ("synchronous_mode", "synchronous_node_count", "synchronous_mode_strict", "pause")
+_DYNAMIC = (*_SETTINGS, "postgresql", "standby_cluster")
+_IGNORED = (
+    "ttl", "loop_wait", "retry_timeout", "maximum_lag_on_failover", "maximum_lag_on_syncnode",
+    "max_timelines_history", "primary_start_timeout", "primary_stop_timeout", "failsafe_mode",
+    "master_start_timeout", "master_stop_timeout", "slots", "ignore_slots", "check_timeline",
+    "member_slots_ttl",
+)  # fmt: skip
+"""Of the dynamic configuration: times, slots, and how far a standby may be behind."""
+_IGNORED_OF_A_SERVER = (
+    "scope", "namespace", "restapi", "ctl", "watchdog", "log", "etcd", "etcd3", "consul",
+    "zookeeper", "exhibitor", "kubernetes", "raft", "postgresql", "bootstrap",
+)  # fmt: skip
+_IGNORED_OF_A_ROW = (
+    "Cluster", "Host", "TL", "Lag in MB", "Pending restart", "Pending restart reason",
+    "Scheduled restart", "Receive LSN", "Receive Lag", "Replay LSN", "Replay Lag",
+)  # fmt: skip
+_NEVER_SYNCHRONOUS = ("nosync", "nostream", "sync_priority", "replicatefrom")
+
+
+@dataclass
+class _Listed:
+    """Server with its tags, and its role and state where a list says them."""
+
+    tags: Mapping[str, str]
+    role: str = ""
+    state: str = ""
+
+    @property
+    def down(self) -> bool:
+        """Return whether the list says that the server does not run, or not with the log."""
+        return self.state.lower() not in ("", "running", "streaming", "in archive recovery")
 
 
 @dataclass
@@ -33,29 +71,36 @@ class _Cluster:
 
     source: str
     settings: dict[str, str] = field(default_factory=dict)
-    tags: dict[str, dict[str, str]] = field(default_factory=dict)
+    servers: dict[str, _Listed] = field(default_factory=dict)
     leader: str = ""
 
-    def number(self, key: str, default: int) -> int:
-        text = self.settings.get(key)
-        return default if text is None else _number(text, self.source, key)
+    def refuse(self, message: str, key: str, value: str, expected: str) -> InputError:
+        return InputError(message, source=self.source, field=key, value=value, expected=expected)
 
+    def number(self, values: Mapping[str, object], key: str, default: int) -> int:
+        text = str(values.get(key, default))
+        if not text.removeprefix("-").isdecimal() or len(text) > 4:
+            raise self.refuse("not a number", key, text, "a whole number")
+        return int(text)
 
-def _number(text: str, source: str, key: str) -> int:
-    if not text.isdecimal() or len(text) > 4:
-        raise InputError(
-            "not a number", source=source, field=key, value=text, expected="a whole number"
-        )
-    return int(text)
+    def flag(self, values: Mapping[str, str], key: str) -> bool:
+        word = values.get(key, "false")
+        if word.lower() not in (*_TRUE, *_FALSE):
+            raise self.refuse("not a truth value", key, word, "true or false")
+        return word.lower() in _TRUE
 
+    def synchronous(self, name: str) -> bool:
+        """Return whether the tags of a server let it be synchronous: it gets the log directly."""
+        tags = self.servers[name].tags
+        source = tags.get("replicatefrom", self.leader)
+        cascades = source in self.servers and source != self.leader and self.leader != ""
+        never = self.flag(tags, "nosync") or self.flag(tags, "nostream") or cascades
+        return not never and self.number(tags, "sync_priority", 1) > 0
 
-def _flag(text: str, source: str, key: str) -> bool:
-    word = text.lower()
-    if word not in (*_TRUE, *_FALSE):
-        raise InputError(
-            "not a truth value", source=source, field=key, value=text, expected="true or false"
-        )
-    return word in _TRUE
+    def leads(self, name: str) -> bool:
+        """Return whether the tags of a server let it take over."""
+        tags = self.servers[name].tags
+        return not self.flag(tags, "nofailover") and self.number(tags, "failover_priority", 1) > 0
 
 
 # --- reading ---------------------------------------------------------------------------------
@@ -63,14 +108,22 @@ def _flag(text: str, source: str, key: str) -> bool:
 
 def _read(texts: Texts, request: Request) -> Reading:
     cluster = _Cluster(texts[0][0])
+    chosen: list[str] = []
     for source, text in texts:
         if text.lstrip()[:1] in ("[", "{"):
             _take_list(cluster, parse_json(text, source), source)
             continue
         for number, table in enumerate(yaml_documents(text, source), 1):
             _take_document(cluster, Document(f"{source}, document {number}", "", table))
-    if not cluster.tags:
+        said = remarked(text, source)
+        check_keys(said, ("leader", "synchronous"))
+        cluster.leader = said.text("leader", cluster.leader)
+        chosen += said.names("synchronous", ())
+    if not cluster.servers:
         raise InputError("no servers", source=cluster.source, field="name", expected=_INPUT)
+    for name in chosen:
+        if name in cluster.servers:
+            cluster.servers[name].role = "sync standby"
     return _reading(cluster, request)
 
 
@@ -82,10 +135,18 @@ def _take_list(cluster: _Cluster, value: object, source: str) -> None:
             raise InputError("not a member", source=source, value=row, expected=_INPUT)
         document = Document(f"{source}, entry {i + 1}", "", row)
         name = document.text("Member")
-        tags = document.table("Tags").values
-        cluster.tags[name] = {key: _word(value) for key, value in tags.items()}
-        if document.text("Role", "").lower() in ("leader", "master", "primary"):
+        check_keys(document, ("Member", "Role", "State", "Tags"), _IGNORED_OF_A_ROW, {"Group": ()})
+        tags = {key: _word(value) for key, value in document.table("Tags").values.items()}
+        role = document.text("Role", "").lower().replace("_", " ")
+        if role == "standby leader":
+            raise document.refuse("Role", "a standby cluster takes no writes", "Leader")
+        if role in ("leader", "master", "primary"):
             cluster.leader = name
+        given = cluster.servers.get(name)
+        if given is not None and given.role:
+            raise document.refuse("Member", "a server twice", "one row for each server")
+        tags = tags or dict(given.tags if given is not None else {})
+        cluster.servers[name] = _Listed(tags, role or "?", document.text("State", "running"))
 
 
 def _word(value: object) -> str:
@@ -95,166 +156,327 @@ def _word(value: object) -> str:
 def _take_document(cluster: _Cluster, document: Document) -> None:
     """Take a dynamic configuration, or the file of one server."""
     dynamic = document.table("bootstrap").table("dcs") if document.has("bootstrap") else document
-    for key in ("synchronous_mode", "synchronous_node_count", "synchronous_mode_strict"):
+    server = ("name", "tags", *_IGNORED_OF_A_SERVER) if document.has("name") else ()
+    if server:
+        check_keys(document, (*_DYNAMIC, *server), _IGNORED)
+    check_keys(dynamic, (*_DYNAMIC, *server), _IGNORED)
+    if dynamic.has("standby_cluster") and dynamic.values["standby_cluster"] != "":
+        raise dynamic.refuse("standby_cluster", "a standby cluster takes no writes", "no such key")
+    for key in _SETTINGS:
         if dynamic.has(key):
             cluster.settings[key] = dynamic.text(key)
+    parameters = dynamic.table("postgresql").table("parameters")
+    check_keys(parameters, parameters.values, (), {"synchronous_commit": COMMIT_WAITS})
     if document.has("name"):
         tags = document.table("tags")
         name = document.text("name")
-        if name in cluster.tags:
+        given = cluster.servers.get(name)
+        if given is not None and not given.role:
             raise document.refuse("name", "a server twice", "one document for each server")
-        cluster.tags[name] = {key: tags.text(key) for key in tags.values}
+        words = {key: tags.text(key) for key in tags.values}
+        cluster.servers[name] = replace(given, tags=words) if given else _Listed(words)
 
 
 def _reading(cluster: _Cluster, request: Request) -> Reading:
-    findings: list[Finding] = []
-    members: list[Member] = []
-    order: dict[str, int] = {}
-    for name, tags in cluster.tags.items():
-        findings += _tag_findings(name, tags, cluster.source)
-        voter = not _flag(tags.get("nosync", "false"), cluster.source, f"{name}.nosync")
-        site = request.localities.site_of(name, cluster.source, "name")
-        members.append(Member(name, site, voter))
-        priority = _number(tags.get("failover_priority", "1"), cluster.source, name)
-        if voter and priority > 1:
-            order[site] = max(order.get(site, 0), priority)
-    leaders = sorted(order, key=lambda site: -order[site])
-    if cluster.leader:
-        here = next(member.site for member in members if member.name == cluster.leader)
-        leaders = [here, *(site for site in leaders if site != here)]
     mode = cluster.settings.get("synchronous_mode", "off").lower()
     if mode not in ("quorum", *_TRUE, *_FALSE):
-        raise InputError(
-            "unknown mode",
-            source=cluster.source,
-            field="synchronous_mode",
-            value=mode,
-            expected="quorum, on or off",
-        )
-    standbys = sum(member.voter for member in members) - 1
-    count = 0 if mode in _FALSE else cluster.number("synchronous_node_count", 1)
-    findings += _mode_findings(cluster, mode, count, standbys)
-    deployment = Deployment.of_members("patroni", members, leaders=leaders, commit=count + 1)
+        raise cluster.refuse("unknown mode", "synchronous_mode", mode, "quorum, on or off")
+    if cluster.leader and cluster.leader not in cluster.servers:
+        raise cluster.refuse("no such server", "leader", cluster.leader, "the name of a server")
+    mode = "on" if mode in _TRUE else "off" if mode in _FALSE else mode
+    standbys = [
+        name for name in cluster.servers if name != cluster.leader and cluster.synchronous(name)
+    ]
+    asked = cluster.number(cluster.settings, "synchronous_node_count", 1)
+    if asked < 1:
+        raise cluster.refuse("out of range", "synchronous_node_count", str(asked), ">= 1")
+    able = len(standbys) - (not cluster.leader)
+    roles = ("sync standby", "quorum standby")
+    chosen = [name for name in standbys if cluster.servers[name].role in roles and mode != "off"]
+    chosen = chosen or standbys  # no list says which acknowledge now: any may
+    least = 2 if cluster.flag(cluster.settings, "synchronous_mode_strict") else 1
+    count = 0 if mode == "off" else max(least - 1, min(asked, able, len(chosen)))
+
+    def member(name: str) -> Member:
+        server = cluster.servers[name]
+        site = request.localities.site_of(name, cluster.source, "name")
+        voter = name == cluster.leader or name in standbys
+        role = "" if cluster.leads(name) or name == cluster.leader else "follower"
+        if mode == "off":  # any server may be promoted, synchronous or not
+            voter = role != "follower"
+        elif voter and name not in (*chosen, cluster.leader):
+            role = "spare"
+        if server.down and name != cluster.leader:
+            role = "down"
+        return Member(name, site, voter, role=role if voter else "", kept=dict(server.tags))
+
+    members = [member(name) for name in cluster.servers]
+    leaders, ranks = _order(cluster, mode, members)
+    deployment = Deployment.of_members(
+        "patroni",
+        members,
+        leaders=leaders,
+        ranks=ranks,
+        order_void=mode == "quorum" and len(leaders) > 1,
+        commit=count + 1,
+        elect=1 if mode == "off" else None,
+        least=None if mode == "off" else least,
+        kept=json.dumps({"synchronous_mode": mode}),
+    )
+    findings = [*_tag_findings(cluster), *_state_findings(cluster, mode, members)]
+    findings += _mode_findings(cluster, mode, asked, able, len(standbys) > len(chosen))
     return Reading(deployment, tuple(findings))
 
 
-def _tag_findings(name: str, tags: Mapping[str, str], source: str) -> list[Finding]:
-    found = []
-    for one, other in (("failover_priority", "nofailover"), ("sync_priority", "nosync")):
-        if one in tags and other in tags:
-            found.append(
-                Finding(
+def _order(
+    cluster: _Cluster, mode: str, members: Sequence[Member]
+) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Return the leader's site, then those of servers with a failover priority, and their ranks."""
+    first = [member.site for member in members if member.name == cluster.leader]
+    best: dict[str, int] = {}
+    for member in members:
+        if member.voter and not member.role and member.name != cluster.leader:
+            priority = cluster.number(member.kept, "failover_priority", 1)
+            best[member.site] = max(best.get(member.site, 0), priority)
+    rest = sorted((s for s in best if best[s] > 1 and s not in first), key=lambda s: -best[s])
+    if mode == "quorum" and not first:  # the order is void, and the first is not known
+        return (), ()
+    levels = sorted({best[site] for site in rest}, reverse=True)
+    return (*first, *rest), (*[1] * len(first), *(levels.index(best[s]) + 2 for s in rest))
+
+
+def _tag_findings(cluster: _Cluster) -> Iterator[Finding]:
+    for name, server in cluster.servers.items():
+        tags = server.tags
+        for one, other in (("failover_priority", "nofailover"), ("sync_priority", "nosync")):
+            if one in tags and other in tags:
+                yield Finding(
                     "tags-exclude-each-other",
                     "error",
                     f"{name} has the tags {one} and {other}, of which Patroni takes one",
                     f"remove {other} or {one}",
                 )
-            )
-    never = _flag(tags.get("nofailover", "false"), source, f"{name}.nofailover")
-    voter = not _flag(tags.get("nosync", "false"), source, f"{name}.nosync")
-    if voter and (never or tags.get("failover_priority") == "0"):
-        found.append(
-            Finding(
+        if cluster.synchronous(name) and not cluster.leads(name):
+            yield Finding(
                 "never-leads",
                 "note",
                 f"{name} may be synchronous and never leads",
                 "none needed, if that is meant",
             )
-        )
-    return found
 
 
-def _mode_findings(cluster: _Cluster, mode: str, count: int, standbys: int) -> list[Finding]:
-    found = []
-    if mode in _FALSE and standbys:
-        found.append(
-            Finding(
-                "asynchronous",
-                "warning",
-                "synchronous_mode is off: a failover may lose commits",
-                "synchronous_mode: quorum",
-            )
+def _state_findings(cluster: _Cluster, mode: str, members: Sequence[Member]) -> Iterator[Finding]:
+    if cluster.flag(cluster.settings, "pause"):
+        yield Finding(
+            "paused", "warning", "the cluster is paused: nobody takes over", "patronictl resume"
         )
-    if mode in _TRUE and standbys > count:
-        found.append(
-            Finding(
-                "priority-standbys",
-                "warning",
-                f"synchronous_mode: on waits for {count} chosen standbys, not for the quickest; "
-                "the latency shown is that of a quorum",
-                "synchronous_mode: quorum",
-            )
+    for name, server in cluster.servers.items():
+        if server.down:
+            what = f"{name} is not running ({server.state})"
+            yield Finding("server-down", "warning", what, f"start {name}, or take it out")
+    voters = [member for member in members if member.voter]
+    next_ones = [one for one in voters if not one.role and one.name != cluster.leader]
+    chosen = [
+        one for one in voters if one.role not in ("spare", "down") and one.name != cluster.leader
+    ]
+    if mode != "off" and len(members) > 1 and not next_ones:
+        names = ", ".join(one.name for one in chosen)
+        reason = f"of the synchronous standbys ({names}) none may lead" if chosen else ""
+        yield Finding(
+            "nobody-takes-over",
+            "warning",
+            "after the loss of the primary nobody takes over: "
+            + (reason or "no standby is synchronous, and commits are on one server alone"),
+            "a synchronous standby without nofailover"
+            if chosen
+            else "take nosync from a standby, or set its sync_priority above 0",
         )
-    if count > standbys:
-        strict = _flag(
-            cluster.settings.get("synchronous_mode_strict", "false"),
-            cluster.source,
-            "synchronous_mode_strict",
+
+    def priority(member: Member) -> int:
+        return cluster.number(member.kept, "failover_priority", 1)
+
+    given = {one.name: priority(one) for one in voters if priority(one) > 1}
+    if mode == "quorum" and given:
+        yield Finding(
+            "priority-without-effect",
+            "warning",
+            "failover_priority does not work with synchronous_mode: quorum "
+            f"({', '.join(given)}): any synchronous standby may take over",
+            "synchronous_mode: on, or no failover_priority",
         )
-        found.append(
-            Finding(
-                "too-few-standbys",
-                "error" if strict else "warning",
-                f"commits wait for {count} standbys and {standbys} may be synchronous",
-                f"synchronous_node_count: {max(1, standbys)}, or more servers without nosync",
-            )
+    before = max((priority(one) for one in next_ones), default=0)
+    over = [one.name for one in voters if one.role == "spare" and priority(one) > before]
+    if mode == "on" and next_ones and over:
+        yield Finding(
+            "priority-of-a-spare",
+            "warning",
+            f"{', '.join(over)} has a higher failover_priority than the synchronous standby "
+            f"{', '.join(one.name for one in next_ones)}, which is promoted all the same",
+            "give the same servers a high sync_priority",
         )
-    return found
+
+
+def _mode_findings(
+    cluster: _Cluster, mode: str, asked: int, standbys: int, known: bool
+) -> Iterator[Finding]:
+    strict = cluster.flag(cluster.settings, "synchronous_mode_strict")
+    if mode == "off" and len(cluster.servers) > 1:
+        yield Finding(
+            "asynchronous",
+            "warning",
+            "synchronous_mode is off: a failover may lose commits",
+            "synchronous_mode: quorum",
+        )
+    if mode == "on" and standbys > asked:
+        which = "" if known else "; which ones is not known here, so that the latency is a quorum's"
+        yield Finding(
+            "priority-standbys",
+            "warning",
+            f"synchronous_mode: on waits for {asked} chosen standbys, not for the quickest{which}",
+            "synchronous_mode: quorum",
+        )
+    if mode != "off" and asked > standbys:
+        lowered = (
+            "commits wait for none, on the primary alone"
+            if not standbys
+            else (f"commits wait for {standbys}")
+        )
+        if strict and not standbys:
+            lowered = "no commit ends"
+        yield Finding(
+            "too-few-standbys",
+            "error" if strict and not standbys else "warning",
+            f"synchronous_node_count is {asked} and {standbys} standbys may be synchronous: "
+            f"{lowered}",
+            f"{asked} standbys without nosync"
+            + (f", or synchronous_node_count: {standbys}" if standbys else ""),
+        )
 
 
 # --- writing ---------------------------------------------------------------------------------
 
 
 def _refuses(deployment: Deployment, request: Request) -> tuple[str, ...]:
-    reasons = list(POSTGRESQL.refuses(deployment, request))
-    return tuple(reason for reason in reasons if "name the leader" not in reason)
+    own = deployment.system == "patroni"
+    return tuple(
+        reason
+        for reason in POSTGRESQL.refuses(deployment, request)
+        if "name the leader" not in reason and not (own and "no standby is" in reason)
+    )
+
+
+def _mode(deployment: Deployment, present: Deployment | None, request: Request) -> str:
+    """Return the mode of a deployment that was read, of the present one, or of the setting."""
+    for one in (deployment, present):
+        if one is not None and one.system == "patroni" and one.kept:
+            mode = str(json.loads(one.kept)["synchronous_mode"])
+            if one is deployment or (mode != "off" and deployment.quorum > 1):
+                return mode
+    return request.text("synchronous_mode") if deployment.quorum > 1 else "off"
+
+
+def _said(deployment: Deployment) -> Deployment:
+    """Return the part that the configuration stores: an order only where the mode obeys one."""
+    if deployment.system == "patroni":
+        return deployment
+    least = 1 if deployment.quorum > 1 else None
+    elect = None if deployment.quorum > 1 else 1
+    return replace(deployment, leaders=deployment.leaders[:1], ranks=(), least=least, elect=elect)
 
 
 def _write(deployment: Deployment, request: Request, path: MovePath | None) -> Script:
-    steps: list[str] = []
+    present = None if path is None else path.present
+    mode = _mode(deployment, present, request)
     servers, by_replica = written_servers(deployment, request.localities, path)
-    for move in () if path is None else path.steps:
-        server = None if move.replica is None else by_replica[move.replica]
+
+    def words(move: ServerMove, server: Server | None) -> str:
         name = "" if server is None else server.name
-        words = {
+        count = max(1, move.commit - 1)
+        return {
             "add-learner": f"start Patroni on {name} with the tags nosync and nofailover",
             "catch-up": f"wait until `patronictl list` shows {name} as streaming without lag",
-            "promote": f"take nosync and nofailover from {name}, `patronictl reload`",
-            "demote": f"give {name} the tags nosync and nofailover, `patronictl reload`",
+            "promote": f"take nosync and nofailover from {name}, `patronictl reload`, then "
+            f"synchronous_node_count: {count}",
+            "demote": f"give {name} the tags nosync and nofailover, `patronictl reload`, then "
+            f"synchronous_node_count: {count}",
             "set-quorums": f"synchronous_node_count: {move.commit - 1}",
             "move-leader": f"patronictl switchover --candidate {name}",
             "remove": f"stop Patroni on {name}",
         }[move.kind]
-        if move.kind in ("promote", "demote"):
-            words += f", then synchronous_node_count: {max(1, move.commit - 1)}"
-        broken = "".join(f" [{text}]" for text in move.broken)
-        steps.append(_remark(f"step {len(steps) + 1}: {words}{broken}"))
-    rank = {site: len(deployment.leaders) - i + 1 for i, site in enumerate(deployment.leaders)}
-    lines = [
-        *steps,
-        "# dynamic configuration: patronictl edit-config",
-    ]
-    if deployment.quorum > 1:
-        lines += ["synchronous_mode: quorum", f"synchronous_node_count: {deployment.quorum - 1}"]
-    else:
+
+    lines = [f"#{comment(step)[2:]}" for step in numbered_steps(path, by_replica, words)]
+    lines.append("# dynamic configuration: patronictl edit-config")
+    if mode == "off":
         lines.append("synchronous_mode: false")
+    else:
+        count = max(1, deployment.quorum - 1)
+        lines += [f"synchronous_mode: {mode}", f"synchronous_node_count: {count}"]
+        running = deployment if deployment.system == "patroni" else present
+        if running is not None and running.system == "patroni" and running.least == 2:
+            lines.append("synchronous_mode_strict: true")
+    first = [s for s in servers if s.voter and [s.site] == [*deployment.leaders[:1]]]
+    if first:
+        state: dict[str, object] = {"leader": first[0].name}
+        if any(server.role == "spare" for server in servers):
+            chosen = [
+                one.name for one in servers if one.voter and one.role not in ("spare", "down")
+            ]
+            state["synchronous"] = chosen
+        lines.append(remark(state, "#"))
+    tiers = deployment.tiers
+    rank = {site: len(tiers) - i + 1 for i, tier in enumerate(tiers) for site in tier}
+    own = deployment.system == "patroni" and bool(deployment.members)
     for server in servers:
+        tags = _tags(server, mode, rank.get(server.site, 0) * (len(tiers) > 1), own)
         lines += ["---", "# patroni.yml of one server", f"name: {json.dumps(server.name)}"]
-        if not server.voter:
-            lines += ["tags:", "  nosync: true", "  nofailover: true"]
-        elif server.site in rank:
-            lines += ["tags:", f"  failover_priority: {rank[server.site]}"]
-        else:
-            lines.append("tags: {}")
-    notes = (
-        "a priority decides between standbys that are equally far; Patroni never moves the leader "
-        "back by itself (patronictl switchover does)",
-    )
-    return Script("\n".join(lines) + "\n", notes)
+        lines += ["tags:", *(f"  {key}: {_scalar(text)}" for key, text in tags.items())]
+        if not tags:
+            lines[-1] = "tags: {}"
+    notes = ["Patroni never moves the leader back by itself (patronictl switchover does)"]
+    if mode == "quorum" and len(deployment.leaders) > 1:
+        notes.append(
+            "with synchronous_mode: quorum any synchronous standby may take over, so that no "
+            f"failover_priority is written; the plan's order is {', '.join(deployment.leaders)}"
+        )
+    elif mode == "on":
+        notes.append(
+            "synchronous_mode: on waits for chosen standbys, and one of these takes over; a "
+            "failover_priority decides between them"
+        )
+    if mode != "off" and "synchronous_mode_strict: true" not in lines:
+        notes.append("without synchronous_mode_strict the primary goes on alone after losses")
+    return Script("\n".join(lines) + "\n", tuple(notes))
 
 
-def _remark(text: str) -> str:
-    return "#" + comment(text)[2:]
+def _tags(server: Server, mode: str, rank: int, own: bool) -> dict[str, str]:
+    """Return the tags of a server: its own ones, and those that a new role needs."""
+    tags = {key: str(value) for key, value in server.kept.items()}
+    cluster = _Cluster("", servers={server.name: _Listed(tags)})
+    if mode == "quorum" and cluster.number(tags, "failover_priority", 1) > 1:
+        del tags["failover_priority"]  # without effect
+    if own:
+        return tags
+    if not server.voter:
+        if not tags or (cluster.synchronous(server.name) and "replicatefrom" not in tags):
+            tags = {key: text for key, text in tags.items() if key not in _PRIORITIES}
+            tags |= {"nosync": "true", "nofailover": "true"}
+        return tags
+    if mode != "off" and not cluster.synchronous(server.name):
+        gone = (*_NEVER_SYNCHRONOUS, "nofailover")
+        tags = {key: text for key, text in tags.items() if key not in gone}
+    if server.role == "follower" and cluster.leads(server.name):
+        tags["nofailover"] = "true"
+    if mode != "quorum" and rank and cluster.leads(server.name):
+        tags["failover_priority"] = str(rank)
+    return tags
+
+
+_PRIORITIES = ("sync_priority", "failover_priority")
+
+
+def _scalar(text: str) -> str:
+    """Return a tag as YAML: words that are no text stay bare."""
+    return text if re.fullmatch(r"true|false|-?\d+", text) else json.dumps(text)
 
 
 SYSTEM = DatabaseSystem(
@@ -264,10 +486,19 @@ SYSTEM = DatabaseSystem(
     read=_read,
     refuses=_refuses,
     write=_write,
+    said=_said,
     names_servers=True,
-    says="synchronous and asynchronous servers, acknowledgements of a commit, the failover order",
-    cannot="more than one voter with commits of the primary alone",
+    commits="leader",
+    expresses=frozenset({"spare", "down", "follower", "adapts", "elect", "ties"}),
+    says="synchronous and asynchronous servers, acknowledgements of a commit; the failover order "
+    "where synchronous_mode is on",
+    cannot="a failover order with synchronous_mode: quorum; more than one voter with commits of "
+    "the primary alone",
     validated="patroni 4.1.5 --validate-config; not run against a server",
     operations={"statements": "as for PostgreSQL"},
-    settings={},
+    settings={
+        "synchronous_mode": Setting(
+            "quorum", "mode to write, where none is known: on has an order", ("quorum", "on")
+        )
+    },
 )

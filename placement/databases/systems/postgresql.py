@@ -10,20 +10,39 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from placement.databases.deployment import Deployment, Member
 from placement.databases.findings import Finding
-from placement.databases.server_moves import MovePath
-from placement.databases.server_names import missing_servers, written_servers
-from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
+from placement.databases.server_moves import MovePath, ServerMove
+from placement.databases.server_names import (
+    Server,
+    missing_servers,
+    named_servers,
+    numbered_steps,
+    written_servers,
+)
+from placement.databases.system import (
+    DatabaseSystem,
+    Reading,
+    Request,
+    Script,
+    Texts,
+    order_note,
+    present_leader_only,
+)
+from placement.databases.systems.json_texts import check_keys
 from placement.databases.systems.remarks import later, remark, remarked, with_later
-from placement.databases.systems.sql_text import TokenStream, comment, sql_name, sql_string
 from placement.errors import InputError
+from placement.io.formats.document import Document
+from placement.languages.sql_text import comment, sql_name, sql_string
 from placement.methods.options import Setting
 
-__all__ = ["SYSTEM"]
+__all__ = ["COMMIT_WAITS", "SYSTEM"]
+
+COMMIT_WAITS = ("on", "true", "yes", "1", "remote_write", "remote_apply")
+"""Values of synchronous_commit under which commits wait for standbys."""
 
 _FIELD = "synchronous_standby_names"
 _SET = re.compile(
@@ -31,6 +50,18 @@ _SET = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _SHOWN = re.compile(rf"^[ \t]*{_FIELD}[ \t]*\n[ \t]*-+[ \t]*\n(.*)$", re.MULTILINE)
+_COMMIT = re.compile(
+    r"^[ \t]*(?:ALTER\s+SYSTEM\s+SET\s+)?synchronous_commit\s*(?:=|TO\b)?\s*'?(\w+)",
+    re.MULTILINE | re.IGNORECASE,
+)
+_VALUE = re.compile(
+    r"\s*(?:(?:(ANY|FIRST)\s+)?(\d+)\s*\((.*)\)|(.*?))\s*", re.IGNORECASE | re.DOTALL
+)
+_COMMA = re.compile(r',(?=(?:[^"]*"[^"]*")*[^"]*$)')
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
+_QUOTED = re.compile(r'"(?:[^"]|"")+"')
+_RULE = re.compile(r"[-+ ]+|\(\d+ rows?\)")
+_STATES = ("sync", "potential", "quorum", "async")
 _NAME = re.compile(r"[ -~]{1,63}")
 """Names of applications: printable ASCII; what is longer than 63 bytes is cut off."""
 
@@ -57,71 +88,47 @@ def _standbys(value: str, source: str) -> _Standbys:
     """
     if not value.strip():
         return _Standbys("ANY", 0, ())
-    stream = TokenStream(value, source)
-
-    def names() -> tuple[str, ...]:
-        found = []
-        while True:
-            token = stream.take("the name of a standby")
-            bare = token.kind == "word" and not token.value[0].isdigit()
-            if token.value == "*" or not (bare or token.kind == "name"):
-                raise InputError(
-                    "not the name of a standby",
-                    source=source,
-                    field=_FIELD,
-                    value=token.value,
-                    expected="a name, in double quotes where it has other signs than letters, "
-                    "digits and '_' (the wildcard * names no standby)",
-                )
-            found.append(token.value)
-            if not stream.accept(","):
-                return tuple(found)
-
-    method = "FIRST"
-    counted = False
-    if stream.accept("ANY"):
-        method, counted = "ANY", True
-    elif stream.accept("FIRST"):
-        counted = True
-    first = stream.next
-    if first is not None and first.kind == "word" and first.value.isdecimal():
-        counted = True
-    number = 1
-    if counted:
-        text = stream.take("a number of standbys").value
-        if not text.isdecimal() or len(text) > 4 or int(text) < 1:
-            raise InputError(
-                "not a number of standbys", source=source, field=_FIELD, value=text, expected=">= 1"
-            )
-        number = int(text)
-        stream.expect("(")
-        found = names()
-        stream.expect(")")
-    else:
-        found = names()
-    if stream.next is not None:
+    found = _VALUE.fullmatch(value)
+    assert found is not None  # the last form takes any text
+    method, number, listed = found[1] or "FIRST", found[2] or "1", found[3]
+    if found[2] and not 1 <= int(number[:5]) <= 9999:
         raise InputError(
-            "text behind the names", source=source, field=_FIELD, value=stream.next.value
+            "not a number of standbys", source=source, field=_FIELD, value=number, expected=">= 1"
         )
-    lower = [name.lower() for name in found]
-    for name in found:
-        if lower.count(name.lower()) > 1:
+    names: list[str] = []
+    for piece in _COMMA.split(found[4] if listed is None else listed):
+        text = piece.strip()
+        if not _WORD.fullmatch(text) and not _QUOTED.fullmatch(text):
+            raise InputError(
+                "not the name of a standby",
+                source=source,
+                field=_FIELD,
+                value=text,
+                expected="names of standbys (the wildcard * names none)"
+                if not text or text == "*"
+                else f"{sql_name(text)}, in double quotes, if that is one name; or ANY k (a, b)",
+            )
+        name = text[1:-1].replace('""', '"') if text[0] == '"' else text
+        if name.lower() in map(str.lower, names):
             raise InputError(
                 "a standby twice (letters are compared without case)",
                 source=source,
                 field=_FIELD,
                 value=name,
             )
-    return _Standbys(method, number, found)
+        names.append(name)
+    return _Standbys(method.upper(), int(number), tuple(names))
 
 
 def _read(texts: Texts, request: Request) -> Reading:
     standbys: _Standbys | None = None
     primary = request.text("primary")
     asynchronous: list[str] = []
+    states: dict[str, list[str]] | None = None
     for source, text in texts:
-        if "application_name" in text.split("\n", 1)[0]:
-            asynchronous += _asynchronous(text, source)
+        if "application_name" in text.lstrip().split("\n", 1)[0]:
+            states = _states(text, source)
+            asynchronous += [name for name, each in states.items() if {*each} == {"async"}]
             continue
         found = _SET.findall(with_later(text))
         shown = _SHOWN.search(text)
@@ -129,7 +136,11 @@ def _read(texts: Texts, request: Request) -> Reading:
             standbys = _standbys(found[-1].replace("''", "'"), source)
         elif shown is not None:
             standbys = _standbys(shown.group(1), source)
+        for value in _COMMIT.findall(text):
+            given = Document(source, "", {"synchronous_commit": value.lower()})
+            check_keys(given, (), (), {"synchronous_commit": COMMIT_WAITS})
         said = remarked(text, source)
+        check_keys(said, ("primary", "asynchronous"))
         if said.has("primary") and not primary:
             primary = said.text("primary")
         asynchronous += said.names("asynchronous", ())
@@ -140,79 +151,105 @@ def _read(texts: Texts, request: Request) -> Reading:
         raise InputError(
             "not known", source=where, field="primary", expected="--set primary=NAME of the server"
         )
-    return _reading(standbys, primary, asynchronous, where, request)
+
+    asynchronous += [name for name in states or () if name not in standbys.names]
+    chosen = [name for name in standbys.names if name != primary and name not in asynchronous]
+    if states is not None and standbys.method == "FIRST":
+        rank = {name: "sync" not in states.get(name, ()) for name in chosen}
+        chosen.sort(key=lambda name: rank[name])
+    spares = chosen[standbys.acknowledgements :] if standbys.method == "FIRST" else []
+    members = []
+    for name in dict.fromkeys((primary, *standbys.names, *asynchronous)):
+        voter = name == primary or name in chosen
+        kept = {"listed": True} if name in standbys.names and name not in chosen else {}
+        site = request.localities.site_of(name, where, _FIELD)
+        away = states is not None and name in chosen and name not in states and name != primary
+        role = "down" if away else "spare" if name in spares else ""
+        members.append(Member(name, site, voter, role=role, kept=kept))
+    count = standbys.acknowledgements
+    deployment = Deployment.of_members(
+        "postgresql",
+        members,
+        leaders=(members[0].site,),
+        commit=count + 1,
+    )
+    return Reading(deployment, tuple(_findings(standbys, primary, chosen, states, count)))
 
 
-def _reading(
+def _findings(
     standbys: _Standbys,
     primary: str,
-    asynchronous: Sequence[str],
-    source: str,
-    request: Request,
-) -> Reading:
-    voting = (primary, *(name for name in standbys.names if name != primary))
-    others = dict.fromkeys(name for name in asynchronous if name not in voting)
-    members = tuple(
-        Member(name, request.localities.site_of(name, source, _FIELD), name in voting)
-        for name in (*voting, *others)
-    )
-    findings = []
-    listed = len(voting) - 1
-    if standbys.acknowledgements > listed:
-        findings.append(
-            Finding(
-                "too-few-standbys",
-                "error",
-                f"commits wait for {standbys.acknowledgements} standbys and {listed} are listed: "
-                "no commit ends",
-                f"list more standbys, or ask for {listed}",
-            )
+    chosen: Sequence[str],
+    states: Mapping[str, Sequence[str]] | None,
+    count: int,
+) -> Iterator[Finding]:
+    able = [name for name in chosen if states is None or name in states]
+    if count > len(able):
+        yield Finding(
+            "too-few-standbys",
+            "error",
+            f"commits wait for {count} standbys, and {len(able)} can acknowledge: no commit ends",
+            f"more synchronous standbys, or {standbys.method} {max(1, len(able))} (…)",
         )
-    if standbys.method == "FIRST" and listed > standbys.acknowledgements:
-        findings.append(
-            Finding(
-                "priority-standbys",
-                "warning",
-                f"FIRST waits for the first {standbys.acknowledgements} of the list that are "
-                "connected, even when others answer sooner; the latency shown is that of ANY",
-                "use ANY",
-            )
+    if standbys.method == "FIRST" and len(chosen) > count:
+        yield Finding(
+            "priority-standbys",
+            "warning",
+            f"FIRST waits for the first {count} of the list that are connected, even when "
+            "others answer sooner",
+            "use ANY",
         )
     if primary in standbys.names:
-        findings.append(
-            Finding(
-                "primary-listed",
-                "warning",
-                f"the primary {primary} is in the list and never answers itself",
-                "list it only for the time after a switchover",
-            )
+        yield Finding(
+            "primary-listed",
+            "warning",
+            f"the primary {primary} is in the list and never answers itself",
+            "list it only for the time after a switchover",
         )
-    return Reading(
-        Deployment.of_members(
-            "postgresql",
-            members,
-            leaders=(members[0].site,),
-            commit=standbys.acknowledgements + 1,
-        ),
-        tuple(findings),
-    )
+    for name in standbys.names if states is not None else ():
+        each = (states or {}).get(name, ())
+        if len(each) > 1:
+            yield Finding(
+                "standby-twice",
+                "error",
+                f"{len(each)} standbys call themselves {name}: which of them counts is not "
+                "determined, and both may",
+                "an application_name of its own for each standby",
+            )
+        elif name != primary and "async" in (each or ["async"]):
+            what = "is asynchronous now" if each else "is not connected"
+            yield Finding(
+                "listed-and-not-synchronous",
+                "warning",
+                f"{name} is in the list and {what}: it acknowledges nothing",
+                "reload the setting, or let the standby catch up",
+            )
 
 
-def _asynchronous(text: str, source: str) -> list[str]:
-    """Return the standbys of pg_stat_replication that are not synchronous, from CSV."""
-    rows = list(csv.DictReader(io.StringIO(text)))
-    found = []
-    for row in rows:
-        state, name = row.get("sync_state"), row.get("application_name")
-        if state is None or name is None:
+def _states(text: str, source: str) -> dict[str, list[str]]:
+    """Return the states of pg_stat_replication by name, from CSV or as psql prints it."""
+    lines = [line for line in text.strip().splitlines() if not _RULE.fullmatch(line)]
+    mark = "|" if "|" in lines[0] else ","
+    found: dict[str, list[str]] = {}
+    for row in csv.DictReader(io.StringIO("\n".join(lines)), delimiter=mark):
+        cells = {(key or "").strip(): (value or "") for key, value in row.items() if key}
+        if "sync_state" not in cells or "application_name" not in cells:
             raise InputError(
                 "no such column",
                 source=source,
                 field="sync_state",
                 expected="CSV of SELECT application_name, sync_state FROM pg_stat_replication",
             )
-        if state == "async":
-            found.append(name)
+        state = cells["sync_state"].strip()
+        if state not in _STATES:
+            raise InputError(
+                "unknown state",
+                source=source,
+                field="sync_state",
+                value=state,
+                expected=" or ".join(_STATES),
+            )
+        found.setdefault(cells["application_name"].strip(), []).append(state)
     return found
 
 
@@ -220,8 +257,6 @@ def _asynchronous(text: str, source: str) -> list[str]:
 
 
 def _refuses(deployment: Deployment, request: Request) -> tuple[str, ...]:
-    if deployment.read is not None:
-        return ("PostgreSQL has a primary, and the placement is of a store without a leader",)
     reasons = list(missing_servers(deployment, request.localities))
     if not deployment.leaders:
         reasons.append("one server is the primary: name the leader")
@@ -231,36 +266,29 @@ def _refuses(deployment: Deployment, request: Request) -> tuple[str, ...]:
             "standby is synchronous: make the other voters non-voters"
         )
     seen: dict[str, str] = {}
-    for one in deployment.held:
-        for row in request.localities.of_site(one.site)[: one.replicas]:
-            if not _NAME.fullmatch(row.name) or row.name == "*":
-                reasons.append(
-                    f"the name {row.name!r} is no application_name (1 to 63 printable ASCII "
-                    "letters, and not the wildcard *)"
-                )
-            elif seen.setdefault(row.name.lower(), row.name) != row.name:
-                reasons.append(f"{row.name!r} and {seen[row.name.lower()]!r} are one name")
+    for row in named_servers(deployment, request.localities):
+        if not _NAME.fullmatch(row.name) or row.name == "*":
+            reasons.append(
+                f"the name {row.name!r} is no application_name (1 to 63 printable ASCII "
+                "letters, and not the wildcard *)"
+            )
+        elif seen.setdefault(row.name.lower(), row.name) != row.name:
+            reasons.append(f"{row.name!r} and {seen[row.name.lower()]!r} are one name")
     return tuple(reasons)
 
 
-def _said(deployment: Deployment) -> Deployment:
-    """Return the part of a deployment that the setting and its comment store: the primary only."""
-    return replace(deployment, leaders=deployment.leaders[:1])
-
-
-def _alter(voting: Sequence[str], primary: str, commit: int) -> str:
+def _alter(voting: Sequence[str], primary: str, commit: int, method: str = "ANY") -> str:
     names = [sql_name(name) for name in voting if name != primary]
-    value = f"ANY {commit - 1} ({', '.join(names)})" if names and commit > 1 else ""
+    value = f"{method} {commit - 1} ({', '.join(names)})" if names and commit > 1 else ""
     return f"ALTER SYSTEM SET {_FIELD} = {sql_string(value)}; SELECT pg_reload_conf();"
 
 
 def _write(deployment: Deployment, request: Request, path: MovePath | None) -> Script:
-    steps: list[str] = []
     servers, by_replica = written_servers(deployment, request.localities, path)
-    for number, move in enumerate(() if path is None else path.steps, 1):
-        server = None if move.replica is None else by_replica[move.replica]
+
+    def words(move: ServerMove, server: Server | None) -> str:
         name = "" if server is None else server.name
-        words = {
+        return {
             "add-learner": f"make {name} a standby: pg_basebackup, primary_conninfo with "
             f"application_name={name}",
             "catch-up": f"wait until pg_stat_replication shows {name} as streaming",
@@ -271,8 +299,11 @@ def _write(deployment: Deployment, request: Request, path: MovePath | None) -> S
             "let the old primary and the others follow it; go on there",
             "remove": f"stop the standby {name}",
         }[move.kind]
-        broken = "".join(f" [{text}]" for text in move.broken)
-        steps.append(comment(f"step {number}: {words}{broken}"))
+
+    steps: list[str] = []
+    moves = () if path is None else path.steps
+    for move, text in zip(moves, numbered_steps(path, by_replica, words), strict=True):
+        steps.append(comment(text))
         if move.kind in ("promote", "demote", "set-quorums", "move-leader"):
             voting = [by_replica[one].name for one in move.voting]
             steps.append(later(_alter(voting, by_replica[move.leader].name, move.commit)))
@@ -282,11 +313,18 @@ def _write(deployment: Deployment, request: Request, path: MovePath | None) -> S
         "primary": primary.name,
         "asynchronous": [server.name for server in servers if not server.voter],
     }
-    voting = [server.name for server in servers if server.voter]
-    final = _alter(voting, primary.name, deployment.quorum)
+    voting = [one.name for one in servers if one.voter or one.kept.get("listed")]
+    method = "FIRST" if any(server.role == "spare" for server in servers) else "ANY"
+    never = "" if primary.kept.get("listed") else primary.name
+    final = _alter(voting, never, deployment.quorum, method)
     if steps:
-        words = "the steps are comments: carry them out one by one, each statement on the primary"
-        steps.insert(0, comment(f"{words} of its time"))
+        steps.insert(
+            0,
+            comment(
+                "the steps are comments: carry them out one by one, each statement on the primary "
+                "of its time"
+            ),
+        )
     lines = [
         comment("synchronous standbys by quorum; a commit waits for the primary and the standbys"),
         remark(document),
@@ -297,11 +335,7 @@ def _write(deployment: Deployment, request: Request, path: MovePath | None) -> S
         "SELECT application_name, sync_state FROM pg_stat_replication ORDER BY 1;",
     ]
     notes = ["PostgreSQL elects no primary; a server that takes over needs the setting too"]
-    if len(deployment.leaders) > 1:
-        notes.append(
-            "PostgreSQL has no failover order (Patroni has); the plan's order of leaders is "
-            + ", ".join(deployment.leaders)
-        )
+    notes += order_note("PostgreSQL", deployment)
     return Script("\n".join(lines) + "\n", tuple(notes))
 
 
@@ -314,8 +348,10 @@ SYSTEM = DatabaseSystem(
     read=_read,
     refuses=_refuses,
     write=_write,
-    said=_said,
+    said=present_leader_only,
     names_servers=True,
+    commits="leader",
+    expresses=frozenset({"spare", "down", "elect"}),
     says="primary, synchronous standbys with any number of acknowledgements, asynchronous ones",
     cannot="an election or a failover order; more than one voter with commits of the primary alone",
     validated="PostgreSQL 15: setting and sync_state of a primary and three standbys; the steps "

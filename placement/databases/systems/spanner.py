@@ -18,9 +18,9 @@ from placement.databases.localities import name_refusal
 from placement.databases.server_moves import MovePath
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
 from placement.databases.systems.json_texts import json_text, one_document
-from placement.databases.systems.sql_text import TokenStream, mysql_name, mysql_string
 from placement.errors import InputError
 from placement.io.formats.document import Document, parse_json
+from placement.languages.sql_text import TokenStream, mysql_name, mysql_string
 from placement.methods.options import Setting
 
 __all__ = ["SYSTEM"]

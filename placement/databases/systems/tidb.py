@@ -21,9 +21,9 @@ from placement.databases.systems.constraint_words import (
     only_key,
     place_counts,
 )
-from placement.databases.systems.flow_values import FlowValue, parse_flow
-from placement.databases.systems.sql_text import TokenStream, comment, mysql_name, mysql_string
 from placement.errors import InputError
+from placement.languages.sql_text import TokenStream, comment, mysql_name, mysql_string
+from placement.languages.yaml_texts import YamlValue, parse_flow
 from placement.methods.options import Setting
 
 __all__ = ["SYSTEM"]
@@ -53,7 +53,7 @@ class _PolicyOptions:
             )
         return int(text)
 
-    def flow(self, option: str) -> FlowValue | None:
+    def flow(self, option: str) -> YamlValue | None:
         text = self.options.get(option, "")
         return (parse_flow(text, self.source, option) or None) if text.strip() else None
 

@@ -13,9 +13,9 @@ from placement.databases.findings import Finding
 from placement.databases.localities import name_refusal
 from placement.databases.server_moves import MovePath
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
-from placement.databases.systems.sql_text import TokenStream, comment, sql_name, sql_string
 from placement.errors import InputError
 from placement.io.formats.document import Document, parse_json
+from placement.languages.sql_text import TokenStream, comment, sql_name, sql_string
 
 __all__ = ["SYSTEM"]
 

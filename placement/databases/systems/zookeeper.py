@@ -12,10 +12,18 @@ from dataclasses import replace
 
 from placement.databases.deployment import Deployment, Member
 from placement.databases.findings import Finding
-from placement.databases.server_moves import MovePath
-from placement.databases.server_names import Server, missing_servers, written_servers
+from placement.databases.server_moves import MovePath, ServerMove
+from placement.databases.server_names import (
+    Server,
+    missing_servers,
+    named_servers,
+    numbered_steps,
+    written_servers,
+)
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
+from placement.databases.systems.json_texts import check_keys
 from placement.errors import InputError
+from placement.io.formats.document import Document
 from placement.methods.options import Setting
 
 __all__ = ["SYSTEM"]
@@ -23,9 +31,11 @@ __all__ = ["SYSTEM"]
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 _SERVER = re.compile(
     r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^:;|\[\]\s]+):(?P<peer>\d+):(?P<election>\d+)"
-    r"(?::(?P<role>observer|participant))?(?:;.*)?"
+    r"(?::(?P<role>observer|participant))?(?P<client>;.*)?"
 )
 _MOST_ID = 255
+_WITHOUT_EFFECT = {"leaderServes": ("yes",), "oraclePath": (), "peerType": ("participant",)}
+"""Keys that change who serves and who counts; all other keys set up one server."""
 
 
 # --- reading ---------------------------------------------------------------------------------
@@ -42,6 +52,7 @@ def _read(texts: Texts, request: Request) -> Reading:
             key, equals, value = (part.strip() for part in line.partition("="))
             if not equals or key.startswith("#"):
                 continue
+            check_keys(Document(where, "", {key: value}), (key,), (), _WITHOUT_EFFECT)
             kind, _, identity = key.partition(".")
             if kind == "group" and identity.isdecimal():
                 groups.append((where, key, value))
@@ -100,12 +111,12 @@ def _member(identity: str, value: str, source: str, field: str, request: Request
         )
     host = found["host"].strip("[]")
     site = request.localities.site_of(host, source, field)
-    return Member(host, site, found["role"] != "observer", identity)
+    kept = {"ports": f"{found['peer']}:{found['election']}", "client": found["client"] or ""}
+    return Member(host, site, found["role"] != "observer", identity, kept=kept)
 
 
 def _reading(servers: dict[int, Member], weights: dict[int, int]) -> Reading:
     findings = []
-    members = []
     for identity, member in servers.items():
         if member.voter and weights.get(identity, 1) == 0:
             findings.append(
@@ -117,32 +128,24 @@ def _reading(servers: dict[int, Member], weights: dict[int, int]) -> Reading:
                     "make it an observer, which costs the leader less",
                 )
             )
-            members.append(replace(member, voter=False))
-        else:
-            members.append(member)
-    return Reading(Deployment.of_members("zookeeper", members), tuple(findings))
+            kept = {**member.kept, "weight": 0}
+            servers[identity] = replace(member, voter=False, kept=kept)
+    return Reading(Deployment.of_members("zookeeper", servers.values()), tuple(findings))
 
 
 # --- writing ---------------------------------------------------------------------------------
 
 
 def _refuses(deployment: Deployment, request: Request) -> tuple[str, ...]:
-    if deployment.read is not None:
-        return ("an ensemble has a leader, and the placement is of a store without one",)
     reasons = list(missing_servers(deployment, request.localities))
-    if deployment.commit is not None:
-        reasons.append(
-            f"commits wait for a majority, not for {deployment.commit} of {deployment.voters}"
-        )
-    for one in deployment.held:
-        for row in request.localities.of_site(one.site)[: one.replicas]:
-            if not _HOST.fullmatch(row.name):
-                reasons.append(
-                    f"{row.name!r} is no host name: zoo.cfg has no escape; map it (--localities)"
-                )
-            own = row.facts.get("client_port", "")
-            if own and not (own.isdecimal() and len(own) <= 5):
-                reasons.append(f"the client_port {own!r} of {row.name} is no port")
+    for row in named_servers(deployment, request.localities):
+        if not _HOST.fullmatch(row.name):
+            reasons.append(
+                f"{row.name!r} is no host name: zoo.cfg has no escape; map it (--localities)"
+            )
+        own = row.facts.get("client_port", "")
+        if own and not (own.isdecimal() and len(own) <= 5):
+            reasons.append(f"the client_port {own!r} of {row.name} is no port")
     if deployment.replicas > _MOST_ID:
         reasons.append(f"an ensemble has at most {_MOST_ID} servers")
     return tuple(reasons)
@@ -176,21 +179,22 @@ def _numbered(servers: Sequence[Server]) -> dict[str, int]:
 
 
 def _write(deployment: Deployment, request: Request, path: MovePath | None) -> Script:
-    steps: list[str] = []
     port = request.text("client_port")
 
     def spec(server: Server, number: int, role: str) -> str:
-        own = server.facts.get("client_port", port)
-        return f"server.{number}={server.name}:2888:3888:{role};{own}"
+        client = server.kept.get("client", f";{server.facts.get('client_port', port)}")
+        return (
+            f"server.{number}={server.name}:{server.kept.get('ports', '2888:3888')}:{role}{client}"
+        )
 
     servers, by_replica = written_servers(deployment, request.localities, path)
     numbers = _numbered(tuple(by_replica.values()) or servers)
-    for move in () if path is None else path.steps:
-        server = None if move.replica is None else by_replica[move.replica]
+
+    def words(move: ServerMove, server: Server | None) -> str:
         if server is None or move.kind in ("move-leader", "set-quorums"):
-            continue
+            return ""
         number = numbers[server.name]
-        words = {
+        return {
             "add-learner": f"start {server.name}, then: reconfig -add "
             f"{spec(server, number, 'observer')}",
             "catch-up": f"wait until {server.name} answers 'srvr' with Mode: observer",
@@ -198,8 +202,8 @@ def _write(deployment: Deployment, request: Request, path: MovePath | None) -> S
             "demote": f"reconfig -add {spec(server, number, 'observer')}",
             "remove": f"reconfig -remove {number}",
         }[move.kind]
-        broken = "".join(f" [{text}]" for text in move.broken)
-        steps.append(f"# step {len(steps) + 1}: {words}{broken}")
+
+    steps = [f"# {step}" for step in numbered_steps(path, by_replica, words)]
     lines = ["# participants vote, observers do not; the file is the same on every server"]
     if steps:
         lines += [
@@ -211,6 +215,9 @@ def _write(deployment: Deployment, request: Request, path: MovePath | None) -> S
         role = "participant" if server.voter else "observer"
         lines.append(spec(server, numbers[server.name], role))
     notes = ["write the number of each server into its file myid"]
+    silent = [server.name for server in servers if "weight" in server.kept]
+    if silent:
+        notes.append(f"participants of weight 0 become observers: {', '.join(silent)}")
     if deployment.leaders:
         notes.append(
             "ZooKeeper elects its leader by itself, and no setting prefers one; the plan's order "
@@ -230,6 +237,7 @@ SYSTEM = DatabaseSystem(
     write=_write,
     said=_said,
     names_servers=True,
+    commits="majority",
     says="participants and observers",
     cannot="a leader or a failover order, a quorum other than the majority; weights and groups are "
     "not written",

@@ -18,10 +18,11 @@ from placement.cli.options import (
     add_sites,
     instance_from,
     names,
+    settings_from,
 )
 from placement.cli.page import print_page
 from placement.cli.plan_output import check_target, print_json
-from placement.databases.verbs.system_options import add_names, request_from, texts_from
+from placement.databases.verbs.export import add_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from placement.databases.findings import Finding
     from placement.databases.server_moves import ServerMove
     from placement.databases.system import Reading
+    from placement.plan import Plan
 
 __all__ = ["add_parser", "run"]
 
@@ -159,7 +161,7 @@ def _read(args: argparse.Namespace) -> int:
     if args.output is not None:
         write_file(args.output, encode_json(document), force=args.force)
     if args.json:
-        print_json({**document, "findings": _findings_document(reading.findings)})
+        print_json({**document, "findings": list(map(dataclasses.asdict, reading.findings))})
     else:
         print_page(_deployment_text(reading.deployment))
         if reading.findings:
@@ -172,12 +174,15 @@ def _read(args: argparse.Namespace) -> int:
 def _reading(args: argparse.Namespace) -> tuple[Reading, tuple[Finding, ...]]:
     """Return the deployment, and the findings of all rules."""
     from placement.databases.findings import lint_deployment
+    from placement.databases.localities import load_localities
     from placement.databases.system import load_system, read_deployment
+    from placement.io.formats.document import read_text
 
     instance = instance_from(args)
     system = load_system(args.system)
-    request = request_from(args, system, instance)
-    reading = read_deployment(system, texts_from(args.files), request)
+    localities = load_localities(args.localities, instance.sites)
+    request = system.request(localities, args.database or "", settings_from(args))
+    reading = read_deployment(system, [(path, read_text(path)) for path in args.files], request)
     if args.part != "lint":
         return reading, reading.findings
     found = lint_deployment(reading.deployment, instance, request.localities, survive=args.survive)
@@ -193,16 +198,16 @@ def _lint(args: argparse.Namespace) -> int:
     if args.json:
         document = deployment_document(reading.deployment)
         print_json(
-            {"broken": bad, "findings": _findings_document(findings), "deployment": document}
+            {
+                "broken": bad,
+                "findings": list(map(dataclasses.asdict, findings)),
+                "deployment": document,
+            }
         )
     else:
         print_page(_deployment_text(reading.deployment))
         print_page("\n" + (_findings_text(findings) if findings else "Nothing found."))
     return exits.INFEASIBLE if bad else exits.FOUND
-
-
-def _findings_document(findings: Sequence[Finding]) -> list[dict[str, str]]:
-    return [dataclasses.asdict(finding) for finding in findings]
 
 
 def _findings_text(findings: Sequence[Finding]) -> str:
@@ -222,20 +227,26 @@ def _deployment_text(deployment: Deployment) -> str:
     from placement.text.text_tables import table
 
     rows = [[escape(one.site), str(one.voters), str(one.non_voters)] for one in deployment.held]
-    for word, votes, others in (
-        ("(no place)", deployment.free_voters, deployment.free_non_voters),
-    ):
-        if votes or others:
-            rows.append([word, str(votes), str(others)])
+    votes, others = deployment.free_voters, deployment.free_non_voters
+    if votes or others:
+        rows.append(["(no place)", str(votes), str(others)])
     title = f"{deployment.system} {deployment.name}".strip()
     lines = [
         f"{escape(title)}: {deployment.replicas} replicas, {deployment.voters} voters",
         table(["Site", "Voters", "Non-voters"], rows),
     ]
     if deployment.read is None:
-        order = ", ".join(map(escape, deployment.leaders)) or "no preference"
-        lines.append(f"Leaders, in this order: {order}")
+        lines.append(f"Leaders, in this order: {escape(deployment.order)}")
         lines.append(f"Commit: {deployment.quorum} of {deployment.voters} votes")
+        lines += [
+            f"At {escape(one.site)}: {count} {role}"
+            for one in deployment.held
+            for role, count in one.special
+        ]
+        if deployment.least is not None:
+            lines.append(
+                f"After losses a commit waits for fewer votes, at least {deployment.least}"
+            )
     else:
         lines.append(
             f"No leader; a read waits for {deployment.read} of {deployment.voters} replicas, "
@@ -267,16 +278,13 @@ def _evaluate(args: argparse.Namespace) -> int:
         print_json(_value_document(value))
     else:
         print(_value_text(value))
-    return exits.INFEASIBLE if value.plan.reasons else exits.FOUND
+    return exits.INFEASIBLE if value.reasons else exits.FOUND
 
 
 def _value_document(value: DeploymentValue) -> dict[str, object]:
     from placement.io.leader_plan_document import failures_document
 
-    def side(plan: object) -> dict[str, object]:
-        from placement.plan import Plan
-
-        assert isinstance(plan, Plan)
+    def side(plan: Plan) -> dict[str, object]:
         return {
             "status": plan.status.value,
             "leader": plan.leader,
@@ -290,7 +298,8 @@ def _value_document(value: DeploymentValue) -> dict[str, object]:
     best = value.best
     rate = best.problem.demand.operations
     return {
-        "deployment": side(value.plan),
+        "deployment": {**side(value.plan), "reasons": list(value.reasons)},
+        "leaders": [{"leader": name, "mean_latency_ms": ms} for name, ms in value.leaders],
         "best": {
             **side(best),
             "bound_ms": best.bound / rate if math.isfinite(best.bound) else None,
@@ -310,10 +319,14 @@ def _value_text(value: DeploymentValue) -> str:
 
     plan, best = value.plan, value.best
     rows = [
-        ("Rules", describe(plan.problem)),
+        ("Rules", describe(best.problem)),
         ("Leader", str(plan.leader)),
         ("Mean latency", f"{plan.mean_latency:.2f} ms"),
     ]
+    if len(value.leaders) > 1:
+        rows[1] = ("Leader", f"{plan.leader}, the worst of those that may lead")
+        others = ", ".join(f"{name} ({ms:.2f} ms)" for name, ms in value.leaders[1:])
+        rows.append(("Or led by", others))
     if plan.problem.instance.prices is not None:
         rows.append(("Cost", f"{plan.cost:,.2f} {plan.problem.instance.prices.currency}"))
     if best.found:
@@ -326,7 +339,7 @@ def _value_text(value: DeploymentValue) -> str:
     for count, (words, ms) in enumerate(value.moves, 1):
         gain = 1 - ms / plan.mean_latency
         rows.append((f"Change {count}", f"{words}: {ms:.2f} ms, {gain:.1%} less than now"))
-    rows += [("Breaks", reason) for reason in plan.reasons]
+    rows += [("Breaks", reason) for reason in value.reasons]
     text = facts([(name, escape(words)) for name, words in rows])
     return f"{text}\n\nWhen {value.losses.describe()}\n{failures_table(value.losses)}"
 

@@ -6,11 +6,11 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
+from placement.cli import argument_parser as types
 from placement.cli import dispatch as exits
 from placement.cli.argument_parser import Subparsers
-from placement.cli.options import add_file, add_json
+from placement.cli.options import add_file, add_json, settings_from
 from placement.cli.plan_output import check_target, print_json, print_notes
-from placement.databases.verbs.system_options import add_names
 from placement.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,7 +18,32 @@ if TYPE_CHECKING:
     from placement.plan import Plan
     from placement.quorumstore import QuorumPlan
 
-__all__ = ["add_parser", "run"]
+__all__ = ["add_names", "add_parser", "run"]
+
+
+def add_names(parser: argparse.ArgumentParser) -> None:
+    """Add the names of places, the name of the database and the settings of the system."""
+    group = parser.add_argument_group("names")
+    group.add_argument(
+        "--localities",
+        metavar="FILE",
+        help="table with the columns locality (name in the database), site (name in the instance) "
+        "and what a system needs (nodes, host, zone, cloud); or a JSON object of names "
+        "(default: the names are the same)",
+    )
+    group.add_argument(
+        "--database",
+        type=types.text,
+        metavar="NAME",
+        help="database, keyspace or cluster to read or write (default: the only one)",
+    )
+    group.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of the system (placement export --list)",
+    )
 
 
 def add_parser(verbs: Subparsers) -> None:
@@ -66,7 +91,6 @@ def run(args: argparse.Namespace) -> int:
     for field in ("system", "plan"):
         if getattr(args, field) is None:
             raise InputError("missing", field=field.upper(), expected="SYSTEM PLAN, or --list")
-    from placement.cli.options import settings_from
     from placement.databases.deployment import check_sites, load_deployment
     from placement.databases.localities import load_localities
     from placement.databases.system import load_system, write_deployment

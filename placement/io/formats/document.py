@@ -394,6 +394,13 @@ class Document:
             raise self.refuse(key, "not text", "a string")
         return value
 
+    def truth(self, key: str, default: bool | None = None) -> bool:
+        """Return a truth value; `default` when the key is absent."""
+        value = self._given(key) if default is None or self.has(key) else default
+        if not isinstance(value, bool):
+            raise self.refuse(key, "not a truth value", "true or false")
+        return value
+
     def number(self, key: str, default: float | None = None, *, infinite: bool = False) -> float:
         """Return a finite number; with `infinite` also infinity, which JSON writes as ``"inf"``."""
         if default is not None and not self.has(key):

@@ -1,0 +1,1 @@
+"""Languages of configurations as text: SQL and YAML, quoted and taken apart."""
