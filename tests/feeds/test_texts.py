@@ -586,6 +586,17 @@ def test_the_user_decides(
     assert pairs(read_feed(path, "auto", request_)[1]) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(
+    "text", ["a,b\n+---+\n1,2\n", "<html><table></table></html>\n", "-[ RECORD 1 ]-\n"]
+)
+def test_pages_without_a_table_are_refused(text: str, tmp_path: Path) -> None:
+    """A rule or a tag alone made an empty list of tables, and an IndexError."""
+    path = tmp_path / "fra.txt"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"fra\.txt"):
+        read_feed(path)
+
+
 def test_percentiles_in_microseconds(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     path.write_text("source,target,P50 (µs),P99 (µs)\nfra,iad,91000,99000\n")

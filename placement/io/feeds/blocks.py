@@ -89,12 +89,10 @@ def blocks_of(text: str, source: str) -> list[TextTable]:
         For a row of another length than its header, two columns of one name, and fewer rows than
         the shell of a database counted below the table.
     """
-    if _is_html(text):
-        return list(_html(text, source))
-    if is_page(text):
-        return list(_ruled(text, source))
+    read = _html if _is_html(text) else _ruled
+    found = list(read(text, source)) if is_page(text[: 2**16]) else []
     delimiter = "\t" if Path(source).suffix.lower() == ".tsv" else None
-    return [_titled(parse_csv(text, source, delimiter), "", "csv")]
+    return found or [_titled(parse_csv(text, source, delimiter), "", "csv")]
 
 
 def _block(
@@ -179,7 +177,7 @@ def _expanded(lines: Sequence[str], place: int, source: str, heading: str) -> tu
         elif not _ROWS.fullmatch(line):
             break
         place += 1
-    names = list(found[0][1])
+    names = list(found[0][1]) or [""]
     for number, record in found:
         check_row_length(list(record), names, f"{source}, row {number}")
     rows = [[record.get(name, "") for name in names] for _, record in found]

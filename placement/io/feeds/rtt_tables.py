@@ -652,7 +652,7 @@ def _page(content: Content, request: FeedRequest, layout: str = "") -> RttReadin
     left_out: list[str] = []
     refused: list[InputError] = []
     for table, source in zip(tables, _sources(tables, content, request, layout), strict=True):
-        cells = [cell for row in table.rows for cell in row[1:] if not is_missing(cell)]
+        cells = (cell for row in table.rows for cell in row[1:] if not is_missing(cell))
         if len(tables) > 1 and not any(re.search(r"\d", str(cell)) for cell in cells):
             left_out.append(f"{_title(table)}: no numbers")
             continue
