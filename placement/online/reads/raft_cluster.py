@@ -78,8 +78,6 @@ class RaftCluster:
         resolution under load.
     backoff
         Waits between the attempts of a strongly consistent read.
-    speed
-        Speed of each machine, shape (n,), > 0: work of w ms takes w/speed there; empty: 1.
     """
 
     nodes: int = 5
@@ -94,7 +92,6 @@ class RaftCluster:
     apply_lag_ms: float = 1.0
     intent_ms: float = 0.0
     backoff: Backoff = field(default_factory=Backoff)
-    speed: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         for name, least in (("nodes", 3), ("cores", 1), ("leader", 0)):
@@ -114,12 +111,6 @@ class RaftCluster:
             np.fill_diagonal(matrix, 0.0)
         axis = ("node", names)
         object.__setattr__(self, "rtt", nonnegative(matrix, "rtt", [axis, axis]))
-        speeds = elements(self.speed, "speed", "a speed for each machine")
-        if speeds:
-            speeds = tuple(nonnegative(speeds, "speed", [axis]).tolist())
-            for node, speed in enumerate(speeds):
-                number(speed, f"speed[{node}]", above=True)
-        object.__setattr__(self, "speed", speeds)
         known = text(self.visibility, "visibility", choices=[each.value for each in Visibility])
         object.__setattr__(self, "visibility", Visibility(known))
         instance_of(self.backoff, Backoff, "backoff", "a Backoff of placement.online.reads")
@@ -129,11 +120,6 @@ class RaftCluster:
         """RTTs in ms, shape (n, n), zero on the diagonal."""
         assert isinstance(self.rtt, np.ndarray)
         return self.rtt
-
-    @property
-    def speeds(self) -> FloatArray:
-        """Speed of each machine, shape (n,)."""
-        return np.array(self.speed) if self.speed else np.ones(self.nodes)
 
     @property
     def followers_needed(self) -> int:
@@ -249,24 +235,23 @@ def bottleneck(cluster: RaftCluster, workload: ReadWorkload, strategy: ReadStrat
         )
     shares, reads = workload.gateway_shares(n), workload.read_share
     rtt = cluster.rtts
-    speed = cluster.speeds
-    demand = cluster.gateway_ms / speed * shares
+    demand = cluster.gateway_ms * shares
     demand = demand + (1.0 - reads) * np.where(
-        np.arange(n) == leader, 4.0 * cluster.write_ms / speed, cluster.append_ms / speed
+        np.arange(n) == leader, 4.0 * cluster.write_ms, cluster.append_ms
     )
     way = sorted(float(rtt[leader, v]) for v in range(n) if v != leader)
     commit = way[cluster.followers_needed - 1]
-    idle = float(cluster.gateway_ms / speed @ shares)
+    idle = float(cluster.gateway_ms * float(shares.sum()))
     for gateway, mixture in enumerate(strategy.mixtures):
-        write = float(rtt[gateway, leader]) + 4.0 * cluster.write_ms / speed[leader] + commit
+        write = float(rtt[gateway, leader]) + 4.0 * cluster.write_ms + commit
         idle += shares[gateway] * (1.0 - reads) * write
         for quorum, probability in mixture:
             weight = float(shares[gateway]) * reads * probability
             members = list(quorum)
-            demand[members] += weight * cluster.read_ms / speed[members]
+            demand[members] += weight * cluster.read_ms
             needed = answers_needed(quorum, strategy.spare)
             if needed == len(quorum):
-                last = float((rtt[gateway, members] + cluster.read_ms / speed[members]).max())
+                last = float((rtt[gateway, members] + cluster.read_ms).max())
             else:
                 last = sorted(float(rtt[gateway, v]) for v in quorum)[needed - 1]
             idle += weight * last

@@ -523,7 +523,6 @@ class _ReadSimulation:
         self.machines = [Machine(cluster.cores) for _ in range(cluster.nodes)]
         self.replicas = Replicas(cluster.nodes, self.leader, cluster.visibility, strong)
         self.half: list[list[float]] = (cluster.rtts / 2.0).tolist()
-        self.speed: list[float] = cluster.speeds.tolist()
         self.size = cluster.followers_needed + 1
         self.heap: list[tuple[float, int, Callable[..., None], tuple[object, ...]]] = []
         self.number = count()
@@ -562,7 +561,7 @@ class _ReadSimulation:
         self.next += 1
         self.starts[o] = self.last_issue = self.now
         gateway = int(self.path.gateway[o])
-        work = self.cluster.gateway_ms * float(self.path.work[o, 0]) / self.speed[gateway]
+        work = self.cluster.gateway_ms * float(self.path.work[o, 0])
         end = self.machines[gateway].visit(self.now, work)
         if self.path.reads[o]:
             self.attempts[o] = 0
@@ -616,7 +615,7 @@ class _ReadSimulation:
     def read_at(self, attempt: _Attempt, node: int) -> None:
         """The read arrives at a node; its answer is put on the way."""
         work = float(self.path.work[attempt.operation, 1 + node])
-        service = self.cluster.read_ms * work / self.speed[node]
+        service = self.cluster.read_ms * work
         machine = self.machines[node]
         queue = 0
         if self.learns:
@@ -668,7 +667,7 @@ class _ReadSimulation:
 
     def _visit_leader(self, o: int, column: int) -> float:
         leader = self.leader
-        work = self.cluster.write_ms * float(self.path.work[o, column]) / self.speed[leader]
+        work = self.cluster.write_ms * float(self.path.work[o, column])
         return self.machines[leader].visit(self.now, work)
 
     def proposed(self, o: int) -> None:
@@ -681,7 +680,7 @@ class _ReadSimulation:
 
     def append_at(self, o: int, node: int) -> None:
         """The entry arrives at a follower."""
-        work = self.cluster.append_ms * float(self.path.work[o, 1 + node]) / self.speed[node]
+        work = self.cluster.append_ms * float(self.path.work[o, 1 + node])
         end = self.machines[node].visit(self.now, work)
         entry = self.writes[o].entry
         assert entry is not None

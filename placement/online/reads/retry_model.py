@@ -21,20 +21,17 @@ reports only that hot spots cause many retries.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from placement.errors import InputError, SolverError
+from placement.errors import InputError
 from placement.support.checks import instance_of, number
 
 __all__ = [
     "Backoff",
     "RetryModel",
-    "best_first_wait",
-    "correlated_retries",
     "hot_key_write_rate",
     "simulate",
 ]
@@ -211,89 +208,3 @@ def hot_key_write_rate(
     number(hot_fraction, "hot_fraction", above=True)
     number(hot_share, "hot_share")
     return hot_share * writes_per_second / (hot_fraction * keys)
-
-
-def best_first_wait(
-    model: RetryModel, attempt_cost: float, shortest: float = 0.1, points: int = 400
-) -> tuple[float, float]:
-    """First back-off b_0 that minimises E[latency] + c·E[attempts].
-
-    Too short a wait meets the same intent again, too long a one idles. Without a price c on
-    attempts the shortest wait would always win, because an attempt that fails costs only its rtt.
-
-    Parameters
-    ----------
-    model
-        Its own first back-off is ignored.
-    attempt_cost
-        c in ms: price of the load of one more attempt.
-    shortest
-        Least b_0 in ms; the largest is the cap.
-    points
-        Grid on which the minimum is bracketed; it is then refined by golden section. A minimum
-        narrower than the grid (a factor of about 1.03 between neighbours) could be missed.
-
-    Returns
-    -------
-    b_0 in ms and the value.
-    """
-    number(attempt_cost, "attempt_cost")
-    number(shortest, "shortest", above=True)
-    cap = model.backoff.cap
-
-    def value(log_wait: float) -> float:
-        wait = min(math.exp(log_wait), cap)
-        tried = dataclasses.replace(model, backoff=dataclasses.replace(model.backoff, first=wait))
-        return tried.latency + attempt_cost * tried.attempts
-
-    grid = np.linspace(math.log(min(shortest, cap)), math.log(cap), points)
-    values = [value(float(point)) for point in grid]
-    best = int(np.argmin(values))
-    low, high = float(grid[max(best - 1, 0)]), float(grid[min(best + 1, points - 1)])
-    golden = (math.sqrt(5.0) - 1.0) / 2.0
-    while high - low > 1e-7:
-        left, right = high - golden * (high - low), low + golden * (high - low)
-        low, high = (low, right) if value(left) <= value(right) else (left, high)
-    found = (low + high) / 2.0
-    if value(found) > values[best]:
-        found = float(grid[best])
-    return min(math.exp(found), cap), value(found)
-
-
-def correlated_retries(
-    model: RetryModel,
-    base_utilisation: float,
-    read_utilisation: float,
-    limit: int = 10_000,
-) -> tuple[float, RetryModel]:
-    """Least fixed point of load → life of intents → attempts → load.
-
-    The busiest node is used base + read·E[attempts] = ρ of the time, and work on it, the resolving
-    of intents included, takes 1/(1 − ρ) times as long as on an idle one:
-    D = model.intent_ms/(1 − ρ). Each side grows with the other, so iterating from one attempt
-    climbs to the least fixed point.
-
-    Parameters
-    ----------
-    model
-        With D as on an idle node.
-    base_utilisation, read_utilisation
-        Of writes, and of reads that need one attempt.
-
-    Returns
-    -------
-    ρ and the model with the D that belongs to it; ρ = 1 and D as it was when there is no fixed
-    point below 1: the retries alone saturate the node.
-    """
-    base = number(base_utilisation, "base_utilisation")
-    reads = number(read_utilisation, "read_utilisation")
-    attempts = 1.0
-    for _ in range(limit):
-        load = base + reads * attempts
-        if load >= 1.0:
-            return 1.0, model
-        slowed = dataclasses.replace(model, intent_ms=model.intent_ms / (1.0 - load))
-        if math.isclose(slowed.attempts, attempts, rel_tol=1e-13):
-            return load, slowed
-        attempts = slowed.attempts
-    raise SolverError(f"no fixed point in {limit} steps: the load is too close to saturation")

@@ -11,8 +11,6 @@ from placement.errors import InputError
 from placement.online.reads.retry_model import (
     Backoff,
     RetryModel,
-    best_first_wait,
-    correlated_retries,
     hot_key_write_rate,
     simulate,
 )
@@ -103,29 +101,6 @@ def test_many_retries_need_long_intents():
     assert rate == pytest.approx(0.12)
     assert RetryModel(rate, 20).attempts - 1 < 0.003
     assert RetryModel(rate, 500).attempts - 1 > 0.19
-
-
-def test_best_first_wait_beats_every_other():
-    model = RetryModel(5, 20)
-    wait, value = best_first_wait(model, attempt_cost=2.0)
-    for other in np.geomspace(0.1, 5000, 1111):
-        tried = RetryModel(5, 20, 1.0, Backoff(float(other)))
-        assert value <= tried.latency + 2.0 * tried.attempts + 1e-9
-    assert 0.1 < wait < 50
-    # Free attempts: poll as fast as one may.
-    assert best_first_wait(model, 0.0)[0] == pytest.approx(0.1)
-
-
-def test_coupling_is_a_fixed_point_and_the_least():
-    model = RetryModel(0.5, 20)
-    load, slowed = correlated_retries(model, 0.3, 0.4)
-    assert load == pytest.approx(0.3 + 0.4 * slowed.attempts, abs=1e-12)
-    assert slowed.intent_ms == pytest.approx(20 / (1 - load))
-    for lower in np.linspace(0.7, load - 1e-6, 50):  # no fixed point below
-        assert 0.3 + 0.4 * RetryModel(0.5, 20 / (1 - lower)).attempts > lower
-    assert correlated_retries(model, 0.7, 0.4) == (1.0, model)
-    # Four times the writes: the first attempts alone use 70 %, yet their retries saturate the node.
-    assert correlated_retries(RetryModel(2, 20), 0.3, 0.4)[0] == 1.0
 
 
 @pytest.mark.parametrize(

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import heapq
 import math
 
 import numpy as np
 import pytest
 
-from formulations.online.reads import solve_compact
 from heuristics.online.reads import LeaseHolder, Local, UniformQuorum
 from placement.errors import InputError
 from placement.online.reads import (
     FromStrategy,
     RaftCluster,
-    ReadGoal,
     ReadProblem,
     ReadStrategy,
     ReadWorkload,
@@ -94,29 +91,6 @@ def test_busy_time_is_demand():
     assert run.latency.mean > 0.98 * law.latency
     few = bottleneck(RaftCluster(), ReadWorkload(clients=2), strategy)
     assert few.throughput == pytest.approx(2000 / few.idle_ms)
-
-
-def test_machines_of_unequal_speed_against_the_laws_and_the_optimal_strategy():
-    """The program's optimum for the machines as they are beats its optimum for equal ones."""
-    speed = (1.0, 1.0, 0.4, 1.0, 2.0)
-    cluster, workload = RaftCluster(speed=speed, cores=2), ReadWorkload(read_share=1.0)
-    blind = ReadProblem.uniform(5)
-    # A gateway's own work loads it too, in reads of this cluster.
-    own = np.array([cluster.gateway_ms / cluster.read_ms / 5 / v for v in speed])
-    aware = dataclasses.replace(blind, capacity=np.array(speed), base=own)
-    found = {}
-    for name, problem in (("blind", blind), ("aware", aware)):
-        plan = solve_compact(problem, ReadGoal.least_load())
-        run = simulate(cluster, workload, FromStrategy(plan.strategy), operations=8_000, seed=2)
-        law = bottleneck(cluster, workload, plan.strategy)
-        assert np.array(run.busy) / len(run.history) == pytest.approx(law.demand, rel=0.05)
-        assert run.throughput < 1.02 * law.throughput
-        found[name] = law.throughput
-    assert found["aware"] > 1.1 * found["blind"]
-    assert (
-        simulate(RaftCluster(speed=(1.0,) * 5), workload, Local(), operations=500).history
-        == simulate(RaftCluster(), workload, Local(), operations=500).history
-    )
 
 
 @pytest.mark.parametrize("spare", [0, 1])
