@@ -1,9 +1,5 @@
 """The best dynamic copies by prices of room at each site (G3).
 
-Costs of every set of copies of every object: tables over subsets of sites.
-
-G3: the capacities relaxed, one price per site; the best prices by cutting planes.
-
 For prices μ >= 0 the problem falls apart into objects, each choosing its subset Y of sites:
 
     L(μ) = Σ_o min_Y { cost_o(Y) + Σ_{j ∈ Y} μ_j } − Σ_j μ_j·C_j
@@ -17,8 +13,6 @@ that of G1 and G2.
 An object whose single savings are below the prices at every site takes no copies (savings are
 submodular), so only objects that beat a floor under the prices have a table. This is what makes
 millions of objects affordable: nothing is evaluated for the cold ones.
-
-Large problems: the Lagrangean bound, copies rounded from its prices, and the gap closed.
 
 At the best prices all but a few objects have one best subset, and at a vertex of the relaxation at
 most as many objects as sites are split. The rest is done in three steps:

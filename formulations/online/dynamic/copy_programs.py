@@ -1,7 +1,5 @@
 """The best dynamic copies as integer programs (G1, G2), solved and proven.
 
-Common parts of the two programs: binaries of copies, capacities, waits of synchronous writes.
-
 G1: every read is assigned to a copy.
 
 Sets: sites S, objects O, preferred sites P_i of site i, static sites A_o.
@@ -43,7 +41,7 @@ The relaxation is often integral, but not always: three sites in a triangle, eac
 and the next, with two objects and room for one copy each, have the relaxed optimum y = 1/2
 everywhere (tests/online/dynamic/test_exact.py keeps it).
 
-Solving G1 and G2 with HiGHS; what is claimed rests on safe bounds and the evaluator.
+HiGHS solves both; what is claimed rests on safe bounds and the evaluator.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Optimal read strategies by linear programs: enumerated (Q1), compact (Q2), columns (Q3).
 
-The linear program around a description of strategies: loads, limits, objective, prices.
-
 How a strategy is written (enumerated, compact, generated columns) is the caller's: columns x >= 0
 with the time they add to the mean latency and the reads they put on nodes, and rows among them.
 Here the rest is built. Sets: scenarios k, nodes v. Variables: x, ρ_kv, t_k, n_kv.
@@ -22,8 +20,6 @@ prices for :func:`placement.online.reads.lower_bound`, which gives the proof.
 When nothing obeys the limits, the same program with both limits raised by e (in units of the
 largest possible load and in parts of the budget) and objective e gives prices that refute them.
 
-Mixtures of quorums from the variables s and y of the compact programs.
-
 The compact program (Q2): O(n³) variables, exact for majorities and other thresholds.
 
 Gateway i orders the eligible nodes by RTT. A read that does not go to the leaseholder has a
@@ -40,7 +36,7 @@ before l and any `spare` after it. Variables, for a gateway i:
 
 Exact: for fixed l with s_il > 0 the point y_il·/s_il lies in a product of two hypersimplices, whose
 corners are the sets themselves, so it is a mixture of them, which
-:mod:`formulations.online.reads.mixed_strategies` finds. Latency and loads are linear in s and y.
+:func:`spread` finds. Latency and loads are linear in s and y.
 
 Program with a column for each gateway and quorum: all (Q1), or those that prices ask for (Q3).
 
@@ -49,7 +45,7 @@ Variables p_iA: probability that gateway i asks the set A.
     Σ_A p_iA = 1    for every gateway i,    p >= 0
 
 with a_iA = g_i/Σ g·(time until A has answered) and g_i visits to each member of A, in the program
-of :mod:`formulations.online.reads.mixed_strategies`. Q1 has C(n − 2, m)·(n − 1) + n columns for
+above. Q1 has C(n − 2, m)·(n − 1) + n columns for
 majorities around a leaseholder. Q3 begins with the leaseholder alone and the nearest quorum per
 gateway and adds, at the prices of the last program, the cheapest set of each gateway (exact
 pricing by the quorum system: O(n² log n) for majorities) until no reduced cost is negative; the

@@ -1,8 +1,7 @@
 """Two linear programs whose duals are prices of server time.
 
-The time-indexed linear program of a window, whose duals are prices of server time.
-
-Slots of `width` ticks; x_rsu >= 0 is the part of read r that starts on server s in slot u:
+The time-indexed program of a window has slots of `width` ticks; x_rsu >= 0 is the part of read r
+that starts on server s in slot u:
 
     min  Σ (max(u·width, a_r + l) + p + l − a_r)·x_rsu
     Σ_su x_rsu = 1                                            for every read
@@ -11,14 +10,13 @@ Slots of `width` ticks; x_rsu >= 0 is the part of read r that starts on server s
 It is a relaxation for every width: a read counted in slot u is in service at the end of the slot.
 Fixed intervals count likewise. The bound is not the solver's word: the duals, made non-negative,
 are put into the Lagrangean bound of this program, computed here, and into that of
-:mod:`.prices`, which knows the true durations and is the stronger of the two.
+:mod:`~formulations.online.selection.price_bounds`, which knows the true durations and is the
+stronger of the two.
 
-The fluid linear program: a floor for the mean latency of 10^5 reads and more.
-
-Reads of the same group g, of keys and of clients with the same nearest replica, are alike: of mean
-work w̄ and mean RTT. Time is cut into bins of `width` ticks. x_gsk is how much of group g starts on
-server s in bin k, B_gk the backlog at its end (network time beyond the nearest replica is
-added to the cost of x):
+The fluid program is for 10^5 reads and more. Reads of the same group g, of keys and of clients with
+the same nearest replica, are alike: of mean work w̄ and mean RTT. Time is cut into bins of `width`
+ticks. x_gsk is how much of group g starts on server s in bin k, B_gk the backlog at its end
+(network time beyond the nearest replica is added to the cost of x):
 
     min  Σ w̄·f_sk·x_gsk + width·Σ W_gk
     B_gk = B_g,k−1 + arrivals_gk − Σ_s x_gsk >= 0
@@ -27,7 +25,7 @@ added to the cost of x):
 
 The value of the program is a floor for large numbers only: works differ, and service that starts
 late in a fast bin may run past it. The proven bound comes from its capacity duals as prices
-(:mod:`.prices`), for the reads as they are.
+for the reads as they are.
 """
 
 from __future__ import annotations

@@ -173,10 +173,10 @@ class _WindowModel:
         if quantile is None:
             latest = latest_starts(window, total)
         else:
-            # # Once all have arrived and all fixed work is done, a server that idles longer than
-            # the # next read takes could serve this read at once instead. In some optimal schedule
-            # each # read therefore idles and serves for at most twice its slowest service, one
-            # after the other.
+            # Once all have arrived and all fixed work is done, a server that idles longer than the
+            # next read takes could serve this read at once instead. In some optimal schedule each
+            # read therefore idles and serves for at most twice its slowest service, one after the
+            # other.
             slowest = int(window.factors.max())
             end = int(max(window.release[-1] + window.delay, window.fixed[:, 2].max(initial=0)))
             latest = np.full(window.size, end + 2 * int(window.work.sum()) * slowest)

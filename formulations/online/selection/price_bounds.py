@@ -1,7 +1,5 @@
 """Prices of server time, a bound for any of them, and what a read may start when.
 
-A lower bound from prices of server time: valid for any prices, at any size.
-
 Time is cut into bins of equal width. Let π_sk >= 0 be a price per tick of service on server s in
 bin k. In every schedule the service given in a bin is at most c·width less what is fixed, so that
 
@@ -11,10 +9,7 @@ bin k. In every schedule the service given in a bin is at most c·width less wha
 whatever the order, idling included: the Lagrangean relaxation of capacity. Each read is priced
 alone and exactly: inside a bin speeds are constant and the cost is piecewise linear in t, with a
 kink where the read's end meets the border of a bin, so that three starts per bin decide. Good
-prices come from the dual of a linear program (:mod:`.time_indexed`, :mod:`.fluid`) and from
-ascent.
-
-Servers and times at which each read of a window may start, before any decision.
+prices come from the dual of a linear program and from ascent.
 
 A *segment* is a stretch of time in which a server keeps one speed; a read may start inside it and
 then takes work·factor ticks, even if it ends in a later segment.

@@ -1,21 +1,14 @@
 """Choices of dynamic copies: votes round after round, local, greedy.
 
-Top-k votes, round after round, with known rates: what the mechanism converges to, or does not.
+Votes are those of Matri et al. 2018, sections 6 and 7: after each round every site takes the k
+objects with most votes. They depend on the copies that exist, so the map from copies to copies can
+cycle; the paper does not say so.
 
-Matri et al. 2018, sections 6 and 7: after each round every site takes the k objects with most
-votes. Votes depend on the copies that exist, so the map from copies to copies can cycle; the paper
-does not say so.
-
-Local choice of each site: the objects whose copy saves its own clients most.
-
-Greedy: add the copy that saves most, until nothing saves or nothing fits.
-
-The saving on reads is a monotone submodular function of the set of copies (a copy is worth less
-beside others), and "at most C_j at site j" is a partition matroid; so greedy saves at least half of
-what an optimum saves, when writes cost nothing. Fisher, Nemhauser, Wolsey, "An analysis of
-approximations for maximizing submodular set functions II", 1978.
-
-Heuristics for dynamic copies, as a comparison calls them.
+Greedy adds the copy that saves most, until nothing saves or nothing fits. The saving on reads is a
+monotone submodular function of the set of copies (a copy is worth less beside others), and "at most
+C_j at site j" is a partition matroid; so greedy saves at least half of what an optimum saves, when
+writes cost nothing. Fisher, Nemhauser, Wolsey, "An analysis of approximations for maximizing
+submodular set functions II", 1978.
 """
 
 from __future__ import annotations

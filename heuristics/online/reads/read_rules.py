@@ -1,21 +1,16 @@
 """Rules for reads: those of the paper, and rules that choose the majority by distance or load.
 
-The four read paths of the paper: leaseholder, local, quorum, quorum with a coin.
-
-Strongly consistent quorum reads go the same ways; they differ in what replicas show
-(:func:`placement.online.reads.simulate`, ``strong=True``).
-
-Knowledge of gateways from replies: the base of adaptive rules.
+The paper has leaseholder, local, quorum, and quorum with a coin. Strongly consistent quorum reads
+go the same ways; they differ in what replicas show (:func:`placement.online.reads.simulate`,
+``strong=True``).
 
 A gateway knows what it has sent and not got back, and what each node told it last. Gateways do not
 talk to each other. Averages move by `new = 0.9·sample + 0.1·old`, as in C3 (Suresh et al., NSDI
 2015); the first sample replaces the initial zero.
 
-Choosing the majority by distance or by load: answers to the paper's future work.
-
-Each rule picks the m nodes that join a gateway's own; `share` is the coin x for the leaseholder,
-0 for none. All are heuristics without guarantee; the optimum they compare with is
-``formulations.online.reads``.
+Each further rule, an answer to the paper's future work, picks the m nodes that join a gateway's
+own; `share` is the coin x for the leaseholder, 0 for none. All are heuristics without guarantee;
+the optimum they compare with is ``formulations.online.reads``.
 
 * :class:`NearestMajority`: the m nearest by RTT, whatever their load.
 * :class:`LeastUtilised`: the m with the fewest requests, by the last reported queue plus the
@@ -27,8 +22,6 @@ Each rule picks the m nodes that join a gateway's own; `share` is the coin x for
   P. L. Suresh et al., "C3: cutting tail latency in cloud data stores via adaptive replica
   selection", NSDI 2015, applied to every node on its own; w = number of gateways; a node never
   heard of comes first.
-
-Read strategies that need no search: the paper's, and the closest majority of each gateway.
 """
 
 from __future__ import annotations

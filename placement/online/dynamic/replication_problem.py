@@ -1,13 +1,4 @@
-"""Sites, the choice of dynamic copies, its only evaluator, and a plan with a proven bound.
-
-Sites, the RTTs between them, and the sites at which a client would like a copy to be.
-
-Choice of dynamic copies of objects at sites: one decision, with known rates.
-
-Cost of dynamic copies: the only place where the objective is written.
-
-Dynamic copies with their cost and a proven bound.
-"""
+"""Sites, the choice of dynamic copies, its only evaluator, and a plan with a proven bound."""
 
 from __future__ import annotations
 

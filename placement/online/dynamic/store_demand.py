@@ -1,12 +1,8 @@
 """A store on a ring, its hot sets, and the requests that every policy meets.
 
-The ring of nodes: where an object's static copies and its dynamic copy of each site live.
-
-Matri et al. 2018, sections 4 and 7.1; Karger et al., STOC 1997.
-
-Demand with a hot set per generator: Zipf ranks on shuffled keys.
-
-Requests over time, with generators that restart: the same for every policy under one seed.
+The ring says where an object's static copies and its dynamic copy of each site live (Matri et al.
+2018, sections 4 and 7.1; Karger et al., STOC 1997). Demand has a hot set per generator, Zipf ranks
+on shuffled keys. Generators restart in the course of the requests.
 """
 
 from __future__ import annotations

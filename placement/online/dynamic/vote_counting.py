@@ -1,7 +1,5 @@
 """Votes of reads: how they are cast, counted, merged, and what copies they make and delete.
 
-Votes that reads cast, and the most voted-for objects of each site.
-
 A read carries the preferred sites that rank above the site it is sent to; the node that serves it
 counts one vote for each. A dynamic copy that serves a read also gets a vote for its own site, so
 that it stays. Matri et al. 2018, sections 6.1 and 6.2 (Algorithm 1).
@@ -12,8 +10,6 @@ Metwally, Agrawal, El Abbadi, "Efficient computation of frequent and top-k eleme
 streams", ICDT 2005. Used by every node to count the votes for every site (Matri et al. 2018,
 section 6.2).
 
-Merging the summaries of all nodes into one view of a site, the same at every node.
-
 Matri et al. 2018, section 6.3, merge pairwise as summaries arrive, truncating to k counters each
 time, and conclude from the commutativity of the merge that all nodes end up with the same view.
 That does not follow: a truncated merge is not associative, so nodes that hear from their peers in
@@ -21,9 +17,7 @@ different orders may disagree about what is popular (:func:`merge_two` shows it)
 summaries of a round are kept and merged at once, with one truncation, which does not depend on
 their order.
 
-Life of dynamic copies: creation, and deletion after a grace period.
-
-Matri et al. 2018, sections 7.1 and 7.2.
+Copies are created, and deleted after a grace period, as in sections 7.1 and 7.2.
 """
 
 from __future__ import annotations

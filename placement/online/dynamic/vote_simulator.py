@@ -1,21 +1,15 @@
 """The whole system of votes, second by second: servers, summaries of clients, copies, latencies.
 
-Knowledge of a client about the dynamic copies: one Bloom filter per preferred site.
+A client knows one Bloom filter per preferred site (Matri et al. 2018, section 8). Filters are
+rbloom's (extra ``online``), with a hash of our own: Python's default hash differs between processes
+for strings, and a filter travels.
 
-Matri et al. 2018, section 8. Filters are rbloom's (extra ``online``), with a hash of our own:
-Python's default hash differs between processes for strings, and a filter travels.
-
-Waiting time of a write.
-
-The servers: nodes that count votes, summaries that are merged, copies that come and go.
-
-Matri et al. 2018, sections 6 and 7. With rounds of t seconds, the summary of round q is *active* in
-[q·t, (q + 1)·t). It is *complete* once gossip has brought all summaries to all nodes; copies are
-created then. It is *serving* in [(q + 2)·t, (q + 3)·t): from then on it counts for deletions, for
-the filters of clients, and for flagging their errors. Clocks are synchronous. All nodes have the
-same view, since they merge the same summaries in a way that does not depend on order.
-
-Simulation of the whole system: clients, nodes, votes, copies, second by second.
+The servers are those of sections 6 and 7. With rounds of t seconds, the summary of round q is
+*active* in [q·t, (q + 1)·t). It is *complete* once gossip has brought all summaries to all nodes;
+copies are created then. It is *serving* in [(q + 2)·t, (q + 3)·t): from then on it counts for
+deletions, for the filters of clients, and for flagging their errors. Clocks are synchronous. All
+nodes have the same view, since they merge the same summaries in a way that does not depend on
+order.
 
 Latency is network time only: nodes never queue. A tick's requests see the state at its beginning.
 """

@@ -1,13 +1,5 @@
 """Reads of a Raft group while its leaders change: simulated message by message, and checked.
 
-A Raft group whose leaders fail: what is simulated, and what its clients saw.
-
-The simulator of it is :mod:`placement.online.reads.elections`.
-
-State of a simulated Raft group: entries of the log, requests of clients, nodes.
-
-A Raft group message by message: elections, crashes, cut-off leaders, and the reads meanwhile.
-
 Raft as in D. Ongaro and J. Ousterhout, "In search of an understandable consensus algorithm", USENIX
 ATC 2014, with leases: a node that has heard of a leader casts no vote for `election_ms`, and a
 leader answers reads for `lease_ms` from the time at which it sent what a majority has answered.

@@ -1,9 +1,4 @@
-"""The simulated database, and the laws that bound what it can do.
-
-The simulated database: machines, work, network, and what a follower's read can see.
-
-Operational laws of the closed loop: what no run of a strategy can exceed in the long run.
-"""
+"""The simulated database, and the laws that bound what it can do."""
 
 from __future__ import annotations
 

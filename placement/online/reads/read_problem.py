@@ -1,15 +1,9 @@
 """The optimal read strategy as a problem: quorums, loads, strategies, evaluator, plan and bound.
 
-Quorum systems for reads: which sets of nodes a gateway may ask, and the cheapest of them.
-
-The leaseholder alone is no part of a system; :class:`placement.online.reads.ReadProblem` adds it.
-Every system answers the *pricing* question exactly: given a price per node and a price per
-millisecond, which of its quorums is cheapest for a gateway? Lower bounds use that answer, so
-that it is written once, here.
-
-The question of an optimal read strategy: gateways, nodes, loads, and what is to be small.
-
-Read strategies as mixtures of quorums, and drawing subsets with given inclusion probabilities.
+The leaseholder alone is no part of a quorum system; :class:`placement.online.reads.ReadProblem`
+adds it. Every system answers the *pricing* question exactly: given a price per node and a price per
+millisecond, which of its quorums is cheapest for a gateway? Lower bounds use that answer, so that
+it is written once, here.
 
 A linear program gives probabilities p_v that node v is asked. Any p in [0, 1]^n with Σ p_v = k is a
 mixture of subsets of exactly k nodes (the hypersimplex has integral corners). Systematic sampling
@@ -17,14 +11,9 @@ finds one with at most n + 1 subsets. Lay the nodes along a line, each p_v long;
 and take the nodes that contain u, u + 1, …, u + k − 1. Source: W. G. Madow, "On the theory of
 systematic sampling, II", Annals of Mathematical Statistics 20 (1949).
 
-The evaluator: loads, latency, objective of a read strategy. Every figure shown is its own.
-
-The answer to a :class:`ReadProblem`: strategy, figures, proof.
-
-A lower bound on every read strategy, from prices on nodes; no solver is believed.
-
-Let t_k be the load of the busiest node in scenario k. Pricing the rows ρ_kv <= t_k with π_kv >= 0
-and the latency budget with μ >= 0 relaxes the problem to independent parts, each solved exactly:
+Prices on nodes give a lower bound on every read strategy; no solver is believed. Let t_k be the
+load of the busiest node in scenario k. Pricing the rows ρ_kv <= t_k with π_kv >= 0 and the latency
+budget with μ >= 0 relaxes the problem to independent parts, each solved exactly:
 
     L(π, μ) =  Σ_i min_A [ (latency_weight + μ)·(g_i/Σ g)·wait_i(A) + g_i·Σ_{v ∈ A} p_v ]
              + Σ_kv π_kv·base_kv + Σ_k min_{0 <= t <= limit} (load_weight·w_k − Σ_v π_kv)·t

@@ -1,26 +1,18 @@
 """Simulator of reads and writes of a Raft group: sample path, rules, replicas, event loop, result.
 
-The sample path: everything random that no rule may influence, drawn beforehand.
-
-Operation number o has the same kind, key, gateway and work under every rule; clients take the
-numbers in the order in which they become free, which does depend on the rule (a closed loop).
-
-Protocol of read rules in the simulator, and the rule that draws from a strategy.
+The sample path is drawn beforehand: operation number o has the same kind, key, gateway and work
+under every rule; clients take the numbers in the order in which they become free, which does depend
+on the rule (a closed loop).
 
 A rule is asked at the gateway, once per attempt, which nodes to read from. One that learns is told
 of what came back. Rules of the paper and beyond are in ``heuristics.online.reads``.
 
-Contents of each replica over time: log entries with the times at which they become visible.
-
-Result of a simulated run: latencies, throughput, load, and the history to be checked.
-
-Clients in a closed loop on a Raft group: leaseholder, local, quorum and strong quorum reads.
-
-A read visits its gateway, then the nodes that its rule names, half an RTT away. It is done when all
-of them but the spare ones of the rule have answered. It returns the highest version of the answers,
-among equal ones the version with a value. Later answers cost work and are ignored. Under ``strong``
-a replica with an unresolved intent on the key answers with its version and no value. If the winner
-has no value, the gateway backs off, asks its rule again and retries, for ever if need be.
+Clients run in a closed loop. A read visits its gateway, then the nodes that its rule names, half an
+RTT away. It is done when all of them but the spare ones of the rule have answered. It returns the
+highest version of the answers, among equal ones the version with a value. Later answers cost work
+and are ignored. Under ``strong`` a replica with an unresolved intent on the key answers with its
+version and no value. If the winner has no value, the gateway backs off, asks its rule again and
+retries, for ever if need be.
 
 A write visits its gateway, then L: propose; append at every follower; commit once m of them have
 answered; apply; resolve; then it is acknowledged. Writes on one key wait for each other at L.
