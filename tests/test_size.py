@@ -91,7 +91,7 @@ ROOMS = {
     "tests/datasets": 1047,
     "tests/evaluation": 1052,
     "tests/exact": 2900,
-    "tests/fleet": 1805,
+    "tests/fleet": 1826,
     "tests/heuristics": 1967,
     "tests/io": 2839,
     "tests/milp": 1724,

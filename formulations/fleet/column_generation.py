@@ -361,7 +361,7 @@ class Generation:
         if not proven and self.termination is not Termination.FINISHED:
             why = f"stopped ({self.termination}) before a plan within the limits was found"
             return NoFleetPlan(
-                self.fleet, False, (why,), termination=self.termination, bound=self.bound
+                self.fleet, False, (why,), self.prices, self.termination, bound=self.bound
             )
         assert self.master is not None
         limit, over = self.rows.capacity, self.master.overload
@@ -381,7 +381,7 @@ class Generation:
             self.fleet,
             proven,
             reasons or ("no whole configurations within the limits were found",),
-            self.prices if proven else None,
+            self.prices,
             self.termination,
             short=short,
             bound=self.bound,

@@ -250,8 +250,8 @@ class NoFleetPlan:
     reasons
         In words: databases that fit no sites, or the limits that are short, with numbers.
     prices
-        Prices of the shared limits that prove it, shape (rows,); None: no proof, or the first
-        reason alone is enough.
+        Prices of the shared limits that prove the bound, shape (rows,); None: no bound, or the
+        first reason alone is enough.
     termination
         Why the search stopped.
     short

@@ -14,14 +14,16 @@ import pytest
 
 from formulations.fleet import FleetSearch, solve_fleet
 from formulations.fleet.price_member import certify_priced
+from placement import Problem
 from placement.errors import CertificateError, InputError
-from placement.fleet import FleetPlan, FleetProblem, NoFleetPlan, SharedLimits
+from placement.fleet import FleetMember, FleetPlan, FleetProblem, NoFleetPlan, SharedLimits
 from placement.fleet.fleet_tables import fleet_document, no_plan_document
 from placement.fleet.shared_rows import PricedQuestion
 from placement.io.fleet_check import check_fleet_file
 from placement.io.fleet_plan_file import read_fleet_file, with_question
 from placement.proof.fleet_proof import prove_fleet
 from placement.support.work import WORK
+from placement.testing import random_instance
 from tests.cli.command import runner
 from tests.effort import examples
 from tests.fleet.test_fleet_search import drawn_fleet, optimum, pair
@@ -70,6 +72,24 @@ def test_the_question_in_a_file_is_the_one_that_was_asked(seed: int, tmp_path: P
         assert one.present == other.present
         assert (one.problem.instance.counts == other.problem.instance.counts).all()
         assert one.problem.rules.replicas_max == other.problem.rules.replicas_max
+
+
+def test_the_bound_of_a_search_that_finds_nothing_is_proved(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Three databases fit two sites in halves alone; the file held prices of another bound."""
+    base = random_instance(5, sites=2, clients=2)
+    problem = Problem(base, replicas=1, voters=1)
+    members = [FleetMember(name, problem, storage_gb=2.0) for name in "abc"]
+    found = solve_fleet(FleetProblem(members, SharedLimits(storage_gb=np.full(2, 3.0))))
+    assert isinstance(found, NoFleetPlan)
+    assert not found.proven
+    assert found.prices is not None
+    assert found.prices.any()
+    written(found, tmp_path / "plan.json")
+    outcome = runner(capsys)("check", tmp_path / "plan.json")
+    assert outcome.code == 0, outcome.out
+    assert "the search found none" in outcome.out
 
 
 @pytest.mark.parametrize("bound", [True, False])
