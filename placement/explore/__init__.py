@@ -2,13 +2,10 @@
 
 question.py    JSON of the browser -> Problem
 same_question.py  the command line and the Python lines that ask the same
-rule_costs.py  what each rule of a question costs
 answers.py     a plan as JSON and as pieces of the page
 jobs.py        the kinds of jobs
 worker.py      a process that runs one job at a time, and can be interrupted
-desk.py        the order of jobs: a later question of a tab cancels the one before
-guard.py       token, Host, Origin, sizes, headers
-server.py      the web application
+server.py      the web application: token, Host, Origin, sizes, and the order of jobs
 page.py        the page
 verb.py        ``placement explore``
 """

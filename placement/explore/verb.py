@@ -86,8 +86,7 @@ def run(args: argparse.Namespace) -> int:
 
 def serve(explorer: Explorer, listening: socket.socket, *, open_page: bool) -> None:
     """Serve on a socket until Ctrl-C, and print the address first."""
-    from placement.explore.guard import new_token
-    from placement.explore.server import application, host_names, web_server
+    from placement.explore.server import application, host_names, new_token, web_server
     from placement.explore.worker import Worker
 
     host, port = listening.getsockname()[:2]

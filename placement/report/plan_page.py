@@ -13,7 +13,13 @@ from placement.overtime.moves.plan_moves import move_tables, moves_sentence, pla
 from placement.plan import Plan
 from placement.problem import describe
 from placement.report.baselines import baseline_names, baselines, distinct_baselines, latency_shares
-from placement.report.charts.html_tables import Column, data_table, milliseconds, percent
+from placement.report.charts.html_tables import (
+    Column,
+    data_table,
+    duration,
+    milliseconds,
+    percent,
+)
 from placement.report.charts.markup import Child, Markup, tag
 from placement.report.charts.parts import facts, reasons, section
 from placement.report.charts.svg_charts import Bar, Dots, Series, bars, dots, lines
@@ -76,7 +82,7 @@ def _summary(plan: Plan) -> Markup:
     problem = plan.problem
     badge = tag("p", {"class": f"badge {plan.status.value}"}, _status(plan))
     question = tag("p", {"class": "question"}, f"Asked: {describe(problem)}.")
-    made = tag("p", {"class": "made"}, f"By {plan.method!r} in {_seconds(plan.seconds)}, "
+    made = tag("p", {"class": "made"}, f"By {plan.method!r} in {duration(plan.seconds)}, "
                f"{plan.termination.value}.")  # fmt: skip
     if not plan.found:
         return section("answer", "Answer", badge, question, made, reasons("Why", plan.reasons))
@@ -145,10 +151,6 @@ def _status(plan: Plan) -> str:
         return f"{plan.status.value}: {plan.claim}"
     said = _STATUS[plan.status]
     return f"{said} ({plan.bare_proof})" if plan.bare_proof else said
-
-
-def _seconds(value: float) -> str:
-    return f"{1000 * value:.3g} ms" if value < 1 else f"{value:.3g} s"
 
 
 def _clients(plan: Plan) -> Markup:

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from placement.report.charts.html_tables import Column, data_table, percent
+from placement.report.charts.html_tables import Column, data_table, duration, percent
 from placement.report.charts.markup import Child, Markup, tag
 from placement.report.charts.parts import facts, reasons, section
 from placement.report.charts.svg_charts import Bar, Series, bars, lines
@@ -265,7 +265,7 @@ def comparison_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> l
             bars(
                 [
                     Bar(str(row["method"]), _number(row.get("seconds")),
-                        _time(_number(row.get("seconds"))), "plan")
+                        duration(_number(row.get("seconds"))), "plan")
                     for row in found
                 ],
                 caption="Wall time, on a logarithmic scale",
@@ -427,9 +427,3 @@ def sweep_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> list[M
 def _rounded(column: str, value: float) -> float:
     """Call a gap within the tolerance of a proof what it is: none."""
     return 0.0 if column == "gap" and value <= OPTIMALITY_TOLERANCE else value
-
-
-def _time(seconds: float) -> str:
-    if math.isnan(seconds):
-        return "–"
-    return f"{1000 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"

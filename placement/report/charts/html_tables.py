@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from placement.report.charts.markup import Child, Markup, tag
 
-__all__ = ["Column", "data_table", "milliseconds", "percent"]
+__all__ = ["Column", "data_table", "duration", "milliseconds", "percent"]
 
 _WORDY = 40
 """Letters from which a cell gets room, so that a phone scrolls instead of stacking words."""
@@ -136,3 +136,16 @@ def percent(value: float | None) -> str:
     if 0 < abs(value) < 1e-9:
         return "0 %"
     return f"{100 * value:.3g} %"
+
+
+def duration(seconds: float) -> str:
+    """Return a duration with three digits, in ms below a second; a dash for NaN.
+
+    >>> duration(0.31), duration(0.9999), duration(1234.5)
+    ('310 ms', '1 s', '1,234 s')
+    """
+    if math.isnan(seconds):
+        return "–"
+    if seconds >= 1000:
+        return f"{seconds:,.0f} s"
+    return f"{1000 * seconds:.3g} ms" if seconds < 0.9995 else f"{seconds:.3g} s"
