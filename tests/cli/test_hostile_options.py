@@ -221,7 +221,6 @@ def test_strange_text_ends_without_a_traceback(base, capsys, verb):
     ("verb", "option", "value", "expected"),
     [
         (("contingency", "quorum"), "--local-rtt", "-1", "a finite number >= 0"),
-        (("contingency", "quorum"), "--object-gb", "nan", "a finite number >= 0"),
         (("contingency", "quorum"), "--processes", "0", "a whole number >= 1"),
         (("contingency", "quorum"), "--batch", "0", "a whole number >= 1"),
         (("contingency", "quorum"), "--time-limit", "-1", "a finite number >= 0"),

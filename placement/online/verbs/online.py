@@ -9,9 +9,7 @@ import argparse
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from placement.cli import argument_parser as types
 from placement.cli.argument_parser import Subparsers
@@ -19,9 +17,11 @@ from placement.cli.dispatch import add_parts
 from placement.cli.options import add_instance, instance_from, names
 from placement.cli.table_output import add_table_output
 from placement.errors import InputError, UnsupportedError
-from placement.model.instance import Instance
-from placement.support.checks import FloatArray, IntArray
 from placement.support.entry_points import entry_points
+
+if TYPE_CHECKING:
+    from placement.model.instance import Instance
+    from placement.support.checks import FloatArray, IntArray
 
 __all__ = [
     "GROUP",
@@ -188,14 +188,14 @@ def replicas_of(args: argparse.Namespace) -> ReplicaSites:
 def client_rtt(instance: Instance) -> FloatArray:
     """Return the RTTs of clients to sites, the mean over intervals; shape (clients, sites)."""
     table = instance.client_rtt
-    return np.asarray(table.mean(axis=0) if table.ndim == 3 else table)
+    return table.mean(axis=0) if table.ndim == 3 else table
 
 
 def site_rtt(instance: Instance, sites: IntArray) -> FloatArray:
     """Return the RTTs between some sites, the mean over intervals; shape (sites, sites)."""
     table = instance.site_rtt
-    mean = table.mean(axis=0) if table.ndim == 3 else table
-    return np.asarray(mean[np.ix_(sites, sites)])
+    mean: FloatArray = table.mean(axis=0) if table.ndim == 3 else table
+    return mean[sites][:, sites]
 
 
 def add_parser(verbs: Subparsers) -> None:
