@@ -67,7 +67,7 @@ ROOMS = {
     "placement/databases": 6703,
     "placement/datasets": 1293,
     "placement/evaluation": 6539,
-    "placement/explore": 3033,
+    "placement/explore": 2998,
     "placement/feasibility": 1228,
     "placement/fleet": 1491,
     "placement/io": 10318,
