@@ -18,7 +18,7 @@ SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
     "placement": 90400,
-    "formulations": 47829,
+    "formulations": 44124,
     "heuristics": 8508,
     "benchmarks": 18760,
     "tests": 64000,
@@ -46,7 +46,7 @@ ROOMS = {
     "formulations/contingency": 3244,
     "formulations/cpsat": 1242,
     "formulations/enumeration": 912,
-    "formulations/exact": 18573,
+    "formulations/exact": 18534,
     "formulations/fleet": 2300,
     "formulations/milp": 2914,
     "formulations/online": 3033,
@@ -75,7 +75,7 @@ ROOMS = {
     "placement/model": 6031,
     "placement/online": 8137,
     "placement/overtime": 8616,
-    "placement/proof": 7555,
+    "placement/proof": 7521,
     "placement/quorumstore": 2202,
     "placement/report": 4833,
     "placement/support": 823,

@@ -29,7 +29,7 @@ from formulations.contingency.threshold_stage import TIE, ThresholdStage
 from formulations.exact import method
 from formulations.exact.enumeration_claim import certified_or_named
 from formulations.exact.reduced_problem import ReducedProblem
-from formulations.exact.thresholds.scenario_kernel import missing
+from formulations.exact.threshold_search import missing
 from placement.contingency.objective import Contingency
 from placement.evaluation.objective import MEAN_LATENCY
 from placement.feasibility.feasible_plans import violations

@@ -1,7 +1,7 @@
 """Certificates about losses: what the compiled search recorded, as a document.
 
-The format, and what a checker makes of it, stands in :mod:`placement.proof.losses.loss_check`; how
-records become events, in :mod:`formulations.exact.thresholds.threshold_events`.
+The format, and what a checker makes of it, stands in :mod:`placement.proof.losses`; how
+records become events, in :mod:`formulations.exact.threshold_search`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from formulations.exact.thresholds.threshold_events import ThresholdEvents
+from formulations.exact.threshold_search import ThresholdEvents
 from placement.contingency.objective import Goal
 from placement.model.configuration import Configuration
 from placement.support.checks import FloatArray, IntArray

@@ -11,7 +11,7 @@ import numpy as np
 
 from formulations.exact.kernel_types import family_arrays
 from formulations.exact.reduced_problem import ReducedProblem
-from formulations.exact.thresholds.scenario_kernel import TreeOutcome
+from formulations.exact.threshold_search import TreeOutcome
 from placement.contingency.objective import Contingency, Goal
 from placement.evaluation.losses import demand_after, moving_clients
 from placement.model.configuration import Configuration

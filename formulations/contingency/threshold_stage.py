@@ -11,8 +11,7 @@ from formulations.contingency.loss_certificate import LossClaimRecord, TreeRecor
 from formulations.contingency.loss_kernel import LossKernel, loss_of_sites
 from formulations.exact import tuning
 from formulations.exact.reduced_problem import ReducedProblem
-from formulations.exact.thresholds.scenario_kernel import TreeOutcome
-from formulations.exact.thresholds.threshold_events import MOST_RECORDED
+from formulations.exact.threshold_search import MOST_RECORDED, TreeOutcome
 from placement.contingency.objective import Contingency, Goal
 from placement.methods.options import Options
 from placement.model.configuration import Configuration

@@ -25,7 +25,7 @@ from formulations.exact.enumeration_claim import certified_or_named
 from formulations.exact.kernel import Kernel, compiled_available, open_kernel
 from formulations.exact.kernel_types import Counters
 from formulations.exact.reduced_problem import ReducedProblem, weighs_more_than_sites
-from formulations.exact.thresholds.scenario_kernel import missing
+from formulations.exact.threshold_search import missing
 from formulations.exact.warm_start import differ_in_size_only, take_shared
 from placement.feasibility.feasible_plans import find_feasible, repaired
 from placement.methods.options import Options, Progress, Setting
@@ -86,8 +86,7 @@ class Session:
 
         At most half of the time is for the question without limits.
         """
-        from formulations.exact.limits.limits_plan import answers, plan_of_search, without_limits
-        from formulations.exact.limits.limits_search import LimitsSearch
+        from formulations.exact.limits import LimitsSearch, answers, plan_of_search, without_limits
 
         started = time.perf_counter()
         limit = math.inf if options.time_limit is None else options.time_limit

@@ -1,7 +1,7 @@
 """Certificates about percentiles: what the compiled search recorded, as a document.
 
 The format, and what a checker makes of it, stands in :mod:`placement.proof.late.late_check`; how
-records become events, in :mod:`formulations.exact.thresholds.threshold_events`. A leader that is
+records become events, in :mod:`formulations.exact.threshold_search`. A leader that is
 late with every client at its best site needs no record: the checker sees that for itself.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from formulations.exact.thresholds.threshold_events import MOST_RECORDED, ThresholdEvents
+from formulations.exact.threshold_search import MOST_RECORDED, ThresholdEvents
 from placement.model.configuration import Configuration
 from placement.support.checks import FloatArray, IntArray
 

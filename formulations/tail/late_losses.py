@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from formulations.exact.thresholds.threshold_search import Scenario
+from formulations.exact.threshold_search import Scenario
 from formulations.tail.late_voters import LateIntervals, LateSuccessors, VotersByInterval
 from placement.contingency.objective import Contingency
 from placement.support.checks import BoolArray, FloatArray, IntArray

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from formulations.exact.thresholds.threshold_search import QuorumWait, Scenario
+from formulations.exact.threshold_search import QuorumWait, Scenario
 from placement.evaluation.waits.wait_floors import wait_floors
 from placement.problem import Problem
 from placement.support.checks import BoolArray, FloatArray

@@ -14,7 +14,7 @@ import math
 from formulations.enumeration.exhaustive import count_sets
 from formulations.exact.enumeration_claim import certified_or_named
 from formulations.exact.method import METHOD
-from formulations.exact.thresholds.scenario_kernel import missing
+from formulations.exact.threshold_search import missing
 from formulations.tail.percentile_claims import percentile_certificate
 from formulations.tail.percentile_search import PercentileProof
 from placement.contingency.objective import Contingency

@@ -6,7 +6,7 @@ The p-th percentile of a plan is at most t when no more than a share 1 − p of 
 longer, and under one leader that share is a sum over clients and a term of the voters
 (:mod:`placement.tail.late_operations`). So "can t be reached under this leader?" is a question of
 one threshold, which a tree with Lagrangean bounds answers
-(:mod:`formulations.exact.thresholds.threshold_search`).
+(:mod:`formulations.exact.threshold_search`).
 When t is out of reach under a leader, so is every smaller one. The search keeps for every leader
 the least bin that is not ruled out:
 
@@ -35,7 +35,7 @@ import numpy as np
 
 from formulations.exact import tuning
 from formulations.exact.method import METHOD
-from formulations.exact.thresholds.threshold_search import (
+from formulations.exact.threshold_search import (
     Leaf,
     Scenario,
     SearchCounters,

@@ -21,7 +21,7 @@ from functools import partial
 import numpy as np
 
 from formulations.enumeration.waits import in_order, with_order
-from formulations.exact.limits.limits_plan import answers, without_limits
+from formulations.exact.limits import answers, without_limits
 from formulations.exact.method import METHOD
 from formulations.waits.set_lists import ROUNDING, SetLists
 from formulations.waits.set_tables import WaitTables

@@ -9,7 +9,7 @@ is a whole multiple of a power of two. (Probabilities are sums of products of do
 a margin.)
 
 The proof of one leader, and why it is valid, is in :mod:`placement.proof.leader_proof`; of
-one leader and its successors after losses, in :mod:`placement.proof.losses.loss_proof`. That there
+one leader and its successors after losses, in :mod:`placement.proof.losses`. That there
 is no configuration at all is proved by counting (format ``replica-placement/no-plan/1``,
 :mod:`placement.proof.no_plan_check`), or as a claim about losses.
 
@@ -81,8 +81,8 @@ from placement.proof.late.late_check import check_percentile
 from placement.proof.leader_proof import LeaderProof
 from placement.proof.limits_proof import FORMAT as LIMITS
 from placement.proof.limits_proof import LimitsClaim, LimitsProof, check_limits
-from placement.proof.losses.loss_check import FORMAT as LOSSES
-from placement.proof.losses.loss_check import check_losses
+from placement.proof.losses import FORMAT as LOSSES
+from placement.proof.losses import check_losses
 from placement.proof.no_plan_check import FORMAT as NO_PLAN
 from placement.proof.no_plan_check import check_no_plan
 from placement.proof.sets.set_check import FORMAT as SETS

@@ -13,7 +13,7 @@ a list of events that narrow or split the state of its beginning until nothing i
   not vote.
 
 What is bounded, and by what, is a matter of the kind of proof
-(:mod:`placement.proof.leader_proof`, :mod:`placement.proof.losses.loss_proof`). Every bound has a
+(:mod:`placement.proof.leader_proof`, :mod:`placement.proof.losses`). Every bound has a
 quick form in int64 that is rounded in the valid direction and, where that does not decide, an exact
 one.
 """

@@ -8,7 +8,7 @@
 A leader without a proof is closed by the checker: every client at its best site and the closest
 quorum are no better than the bound, or the cheapest replicas exceed a limit. Under a leader there
 are at most as many replicas as the limits let in where they are the cheapest. Events and
-multipliers are those of :mod:`placement.proof.losses.loss_check`. A bound of +∞ says that no
+multipliers are those of :mod:`placement.proof.losses`. A bound of +∞ says that no
 configuration keeps the limits.
 
 The first scenarios are the limits of the question (``Problem.limits``): the cost per

@@ -17,7 +17,7 @@ For weights λ >= 0, not all 0, Σ_s λ_s (X_s − T_s) >= 0 says that some X_s 
 the sum is bounded by the least Σ_j Σ_s λ_s ρ_js over the sets that the rules allow.
 
 Which scenarios there are is a matter of the question: losses
-(:mod:`placement.proof.losses.loss_proof`), late operations and the mean
+(:mod:`placement.proof.losses`), late operations and the mean
 (:mod:`placement.proof.late.late_proof`).
 """
 

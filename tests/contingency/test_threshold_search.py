@@ -11,7 +11,7 @@ import placement
 from formulations.contingency import exact, threshold_stage
 from formulations.contingency.loss_kernel import LossKernel
 from formulations.exact.reduced_problem import ReducedProblem
-from formulations.exact.thresholds.scenario_kernel import TreeOutcome
+from formulations.exact.threshold_search import TreeOutcome
 from placement.contingency.objective import Contingency
 from placement.errors import UnitsWarning
 from placement.methods.options import Options

@@ -7,7 +7,7 @@ import pytest
 
 import placement
 from formulations.exact.kernel import compiled_available
-from formulations.exact.thresholds.scenario_kernel import missing
+from formulations.exact.threshold_search import missing
 from placement import Operation, Problem
 from placement.contingency.objective import Contingency
 from placement.errors import CertificateError

@@ -17,7 +17,7 @@ from placement.methods.options import Options
 from placement.methods.registry import load_method, run
 from placement.proof.certificate_check import check_certificate
 from placement.proof.event_tree import State
-from placement.proof.losses.loss_claim import LossClaim
+from placement.proof.losses import LossClaim
 from placement.support.status import Status
 from placement.testing import random_instance
 from tests.contingency.test_threshold_search import GOALS, question

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import placement
-from formulations.exact.thresholds.scenario_kernel import missing
+from formulations.exact.threshold_search import missing
 from formulations.tail import percentile_search
 from formulations.tail.late_voters import LateVoters, VoterOrder
 from formulations.tail.percentile_method import solve

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import placement
-from formulations.exact.thresholds.scenario_kernel import missing
+from formulations.exact.threshold_search import missing
 from formulations.tail import percentile_search
 from placement import STANDARD_OPERATIONS, Instance, Operation, Problem, Status
 from placement.cli.dispatch import main

@@ -7,7 +7,7 @@
 
 A leader without a proof is closed by the checker: every client at its best site up to the leader,
 and the best voters, are late already. Events and multipliers are those of
-:mod:`placement.proof.losses.loss_check`; scenario 0 are late operations, 1 is the mean, and 2 + L
+:mod:`placement.proof.losses`; scenario 0 are late operations, 1 is the mean, and 2 + L
 are late operations after the loss L, where the percentile is to be kept after losses. Then all
 proofs are replayed at the deadline of the claim: at an earlier deadline no share is smaller.
 

@@ -1,4 +1,14 @@
-r"""The best plan within limits, with prices of moves and votes: one threshold tree per leader.
+"""Limits in the method ``exact``: a threshold search with every limit as a further scenario.
+
+A set of replicas within limits under one leader, by a greedy choice and swaps: no proof.
+
+Certificates of plans within limits: what the compiled search recorded, as a document.
+
+The format, and what a checker makes of it, stands in :mod:`placement.proof.limits_proof`; how
+records become events, in :mod:`formulations.exact.threshold_search`. The multiplier μ of
+a limit is the quotient of its weight in a bound and that of the objective.
+
+The best plan within limits, with prices of moves and votes: one threshold tree per leader.
 
 Under a leader ℓ the objective, the cost and the number of changes to the present configuration are
 all sums over clients, replicas and votes (:mod:`placement.evaluation.move_costs`). Let B_i be the
@@ -19,6 +29,8 @@ ones; where prices are alike, this alone is nearly all of a budget.
 
 The search begins with the plan of the same question without limits and prices of moves, whose
 proof is a proof of this one where the plan keeps the limits and has no price.
+
+The plan that is made of a search within limits.
 """
 
 from __future__ import annotations
@@ -27,24 +39,20 @@ import dataclasses
 import itertools
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from formulations.exact import tuning
-from formulations.exact.limits.affordable_set import affordable_set
-from formulations.exact.limits.limits_certificate import (
-    CLAIMED_LESS,
-    SEARCHED_LESS,
-    LeaderRecord,
-    LimitsCertificate,
-)
-from formulations.exact.thresholds.threshold_events import MOST_RECORDED
-from formulations.exact.thresholds.threshold_search import (
+from formulations.exact.enumeration_claim import certified_or_named
+from formulations.exact.reduced_problem import weighs_more_than_sites
+from formulations.exact.threshold_search import (
+    MOST_RECORDED,
     QuorumWait,
     Scenario,
     SearchCounters,
+    ThresholdEvents,
     VotePrices,
     search_leader,
 )
@@ -55,12 +63,200 @@ from placement.feasibility.neighbours import neighbours
 from placement.methods.options import Options, Progress
 from placement.model.configuration import Configuration
 from placement.model.constraints import Rules
-from placement.plan import objective_value
+from placement.plan import Plan, objective_value
 from placement.problem import Problem
+from placement.proof.limits_proof import FORMAT
 from placement.support.checks import FloatArray, IntArray
 from placement.support.status import Termination, end_early, relative_gap
 
-__all__ = ["LimitsSearch"]
+__all__ = [
+    "CLAIMED_LESS",
+    "SEARCHED_LESS",
+    "LeaderRecord",
+    "LimitsCertificate",
+    "LimitsSearch",
+    "affordable_set",
+    "answers",
+    "plan_of_search",
+    "without_limits",
+]
+
+
+def affordable_set(
+    rules: Rules, leader: int, limits: Sequence[Scenario], objective: Scenario
+) -> list[int] | None:
+    """Return replicas within the limits that are hard to improve by one swap.
+
+    Caps, prices of votes and of near reads are left out of account.
+
+    Parameters
+    ----------
+    rules
+        With the number of replicas that the limits let in at most.
+    leader
+        ℓ.
+    limits, objective
+        The scenarios of a leader; the thresholds of the first are the limits.
+
+    Returns
+    -------
+    list of int or None
+        None where the greedy choice finds nothing within the limits.
+
+    Notes
+    -----
+    O(|R|·|C|·|S|) for every replica that is added or swapped.
+    """
+    start = np.nonzero(rules.must_hold)[0].tolist()
+    chosen = [*dict.fromkeys([*start, leader])]
+    fixed = len(chosen)
+    search = _Trials(rules, leader, limits, objective)
+    while len(chosen) < rules.replicas_max:
+        more = max(0, rules.replicas_min - len(chosen) - 1)
+        values = search.values(chosen, more)
+        site = int(values.argmin())
+        if math.isinf(values[site]):
+            break
+        if len(chosen) >= rules.replicas_min and values[site] >= search.value(chosen):
+            break
+        chosen.append(site)
+    if len(chosen) < rules.replicas_min:
+        return None
+    best = search.value(chosen)
+    for _ in range(tuning.AFFORDABLE_SWAPS):
+        swaps = []
+        for out in range(fixed, len(chosen)):
+            values = search.values(chosen[:out] + chosen[out + 1 :], 0)
+            swaps.append((float(values.min()), out, int(values.argmin())))
+        if not swaps or min(swaps)[0] >= best * (1 - 1e-12):
+            break
+        best, out, site = min(swaps)
+        chosen[out] = site
+    return sorted(chosen)
+
+
+class _Trials:
+    """Objective of a set of replicas and one more, for every site."""
+
+    def __init__(
+        self, rules: Rules, leader: int, limits: Sequence[Scenario], objective: Scenario
+    ) -> None:
+        assert objective.costs is not None
+        assert isinstance(objective.voters, QuorumWait)
+        self.may_hold, self.leader = rules.may_hold, leader
+        self.reads: FloatArray = objective.costs
+        self.limits = [
+            (one.prices, one.threshold - one.constant) for one in limits if one.prices is not None
+        ]
+        self.weighed = objective.prices
+        self.place = objective.voters.place
+        self.waits = np.full(len(self.reads), np.inf)
+        self.waits[objective.voters.sites] = objective.voters.waits
+
+    def values(self, chosen: list[int], more: int) -> FloatArray:
+        """Objective of `chosen` and each site; infinite where so many `more` are too expensive."""
+        near = self.reads[chosen].min(axis=0)
+        values = np.minimum(self.reads, near).sum(axis=1)
+        known = np.append(np.sort(self.waits[chosen]), [np.inf] * (self.place + 1))
+        least = known[self.place - 1] if self.place else 0.0
+        if not self.place:
+            values += self.waits[self.leader]
+        elif math.isfinite(known[self.place]):
+            values += np.clip(self.waits, least, known[self.place])
+        elif math.isfinite(least):
+            values += np.where(np.isinf(self.waits), 1e3 * least + 1.0, self.waits)
+        if self.weighed is not None:
+            values += self.weighed + self.weighed[chosen].sum()
+        open_sites = self.may_hold.copy()
+        open_sites[chosen] = False
+        for prices, most in self.limits:
+            spare = np.sort(prices[open_sites])[:more].sum()
+            values[prices[chosen].sum() + prices + spare > most] = np.inf
+        return np.where(open_sites, values, np.inf)
+
+    def value(self, chosen: list[int]) -> float:
+        """Objective of `chosen`."""
+        reads = float(self.reads[chosen].min(axis=0).sum())
+        prices = 0.0 if self.weighed is None else float(self.weighed[chosen].sum())
+        return reads + prices + float(np.sort(self.waits[chosen])[self.place])
+
+
+CLAIMED_LESS = 9e-10
+"""Share of the best objective by which the bound is below it."""
+
+SEARCHED_LESS = 5e-10
+"""Share of the best objective by which the search asks for less than it."""
+
+_LIMIT_SLACK = 8e-12  # what a checker asks less of a limit than the search
+
+
+@dataclass(frozen=True, eq=False)
+class LeaderRecord:
+    """Record of the tree of a leader.
+
+    Attributes
+    ----------
+    events
+        As the kernel recorded them.
+    scales
+        What the weights of the limits and of the objective are divided by.
+    """
+
+    events: FloatArray
+    scales: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class LimitsCertificate:
+    """The certificate of the best plan within limits, or that there is none.
+
+    Attributes
+    ----------
+    configuration, value, bound
+        The plan, its objective and the bound on it; None and +∞: there is no plan.
+    clients
+        Indices of the clients that count, which are those of the records.
+    replicas
+        The most replicas.
+    allowed
+        The largest value of each limited function.
+    records
+        By leader; a leader that needs no tree has none.
+    """
+
+    configuration: Configuration | None
+    value: float
+    bound: float
+    clients: IntArray
+    replicas: int
+    allowed: tuple[float, ...]
+    records: Mapping[int, LeaderRecord]
+
+    def to_json(self) -> Mapping[str, object]:
+        """Return the certificate as JSON-like data; site and client numbers are indices."""
+        document: dict[str, object] = {"format": FORMAT, "score": self.value, "bound": self.bound}
+        if self.configuration is not None:
+            document |= self.configuration.to_document()
+        document["clients"] = self.clients.tolist()
+        document["proofs"] = [
+            {"leader": leader, "events": self._events(record)}
+            for leader, record in self.records.items()
+        ]
+        return document
+
+    def _events(self, record: LeaderRecord) -> list[object]:
+        found = self.configuration is not None
+        slacks = (
+            *(_LIMIT_SLACK * allowed for allowed in self.allowed),
+            (CLAIMED_LESS - SEARCHED_LESS) * abs(self.value) if found else 0.0,
+        )
+        written = ThresholdEvents(
+            len(self.clients), np.arange(len(self.clients)), self.replicas,
+            slack=lambda scenario: slacks[scenario],
+            scale=lambda scenario: record.scales[scenario],
+        )  # fmt: skip
+        return list(written.of(record.events))
+
 
 _ABOVE = 1e-11
 """Relative: the budget of the search is above that of the evaluator, so that rounding is safe."""
@@ -83,7 +279,7 @@ class LimitsSearch:
     end
         A time.perf_counter() at which to stop.
     floor
-        A bound on the question of :func:`~formulations.exact.limits.limits_plan.without_limits`.
+        A bound on the question of :func:`~formulations.exact.limits.without_limits`.
 
     Attributes
     ----------
@@ -363,3 +559,60 @@ class LimitsSearch:
 def constant_of(linear: LinearCost, leader: int) -> float:
     """Return the constant cost of every plan under a leader, the leader's vote included."""
     return linear.constant + (0.0 if linear.voter is None else float(linear.voter[leader]))
+
+
+_PROOF = "a search within the limits under every leader"
+
+
+def without_limits(problem: Problem) -> Problem:
+    """Return the question without limits, prices of moves, of votes and of near reads.
+
+    What no configuration undercuts there, none does in the problem.
+    """
+    weight = 0.0 if weighs_more_than_sites(problem) else problem.cost_weight
+    return problem.replace(budget=None, cost_weight=weight, current=None, moves=None)
+
+
+def answers(problem: Problem, plan: Plan) -> bool:
+    """Return whether the plan of the question without limits is the answer to the problem.
+
+    A proof that there is no plan holds too; else the plan keeps the limits, at the same value.
+    """
+    found = plan.configuration
+    if found is None:
+        return plan.termination is Termination.FINISHED
+    if any(limit.broken(found) for limit in problem.limits):
+        return False
+    return objective_value(problem, found) <= plan.objective
+
+
+def plan_of_search(search: LimitsSearch, method: str) -> Plan:
+    """Return the plan of a search, or that there is none, or that time ran out."""
+    certificate = search.certificate
+    document = None if certificate is None else certificate.to_json
+    # an interrupted search may have closed the last leader before it saw the interrupt
+    closed = search.termination is Termination.FINISHED or search.bound == math.inf
+    proven = search.best is None and closed
+    reasons: tuple[str, ...] = ()
+    if proven:
+        leaders = int(search.problem.rules.may_lead.sum())
+        limits = " and ".join(f"{limit.name} {limit.most:g}" for limit in search.problem.limits)
+        reasons = (
+            f"no configuration keeps the limit ({limits}), under any of the {leaders} possible "
+            "leaders (proved by a search)",
+        )
+    plan = Plan.of(
+        search.problem,
+        search.best,
+        method=method,
+        bound=math.inf if proven else search.bound,
+        termination=search.termination,
+        reasons=reasons,
+        stats={
+            "nodes": search.counters.nodes,
+            "leaves": search.counters.leaves,
+            "bounds": search.counters.bounds,
+        },
+        certificate=document,
+    )
+    return certified_or_named(plan, _PROOF, wanted=bool(search.options.settings["certificate"]))

@@ -1,1 +1,0 @@
-"""Limits in the method ``exact``: a threshold search with every limit as a further scenario."""

@@ -1,1 +1,0 @@
-"""The search over scenarios with thresholds, for losses, percentiles and limits."""

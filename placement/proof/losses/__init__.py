@@ -1,1 +1,0 @@
-"""Check of certificates about losses."""
