@@ -88,6 +88,7 @@ LEARNER = {"peerURLs": ["https://c1:2380"], "isLearner": True}
         # not strict: commits go on without the standby, strict: they stop
         ("patroni", patroni(ON, a1={}, b1=SYNC), "V V", "ams", (2, 1), "", ""),
         ("patroni", patroni(STRICT, a1={}, b1=SYNC), "V V", "ams", (2, 1), "ams bom", ""),
+        ("patroni", patroni("ttl: 30", a1={}, b1=SYNC), "V V", "ams", (2, 1), "", ""),
         ("patroni", patroni(STRICT, a1={}, b1=SYNC, c1={}), "V V spare", "ams", (2, 1), "",
          "priority-standbys"),
         ("patroni", patroni(ON, a1={}, b1={"nosync": True}, c1={"sync_priority": 0}), "V - -",

@@ -178,7 +178,9 @@ def _take_document(cluster: _Cluster, document: Document) -> None:
 
 
 def _reading(cluster: _Cluster, request: Request) -> Reading:
-    mode = cluster.settings.get("synchronous_mode", "off").lower()
+    listed = {server.role for server in cluster.servers.values()}  # tells the mode without a file
+    shown = "quorum" if "quorum standby" in listed else "on" if "sync standby" in listed else "off"
+    mode = cluster.settings.get("synchronous_mode", shown).lower()
     if mode not in ("quorum", *_TRUE, *_FALSE):
         raise cluster.refuse("unknown mode", "synchronous_mode", mode, "quorum, on or off")
     if cluster.leader and cluster.leader not in cluster.servers:
