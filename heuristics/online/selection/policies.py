@@ -535,6 +535,6 @@ def comparison() -> tuple[Policy, ...]:
         Hedged(NearestReplica()),
         Hedged(LeastOutstanding()),
         C3(),
-        C3(limiter=None, exponent=0.5, name="C3, b = 1/2"),
+        C3(limiter=None, exponent=0.5, name="C3 b=1/2"),
         EarliestCompletion(future=True),
     )
