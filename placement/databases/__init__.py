@@ -20,6 +20,7 @@ from placement.support.lazy import lazy_names
 if TYPE_CHECKING:
     from placement.databases.deployment import Deployment as Deployment
     from placement.databases.deployment import Member as Member
+    from placement.databases.deployment import OpenReplicas as OpenReplicas
     from placement.databases.deployment import SiteReplicas as SiteReplicas
     from placement.databases.findings import Finding as Finding
     from placement.databases.localities import Localities as Localities
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from placement.databases.system import load_system as load_system
 
 _HOME = {
-    "placement.databases.deployment": ("Deployment", "Member", "SiteReplicas"),
+    "placement.databases.deployment": ("Deployment", "Member", "OpenReplicas", "SiteReplicas"),
     "placement.databases.findings": ("Finding",),
     "placement.databases.localities": ("Localities", "Locality"),
     "placement.databases.system": (

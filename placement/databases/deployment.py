@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from placement.errors import InputError
 from placement.io.formats.document import Document
@@ -27,6 +27,7 @@ __all__ = [
     "ROLES",
     "Deployment",
     "Member",
+    "OpenReplicas",
     "Role",
     "SiteReplicas",
     "deployment_document",
@@ -151,6 +152,32 @@ class SiteReplicas:
         )
 
 
+OpenRole = Literal["voter", "non-voter", "either"]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenReplicas:
+    """Replicas whose site or role the configuration leaves to the database.
+
+    Attributes
+    ----------
+    sites
+        Sites among which the database chooses; empty: all sites.
+    replicas
+        Number of them.
+    role
+        Whether they vote; "either" where the configuration does not say it.
+    """
+
+    sites: tuple[str, ...]
+    replicas: int
+    role: OpenRole = "either"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sites", tuple(sorted(unique_names(self.sites, "open"))))
+        whole(self.replicas, "open", minimum=1, maximum=_MOST)
+
+
 @dataclass(frozen=True, slots=True)
 class Member:
     """A server that holds a replica, for systems that name their servers.
@@ -212,7 +239,13 @@ class Deployment:
     name
         What is placed: a database, a keyspace, a cluster.
     free_voters, free_non_voters
-        Replicas that the configuration asks for without saying where.
+        Replicas that the configuration asks for without saying where, or in which role where.
+    open
+        What it says of some of these all the same: the sites that are possible. The others may be
+        at any site.
+    everywhere
+        Operations ("reads", "writes") of a store without a leader that need a majority at each of
+        its sites (EACH_QUORUM).
     members
         The servers, where the system names them. Two deployments that differ in nothing else have
         the same roles, see :attr:`roles`.
@@ -240,6 +273,8 @@ class Deployment:
     elect: int | None = None
     least: int | None = None
     kept: str = ""
+    open: tuple[OpenReplicas, ...] = ()
+    everywhere: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         held = sorted((one for one in self.held if one.replicas), key=lambda one: one.site)
@@ -256,6 +291,7 @@ class Deployment:
                 whole(number, name, minimum=1, maximum=_MOST)
         whole(self.free_voters, "free_voters", maximum=_MOST)
         whole(self.free_non_voters, "free_non_voters", maximum=_MOST)
+        self._check_open()
         # a majority has one name, so that equal deployments are equal
         if self.read is None and self.commit == majority(self.voters):
             object.__setattr__(self, "commit", None)
@@ -275,6 +311,24 @@ class Deployment:
         tied = len(levels) < len(ranks)
         object.__setattr__(self, "leaders", tuple(n for _, n in order) if ranks else leaders)
         object.__setattr__(self, "ranks", tuple(levels[r] for r, _ in order) if tied else ())
+
+    def _check_open(self) -> None:
+        """Join open replicas of one kind, and refuse more of them than there are free ones."""
+        counts: Counter[tuple[tuple[str, ...], OpenRole]] = Counter()
+        for one in self.open:
+            counts[one.sites, one.role] += one.replicas
+        pools = [OpenReplicas(sites, n, role) for (sites, role), n in sorted(counts.items())]
+        object.__setattr__(self, "open", tuple(pools))
+        votes, others = self.open_of("voter"), self.open_of("non-voter")
+        total = sum(one.replicas for one in pools)
+        most = self.free_voters + self.free_non_voters
+        if votes > self.free_voters or others > self.free_non_voters or total > most:
+            raise InputError(
+                "more open replicas than replicas without a place",
+                field="open",
+                value=total,
+                expected=f"at most {self.free_voters} voters and {self.free_non_voters} others",
+            )
 
     @classmethod
     def of(
@@ -365,10 +419,10 @@ class Deployment:
         found = {one.site: sum(role.leads for role in one.each) for one in self.held}
         return {site: count for site, count in found.items() if count}
 
-    def outage(self, lost: Collection[str], leader: str | None) -> str:
+    def outage(self, lost: Collection[str], leader: str | None, free_lost: int = 0) -> str:
         """Return why commits stop after the loss of sites; empty where they go on.
 
-        Replicas without a place are taken to be there.
+        Replicas without a place are taken to be there, apart from `free_lost` voters.
 
         Parameters
         ----------
@@ -376,15 +430,17 @@ class Deployment:
             Sites.
         leader
             Site of the leader, or "" for one that is not lost; None: the leader is lost too.
+        free_lost
+            Voters without a place that are lost.
         """
         there = [role for one in self.held if one.site not in lost for role in one.each]
-        spare = ROLES["spare"]
-        commits = sum(role.acknowledges or role is spare for role in there) + self.free_voters
-        elects = sum(role.elects for role in there) + self.free_voters
+        spare, free = ROLES["spare"], self.free_voters - free_lost
+        commits = sum(role.acknowledges or role is spare for role in there) + free
+        elects = sum(role.elects for role in there) + free
         if leader is None or leader in lost:
             if elects < self.election:
                 return f"{elects} voters are left, and the choice of a leader needs {self.election}"
-            if not any(role.leads for role in there) and not self.free_voters:
+            if not any(role.leads for role in there) and not free:
                 return "no voter is left that may lead"
         needed = min(self.quorum, self.least or self.quorum)
         if commits < needed:
@@ -403,7 +459,37 @@ class Deployment:
             self.read,
             self.free_voters,
             self.free_non_voters,
+            self.open,
+            self.everywhere,
         )
+
+    def open_of(self, role: OpenRole) -> int:
+        """Return how many open replicas have a role."""
+        return sum(one.replicas for one in self.open if one.role == role)
+
+    def votes_within(self, group: Collection[str], sites: Iterable[str]) -> tuple[int, int]:
+        """Return the least and the largest number of voters that a group of sites can hold.
+
+        Parameters
+        ----------
+        group
+            Names of sites.
+        sites
+            All sites, among which the database places replicas without a place.
+        """
+        everywhere = tuple(sites)
+        held = sum(count for site, count in self.voters_at.items() if site in group)
+        inside: Counter[OpenRole] = Counter()  # replicas that can be in the group
+        bound: Counter[OpenRole] = Counter()  # replicas that can be nowhere else
+        rest = self.free_voters + self.free_non_voters - sum(one.replicas for one in self.open)
+        for one in (*self.open, *([OpenReplicas((), rest)] if rest else [])):
+            among = one.sites or everywhere
+            inside[one.role] += one.replicas * any(site in group for site in among)
+            bound[one.role] += one.replicas * all(site in group for site in among)
+        undecided = self.free_voters - self.open_of("voter")  # votes that replicas of either get
+        elsewhere = rest + self.open_of("either") - bound["either"]
+        least = held + bound["voter"] + max(0, undecided - elsewhere)
+        return least, held + inside["voter"] + min(undecided, inside["either"])
 
     def differences(self, other: Deployment) -> tuple[str, ...]:
         """Return how another deployment differs in its roles, one sentence each."""
@@ -439,7 +525,14 @@ class Deployment:
         ):
             if was != now:
                 words.append(f"{role} without a place: {was} -> {now}")
+        if self.open != other.open:
+            words.append(f"possible sites of those: {self._open_words} -> {other._open_words}")
         return tuple(words)
+
+    @property
+    def _open_words(self) -> str:
+        words = (f"{one.replicas} ({one.role}) at {' or '.join(one.sites)}" for one in self.open)
+        return ", ".join(words) or "all"
 
 
 def deployment_of_plan(plan: Plan) -> Deployment:
@@ -518,6 +611,7 @@ def deployment_document(deployment: Deployment) -> dict[str, object]:
     del rest["held"]
     sites = [_site_document(one) for one in deployment.held]
     rest = {key: list(value) if isinstance(value, tuple) else value for key, value in rest.items()}
+    rest["open"] = [{**asdict(one), "sites": list(one.sites)} for one in deployment.open]
     return {"format": FORMAT, "version": VERSION, "sites": sites, **rest}
 
 
@@ -560,6 +654,8 @@ def deployment_from(document: Document) -> Deployment:
             number["elect"],
             number["least"],
             document.text("kept", ""),
+            tuple(map(_open, document.tables("open"))),
+            document.names("everywhere", ()),
         )
     except InputError as error:
         raise error if error.source else error.at(document.source) from None
@@ -582,6 +678,14 @@ def _site(table: Document) -> SiteReplicas:
         tuple((role, roles.whole(role)) for role in roles.values),
         tuple(map(_site, table.tables("zones"))),
     )
+
+
+def _open(table: Document) -> OpenReplicas:
+    table.only(("sites", "replicas", "role"))
+    role = table.text("role")
+    if role not in ("voter", "non-voter", "either"):
+        raise table.refuse("role", "unknown role", "voter, non-voter or either")
+    return OpenReplicas(table.names("sites", ()), table.whole("replicas"), role)  # type: ignore[arg-type]  # a literal
 
 
 def _member(table: Document) -> Member:
@@ -641,6 +745,7 @@ def check_sites(deployment: Deployment, sites: Iterable[str]) -> None:
     for what, names in (
         ("sites", [one.site for one in deployment.held]),
         ("leaders", deployment.leaders),
+        ("open", [site for one in deployment.open for site in one.sites]),
     ):
         for name in names:
             if name not in known:

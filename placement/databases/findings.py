@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from placement.databases.deployment import Deployment
 from placement.model.constraints import majority
+from placement.model.instance import SITE_LEVEL
 
 if TYPE_CHECKING:
     from placement.databases.localities import Localities
     from placement.model.instance import Instance
 
-__all__ = ["Finding", "Severity", "broken", "lint_deployment"]
+__all__ = ["GOAL_OPEN", "Finding", "Severity", "broken", "lint_deployment"]
+
+GOAL_OPEN = "survival-goal-not-known"
+"""Rule of a goal that is neither met nor missed: free replicas decide."""
+
+_MOST_NAMES = 10
 
 Severity = Literal["error", "warning", "note"]
 
@@ -63,40 +69,38 @@ def lint_deployment(
     localities
         For the number of nodes at each site (column ``nodes``).
     survive
-        A failure-domain level: the loss of any one domain must leave a quorum.
+        A failure-domain level: the loss of any one domain must leave a quorum. A loss that
+        surely stops writes is an error then; where free replicas decide it, the finding has the
+        rule :data:`GOAL_OPEN`. The other levels are looked at too, as warnings.
 
     Raises
     ------
     InputError
         For an unknown level.
     """
-    found = [*_roles(deployment), *_nodes(deployment, localities)]
-    if deployment.read is None:
-        found += _losses(deployment, {site: site for site in instance.sites}, "site", None)
-        if survive is not None:
-            labels = {
-                site: label or site
-                for site, label in zip(instance.sites, instance.labels(survive), strict=True)
-            }
-            found += _losses(deployment, labels, survive, survive)
-    elif survive is not None:
-        found.append(
-            Finding(
-                "survival-goal",
-                "note",
-                "the store has no leader, and its requests may use different quorums",
-                "check each consistency level with `placement contingency quorum`",
-            )
-        )
+    found = [*_roles(deployment, instance.sites), *_nodes(deployment, localities)]
+    quorum = deployment.quorum if deployment.read is None else deployment.read
+    if not 0 < max(quorum, deployment.quorum) <= deployment.voters:
+        return tuple(found)
+    if survive is not None:
+        instance.labels(survive, "survive")
+    stopping: list[frozenset[str]] = []  # groups of sites whose loss is told already
+    for level in _levels(instance):
+        goal = level == survive
+        certain, possible = _fatal(deployment, _groups(instance, level), stopping, goal)
+        found += _losses(deployment, level, certain, goal)
+        if goal or level == SITE_LEVEL:
+            found += _open_losses(level, possible, goal)
     return tuple(found)
 
 
-def _roles(deployment: Deployment) -> list[Finding]:
+def _roles(deployment: Deployment, sites: Sequence[str]) -> list[Finding]:
     found = []
     if deployment.voters == 0:
         found.append(Finding("no-voter", "error", "no replica votes", "give replicas a vote"))
         return found
     free = deployment.free_voters + deployment.free_non_voters
+    free -= sum(one.replicas for one in deployment.open if len(one.sites) == 1)
     if free:
         found.append(
             Finding(
@@ -139,7 +143,6 @@ def _roles(deployment: Deployment) -> list[Finding]:
                 "add a voter at another site, or take one vote away",
             )
         )
-    where = deployment.voters_at
     if deployment.ranks:
         ties = [" or ".join(tier) for tier in deployment.tiers if len(tier) > 1]
         found.append(
@@ -160,17 +163,37 @@ def _roles(deployment: Deployment) -> list[Finding]:
                 "let a voter with data lead",
             )
         )
-    for site in deployment.leaders:
-        if site not in where and not deployment.free_voters:
-            found.append(
-                Finding(
-                    "preference-without-voter",
-                    "error",
-                    f"the leader preference names {site}, where no replica votes: it is never met",
-                    f"place a voter at {site}, or take it out of the preference",
-                )
+    possible = {site: deployment.votes_within({site}, sites) for site in deployment.leaders}
+    never = [site for site, (_, most) in possible.items() if not most]
+    if never:
+        found.append(
+            Finding(
+                "preference-without-voter",
+                "error",
+                f"the leader preference names {_listed(never)}, where no replica votes: it is "
+                "never met",
+                f"place a voter at {_listed(never)}, or take it out of the preference",
             )
+        )
+    maybe = [site for site, (least, most) in possible.items() if most and not least]
+    if maybe:
+        found.append(
+            Finding(
+                "preference-not-guaranteed",
+                "warning",
+                f"the leader preference names {_listed(maybe)}, where the constraints place no "
+                "voter: nothing makes a voter go there, so that it may never be met",
+                f"add constraints that place a voter at {_listed(maybe)}",
+            )
+        )
     return found
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Return names in words, the first ten of them."""
+    every = list(names)
+    more = len(every) - _MOST_NAMES
+    return ", ".join(every[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _nodes(deployment: Deployment, localities: Localities) -> list[Finding]:
@@ -190,50 +213,127 @@ def _nodes(deployment: Deployment, localities: Localities) -> list[Finding]:
     return found
 
 
-def _stops(deployment: Deployment, labels: Mapping[str, str], label: str) -> str:
-    """Return why commits may stop after the loss of a domain; empty where they go on."""
-    sites = {*deployment.voters_at, *deployment.leaders}
-    lost = {site for site in sites if labels.get(site, site) == label}
-    first = deployment.tiers[0] if deployment.tiers else deployment.may_lead_at
-    leader = next((site for site in first if site not in lost), None)
-    return deployment.outage(lost, None if any(site in lost for site in first) else leader)
+# --- losses ----------------------------------------------------------------------------------
+
+
+def _levels(instance: Instance) -> list[str]:
+    """Return the level of sites and the levels of the instance, small domains first."""
+    levels = {level: len(set(labels)) for level, labels in instance.domains.items()}
+    return [SITE_LEVEL, *sorted(levels, key=lambda level: -levels[level])]
+
+
+def _groups(instance: Instance, level: str) -> dict[str, frozenset[str]]:
+    """Return the sites of each domain; a site without a label is a domain of its own."""
+    groups: dict[str, list[str]] = {}
+    labels = instance.sites if level == SITE_LEVEL else instance.labels(level)
+    for site, label in zip(instance.sites, labels, strict=True):
+        groups.setdefault(label or site, []).append(site)
+    return {label: frozenset(sites) for label, sites in groups.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _StoppedDomain:
+    """A domain whose loss stops something: its voters, what it stops, and why."""
+
+    domain: str
+    lost: int
+    stops: tuple[str, ...]
+    why: str
+
+
+def _fatal(
+    deployment: Deployment,
+    groups: Mapping[str, frozenset[str]],
+    stopping: list[frozenset[str]],
+    every: bool,
+) -> tuple[list[_StoppedDomain], list[_StoppedDomain]]:
+    """Return the domains whose loss certainly stops something, and those where it possibly does.
+
+    A domain that holds another one whose loss stops as much (`stopping`, which grows) says nothing
+    new: it is left out, unless `every` domain is asked for.
+    """
+    sites = frozenset(site for group in groups.values() for site in group)
+    certain, possible, fresh = [], [], []
+    for domain, group in sorted(groups.items()):
+        least, most = deployment.votes_within(group, sites)
+        stops, why = _stops(deployment, least, group)
+        if stops:
+            if every or not any(inner <= group for inner in stopping):
+                certain.append(_StoppedDomain(domain, least, stops, why))
+            fresh.append(group)
+        elif most > least:
+            stops, why = _stops(deployment, most, group)
+            if stops:
+                possible.append(_StoppedDomain(domain, most, stops, why))
+    stopping += fresh
+    return certain, possible
+
+
+def _stops(deployment: Deployment, lost: int, group: frozenset[str]) -> tuple[tuple[str, ...], str]:
+    """Return what the loss of a group with some voters stops, and why."""
+    left = deployment.voters - lost
+    if deployment.read is not None:
+        needed = {"writes": deployment.quorum, "reads": deployment.read}
+        dead = not group.isdisjoint(deployment.voters_at)
+        stops = [
+            what
+            for what, votes in needed.items()
+            if left < votes or (dead and what in deployment.everywhere)
+        ]
+        every = " of each datacentre" * any(what in deployment.everywhere for what in stops)
+        most = max((needed[what] for what in stops), default=0)
+        return tuple(stops), f"a majority{every}" if every else str(most)
+    first = deployment.tiers[0] if deployment.tiers else tuple(deployment.may_lead_at)
+    leader = next(iter(first), None)
+    if any(site in group for site in first):
+        leader = None
+    held = sum(count for site, count in deployment.voters_at.items() if site in group)
+    why = deployment.outage(group, leader, lost - held)
+    return ("writes",) * bool(why), why
 
 
 def _losses(
-    deployment: Deployment, labels: Mapping[str, str], level: str, goal: str | None
+    deployment: Deployment, level: str, certain: Sequence[_StoppedDomain], goal: bool
 ) -> list[Finding]:
-    """Return the domains whose loss stops commits or elections, and whether an arbiter helps."""
-    held: dict[str, int] = {}
-    for site, count in deployment.voters_at.items():
-        label = labels.get(site, site)
-        held[label] = held.get(label, 0) + count
-    voters, quorum = deployment.voters, deployment.quorum
-    if deployment.free_voters or not deployment.may_lead_at or deployment.outage((), ""):
-        return []
-    stops = {label: _stops(deployment, labels, label) for label in sorted(held)}
-    fatal = [label for label in held if stops[label]]
-    needed = max(quorum, deployment.election)
+    """Return what losses stop, one finding for each kind, and whether one more voter helps."""
     found = []
-    for label in sorted(fatal):
-        what = f"{level} {label} holds {held[label]} of {voters} voters: its loss leaves "
-        what += f"{voters - held[label]}, and {needed} are needed"
-        if deployment.commit is not None or any(one.special for one in deployment.held):
-            what = f"{level} {label} holds {held[label]} of {voters} voters: {stops[label]}"
-        if goal is not None:
-            evidence, severity, rule = f"{what}, so the goal is not met", "error", "survival-goal"
+    voters = deployment.voters
+    leads = deployment.read is None
+    word = "voters" if leads else "replicas"
+    needed = max(deployment.quorum, deployment.election if leads else deployment.read or 0)
+    most = max(0, voters - needed)
+    plain = deployment.commit is None and not any(one.special for one in deployment.held)
+    alike: dict[tuple[tuple[str, ...], str], list[_StoppedDomain]] = {}
+    for loss in certain:
+        alike.setdefault((loss.stops, "" if leads and plain else loss.why), []).append(loss)
+    for (stops, why), losses in alike.items():
+        first = losses[0]
+        what = f"{level} {first.domain} holds {first.lost} of {voters} {word}"
+        what += "".join(f", {one.domain} {one.lost}" for one in losses[1:_MOST_NAMES])
+        what += f" and {len(losses) - _MOST_NAMES} more" * (len(losses) > _MOST_NAMES)
+        one = "its loss" if len(losses) == 1 else "the loss of any one of them"
+        if leads and not plain:
+            what += f": after {one} {why}"
+        elif len(losses) == 1:
+            what += f": {one} leaves {voters - first.lost}, and {why or needed} are needed"
         else:
-            evidence, severity, rule = f"{what}: writes stop", "warning", "loss-stops-writes"
-        most = max(0, voters - needed)
-        remedy = f"at most {most} voter{'' if most == 1 else 's'} per {level}"
-        if voters == needed:
-            remedy = "3 or more voters with majorities"
-        if voters - held[label] >= needed:
+            what += f": {one} leaves too few, {why or needed} are needed"
+        what += f": {' and '.join(stops)} stop"
+        remedy = f"at most {most} {word[:-1] if most == 1 else word} per {level}"
+        if set(stops) & set(deployment.everywhere):
+            remedy = "a consistency level that does not need every datacentre"
+        elif voters == needed:
+            remedy = "3 or more voters with majorities" if leads else "lower consistency levels"
+        elif leads and voters - max(loss.lost for loss in losses) >= needed:
             remedy = f"a voter with data that may lead, in another {level}"
-        found.append(Finding(rule, severity, evidence, remedy))  # type: ignore[arg-type]  # a literal
+        severity: Severity = "error" if goal else "warning"
+        rule = "survival-goal" if goal else f"loss-stops-{stops[0]}"
+        what += ", so the goal is not met" * goal
+        found.append(Finding(rule, severity, what, remedy))
     more = majority(voters + 1)
-    plain = deployment.commit is None and deployment.least is None
-    plain &= not any(one.special for one in deployment.held)
-    if fatal and plain and max(held.values()) <= voters + 1 - more:
+    held = max((loss.lost for loss in certain), default=0)
+    odd = deployment.free_voters or not leads or deployment.commit or deployment.least
+    if certain and not odd and held <= voters + 1 - more and (goal or level == SITE_LEVEL):
         found.append(
             Finding(
                 "arbiter-helps",
@@ -245,3 +345,18 @@ def _losses(
             )
         )
     return found
+
+
+def _open_losses(level: str, possible: Sequence[_StoppedDomain], goal: bool) -> list[Finding]:
+    if not possible:
+        return []
+    names = _listed(loss.domain for loss in possible)
+    what = f"the places of the free replicas decide whether the loss of {level} {names} stops "
+    return [
+        Finding(
+            GOAL_OPEN if goal else "loss-not-known",
+            "warning" if goal else "note",
+            what + ("too much: whether the goal is met is not known" if goal else "writes"),
+            "add constraints for every replica that votes",
+        )
+    ]

@@ -167,6 +167,9 @@ class DatabaseSystem:
         it is, in words.
     settings
         Settings of reading and writing, by name.
+    keeps_text
+        Whether `kept` of a deployment that was read is a configuration that `read` takes: export
+        returns it where no role has changed.
     expresses
         Of special roles (:data:`placement.databases.deployment.ROLES`), "ties" of leaders,
         "zones" inside a site, "adapts" and "elect": what the writer can say. The rest is refused.
@@ -191,6 +194,7 @@ class DatabaseSystem:
     settings: Mapping[str, Setting] = dataclasses.field(default_factory=dict)
     said: Callable[[Deployment], Deployment] = _whole
     names_servers: bool = False
+    keeps_text: bool = False
     expresses: frozenset[str] = frozenset()
     commits: Literal["majority", "leader", "any"] = "any"
 
@@ -278,6 +282,8 @@ def write_deployment(
     """
     from placement.databases.server_moves import path_between
 
+    if present is None and (unchanged := _as_read(system, deployment, request)) is not None:
+        return unchanged
     reasons = [
         *_common_refusals(deployment, system),
         *system.refuses(deployment, request),
@@ -303,6 +309,20 @@ def order_note(title: str, deployment: Deployment) -> list[str]:
         return []
     order = ", ".join(deployment.leaders)
     return [f"{title} has no failover order; the plan's order of leaders is {order}"]
+
+
+def _as_read(system: DatabaseSystem, deployment: Deployment, request: Request) -> Script | None:
+    """Return the configuration as it was read, where that still says the same; else None."""
+    same = deployment.system == system.name and request.name in ("", deployment.name)
+    if not (system.keeps_text and same and deployment.kept):
+        return None
+    try:
+        kept = read_deployment(system, (("kept", deployment.kept),), request).deployment
+    except InputError:  # names of places that the table no longer has
+        return None
+    if kept.roles != deployment.roles:
+        return None
+    return Script(deployment.kept, ("the configuration as it was read: no role has changed",))
 
 
 def _in_own_words(deployment: Deployment, system: DatabaseSystem) -> Deployment:

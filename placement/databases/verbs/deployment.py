@@ -87,7 +87,8 @@ def _add_lint(parts: Subparsers) -> None:
         "lint",
         help="find errors and weaknesses of a configuration",
         description="Find constraints that cannot be met, preferences that are never met, losses "
-        "that stop writes, and more. Exit code 2: something is broken.",
+        "that stop writes, and more. Exit code 2: something is broken; 3: whether --survive is "
+        "met is not known, because the database chooses the place of some replicas.",
     )
     _add_source(parser)
     parser.add_argument(
@@ -191,7 +192,7 @@ def _reading(args: argparse.Namespace) -> tuple[Reading, tuple[Finding, ...]]:
 
 def _lint(args: argparse.Namespace) -> int:
     from placement.databases.deployment import deployment_document
-    from placement.databases.findings import broken
+    from placement.databases.findings import GOAL_OPEN, broken
 
     reading, findings = _reading(args)
     bad = broken(findings)
@@ -207,7 +208,10 @@ def _lint(args: argparse.Namespace) -> int:
     else:
         print_page(_deployment_text(reading.deployment))
         print_page("\n" + (_findings_text(findings) if findings else "Nothing found."))
-    return exits.INFEASIBLE if bad else exits.FOUND
+    if bad:
+        return exits.INFEASIBLE
+    unknown = any(finding.rule == GOAL_OPEN for finding in findings)
+    return exits.NOTHING if unknown else exits.FOUND
 
 
 def _findings_text(findings: Sequence[Finding]) -> str:
@@ -227,9 +231,7 @@ def _deployment_text(deployment: Deployment) -> str:
     from placement.text.text_tables import table
 
     rows = [[escape(one.site), str(one.voters), str(one.non_voters)] for one in deployment.held]
-    votes, others = deployment.free_voters, deployment.free_non_voters
-    if votes or others:
-        rows.append(["(no place)", str(votes), str(others)])
+    rows += _open_rows(deployment)
     title = f"{deployment.system} {deployment.name}".strip()
     lines = [
         f"{escape(title)}: {deployment.replicas} replicas, {deployment.voters} voters",
@@ -253,6 +255,28 @@ def _deployment_text(deployment: Deployment) -> str:
             f"a write for {deployment.quorum}"
         )
     return "\n".join(lines)
+
+
+def _open_rows(deployment: Deployment) -> list[list[str]]:
+    """Return the rows of replicas whose place or role is open."""
+    from placement.text.characters import escape
+
+    either = deployment.free_voters - deployment.open_of("voter")
+    others = deployment.free_non_voters - deployment.open_of("non-voter")
+    rows, left = [], either + others
+    for one in deployment.open:
+        left -= one.replicas if one.role == "either" else 0
+        counts = {
+            "voter": (str(one.replicas), "0"),
+            "non-voter": ("0", str(one.replicas)),
+            "either": (f"0-{min(either, one.replicas)}", f"0-{min(others, one.replicas)}"),
+        }
+        rows.append([escape(" or ".join(one.sites)) or "(no place)", *counts[one.role]])
+    if left and deployment.open_of("either"):
+        rows.append(["(no place)", f"0-{min(either, left)}", f"0-{min(others, left)}"])
+    elif left:
+        rows.append(["(no place)", str(either), str(others)])
+    return rows
 
 
 # --- evaluate --------------------------------------------------------------------------------
