@@ -40,6 +40,9 @@ __all__ = [
 FORMAT = "replica-placement deployment"
 VERSION = 2
 
+_MOST_NAMED = 4
+"""Most possible sites that are named in a table."""
+
 _MOST = 10_000
 """Most replicas of one kind at a site: far above what any system supports."""
 
@@ -176,6 +179,13 @@ class OpenReplicas:
     def __post_init__(self) -> None:
         object.__setattr__(self, "sites", tuple(sorted(unique_names(self.sites, "open"))))
         whole(self.replicas, "open", minimum=1, maximum=_MOST)
+
+    @property
+    def place(self) -> str:
+        """Return the possible sites in words; empty for all sites."""
+        if len(self.sites) > _MOST_NAMED:
+            return f"any of {len(self.sites)} sites"
+        return " or ".join(self.sites)
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,6 +379,11 @@ class Deployment:
         return sum(one.replicas for one in self.held) + self.free_voters + self.free_non_voters
 
     @property
+    def sites(self) -> tuple[str, ...]:
+        """Return the sites that hold replicas."""
+        return tuple(one.site for one in self.held)
+
+    @property
     def voters_at(self) -> dict[str, int]:
         """Return the number of voters by site; sites without voters are left out."""
         return {one.site: one.voters for one in self.held if one.voters}
@@ -531,7 +546,7 @@ class Deployment:
 
     @property
     def _open_words(self) -> str:
-        words = (f"{one.replicas} ({one.role}) at {' or '.join(one.sites)}" for one in self.open)
+        words = (f"{one.replicas} ({one.role}) at {one.place}" for one in self.open)
         return ", ".join(words) or "all"
 
 

@@ -80,7 +80,8 @@ def lint_deployment(
     """
     found = [*_roles(deployment, instance.sites), *_nodes(deployment, localities)]
     quorum = deployment.quorum if deployment.read is None else deployment.read
-    if not 0 < max(quorum, deployment.quorum) <= deployment.voters:
+    able = deployment.may_lead_at or deployment.free_voters or deployment.read is not None
+    if not (able and 0 < max(quorum, deployment.quorum) <= deployment.voters):
         return tuple(found)
     if survive is not None:
         instance.labels(survive, "survive")
@@ -257,15 +258,26 @@ def _fatal(
     for domain, group in sorted(groups.items()):
         least, most = deployment.votes_within(group, sites)
         stops, why = _stops(deployment, least, group)
-        if stops:
+        if stops and least:
             if every or not any(inner <= group for inner in stopping):
                 certain.append(_StoppedDomain(domain, least, stops, why))
             fresh.append(group)
-        elif most > least:
+        elif most > least and not stops:
             stops, why = _stops(deployment, most, group)
             if stops:
                 possible.append(_StoppedDomain(domain, most, stops, why))
     stopping += fresh
+    for sites_of_pool in dict.fromkeys(pool.sites for pool in deployment.open if pool.sites):
+        crowd = {
+            name: group for name, group in groups.items() if not group.isdisjoint(sites_of_pool)
+        }
+        union = frozenset[str]().union(*crowd.values())
+        share = -(-deployment.votes_within(union, sites)[0] // len(crowd))
+        stops, why = _stops(deployment, share, frozenset())  # one of them holds so many at least
+        told = any(inner <= union for inner in (fresh if every else stopping))
+        if stops and len(crowd) > 1 and not told:
+            certain.append(_StoppedDomain(" or ".join(sorted(crowd)), share, stops, why))
+            stopping.append(union)
     return certain, possible
 
 
@@ -284,9 +296,7 @@ def _stops(deployment: Deployment, lost: int, group: frozenset[str]) -> tuple[tu
         most = max((needed[what] for what in stops), default=0)
         return tuple(stops), f"a majority{every}" if every else str(most)
     first = deployment.tiers[0] if deployment.tiers else tuple(deployment.may_lead_at)
-    leader = next(iter(first), None)
-    if any(site in group for site in first):
-        leader = None
+    leader = None if any(site in group for site in first) else next(iter(first), None)
     held = sum(count for site, count in deployment.voters_at.items() if site in group)
     why = deployment.outage(group, leader, lost - held)
     return ("writes",) * bool(why), why
@@ -350,8 +360,10 @@ def _losses(
 def _open_losses(level: str, possible: Sequence[_StoppedDomain], goal: bool) -> list[Finding]:
     if not possible:
         return []
-    names = _listed(loss.domain for loss in possible)
-    what = f"the places of the free replicas decide whether the loss of {level} {names} stops "
+    names = f"{level} {_listed(loss.domain for loss in possible)}"
+    if len(possible) > _MOST_NAMES:
+        names = f"any of {len(possible)} domains of the level {level}"
+    what = f"the places of the free replicas decide whether the loss of {names} stops "
     return [
         Finding(
             GOAL_OPEN if goal else "loss-not-known",

@@ -8,9 +8,12 @@ several rows, one per server.
 
 from __future__ import annotations
 
+import csv
+import difflib
+import io
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -18,7 +21,16 @@ from types import MappingProxyType
 from placement.errors import InputError
 from placement.support.checks import text
 
-__all__ = ["Localities", "Locality", "load_localities", "name_refusal"]
+__all__ = [
+    "Localities",
+    "Locality",
+    "is_plain",
+    "load_localities",
+    "localities_template",
+    "name_refusals",
+]
+
+_MOST_NAMES = 10
 
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 
@@ -46,6 +58,11 @@ class Locality:
         text(self.site, "site")
         object.__setattr__(self, "facts", MappingProxyType(dict(self.facts)))
 
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """Return name, cloud and zone; the last two are empty where the table has none."""
+        return self.name, self.facts.get("cloud", ""), self.facts.get("zone", "")
+
 
 @dataclass(frozen=True, slots=True)
 class Localities:
@@ -68,17 +85,20 @@ class Localities:
     rows: tuple[Locality, ...] = ()
 
     def __post_init__(self) -> None:
-        known, seen = set(self.sites), set[str]()
+        known, seen = set(self.sites), set[tuple[str, ...]]()
         for row in self.rows:
             if row.site not in known:
                 raise InputError(
                     "unknown site", field="site", value=row.site, expected="a site of the instance"
                 )
-            if row.name in seen:
+            if row.place in seen:
                 raise InputError(
-                    "given twice", field="locality", value=row.name, expected="one row for a name"
+                    "given twice",
+                    field="locality",
+                    value=row.name,
+                    expected="one row for a name, or rows with different zones",
                 )
-            seen.add(row.name)
+            seen.add(row.place)
 
     @classmethod
     def plain(cls, sites: Sequence[str]) -> Localities:
@@ -93,23 +113,26 @@ class Localities:
         InputError
             Naming file (`source`) and field (`place`), for a name without a site.
         """
-        for row in self.rows:
-            if row.name == name:
-                return row.site
-        if name in self.sites and not any(row.site == name for row in self.rows):
+        found = {row.site for row in self.rows if row.name == name}
+        if len(found) == 1:
+            return found.pop()
+        others = [row.name for row in self.rows if row.site == name]
+        if name in self.sites and not others and not found:
             return name
-        import difflib
-
         known = [*(row.name for row in self.rows), *self.sites]
-        close = difflib.get_close_matches(name, known, n=1)
-        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        close = [one for one in difflib.get_close_matches(name, known, n=2) if one != name]
+        expected = "a site, or a name of the table of localities"
+        if found:
+            expected = f"one site for the name: the table has {', '.join(sorted(found))} by zone"
+        elif others:
+            expected += f", where the site {name!r} is called {', '.join(map(repr, others[:3]))}"
+        elif close:
+            expected += f" (did you mean {close[0]!r}?)"
         raise InputError(
+            "several sites stand for this locality" if found else
             "no site stands for this locality",
-            source=source,
-            field=place,
-            value=name,
-            expected=f"a site, or a name of the table of localities{hint}",
-        )
+            source=source, field=place, value=name, expected=expected,
+        )  # fmt: skip
 
     def of_site(self, site: str) -> tuple[Locality, ...]:
         """Return the rows of a site; without a row, the site under its own name."""
@@ -150,18 +173,46 @@ class Localities:
         return total
 
 
-def name_refusal(name: str, system: str) -> str | None:
-    """Return why a name cannot stand in a constraint of a system, or None.
+def is_plain(name: str) -> bool:
+    """Return whether a name has nothing in it that a constraint takes for a separator."""
+    return _NAME.fullmatch(name) is not None
+
+
+def name_refusals(
+    localities: Localities, sites: Iterable[str], system: str, *more: str
+) -> list[str]:
+    """Return why names cannot stand in constraints of a system: one sentence, or none.
 
     Constraints of most systems are text inside text, with separators but no escape. A name is used
-    only if it has nothing in it that any of them takes for a separator.
+    only if it has nothing in it that any of them takes for a separator. `more` are further names.
     """
-    if _NAME.fullmatch(name):
-        return None
-    return (
-        f"{system} has no escape for the locality {name!r} in a constraint; map it (--localities) "
-        "to letters, digits, '_', '.' and '-', at most 63 of them, first and last a letter or digit"
-    )
+    names = [localities.only(site).name for site in sites]
+    bad = [name for name in (*names, *more) if not is_plain(name)]
+    if not bad:
+        return []
+    listed = ", ".join(map(repr, bad[:_MOST_NAMES])) + ", …" * (len(bad) > _MOST_NAMES)
+    return [
+        f"{system} has no escape for {listed} in a constraint: give the names that the database "
+        "has for these sites with --localities FILE (export writes a template where there is no "
+        "such file), of letters, digits, '_', '.' and '-', at most 63 of them, first and last a "
+        "letter or digit"
+    ]
+
+
+def localities_template(sites: Sequence[str]) -> str:
+    """Return a table of localities as CSV, to be corrected: a row for each site."""
+    rows = [["locality", "site"]]
+    taken: set[str] = set()
+    for number, site in enumerate(sites, 1):
+        plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", site).strip("-_.").lower()[:60]
+        name = site if is_plain(site) else plain or f"region-{number}"
+        while name in taken:
+            name += "x"
+        taken.add(name)
+        rows.append([name, site])
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
 
 
 def load_localities(path: str | os.PathLike[str] | None, sites: Sequence[str]) -> Localities:

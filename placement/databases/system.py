@@ -162,9 +162,6 @@ class DatabaseSystem:
         What the configuration can and cannot say, for `placement export --list` and the page.
     validated
         On what the written text was tried, with version, or that it was not.
-    operations
-        Statement or consistency level -> the operation of :mod:`placement.model.operations` that
-        it is, in words.
     settings
         Settings of reading and writing, by name.
     keeps_text
@@ -190,7 +187,6 @@ class DatabaseSystem:
     says: str
     cannot: str
     validated: str
-    operations: Mapping[str, str]
     settings: Mapping[str, Setting] = dataclasses.field(default_factory=dict)
     said: Callable[[Deployment], Deployment] = _whole
     names_servers: bool = False

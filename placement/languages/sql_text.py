@@ -179,6 +179,7 @@ class TokenStream:
 
     def __init__(self, text: str, source: str, *, backslash: bool = False) -> None:
         self.source = source
+        self._quotes = "backticks" if backslash else "double quotes"
         self._tokens = list(tokens(text, source, backslash=backslash))
         self._place = 0
 
@@ -241,7 +242,25 @@ class TokenStream:
             raise InputError(
                 "unexpected text", source=self.where(), value=token.value, expected=what
             )
+        after = self.next
+        if (
+            token.kind == "word"
+            and after is not None
+            and (after.kind, after.value) == ("mark", "-")
+        ):
+            raise InputError(
+                "a name with '-' that is not in quotes",
+                source=self.where(),
+                value=f"{token.value}-",
+                expected=f"{what} in {self._quotes}",
+            )
         return token.value
+
+    def folded_name(self, what: str) -> str:
+        """Take a name where bare names are folded to lower case."""
+        token = self.next
+        name = self.name(what)
+        return name if token is not None and token.kind == "name" else name.lower()
 
     def skip_statement(self) -> None:
         """Go behind the next semicolon."""

@@ -70,7 +70,6 @@ def test_a_zone_that_the_server_refuses_is_broken_by_its_rule(fields):
 @pytest.mark.parametrize(
     ("fields", "word"),
     [
-        ("num_replicas = 3, constraints = '[+ssd]'", "constraints"),
         ("num_replicas = 3, constraints = '[+region=a=b]'", "constraints"),
         ("num_replicas = 3, constraints = '[region=a]'", "constraints"),
         ("num_replicas = 3, constraints = '{+region=a: x}'", "constraints"),

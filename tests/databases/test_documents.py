@@ -5,7 +5,8 @@ import random
 
 import pytest
 
-from placement.databases import Deployment, Localities, Locality, load_system
+from placement.databases import Deployment, Localities, Locality, OpenReplicas, load_system
+from placement.databases.findings import broken
 from placement.databases.system import read_deployment, write_deployment
 from placement.errors import InputError, UnsupportedError
 from placement.testing.databases import deployment_worlds
@@ -134,7 +135,9 @@ def test_a_tablespace_is_read():
     assert found.deployment.voters_at == {"a": 2, "b": 2}
     assert found.deployment.non_voters_at == {"c": 1}
     assert (found.deployment.leaders, found.deployment.free_voters) == (("a", "b"), 1)
-    assert not found.findings
+    assert {f.rule for f in found.findings} == {"zone-not-in-table"}
+    assert not broken(found.findings)
+    assert found.deployment.open == (OpenReplicas(("a", "b"), 1, "voter"),)
     changed = space({**PLACEMENT, "num_replicas": 4}, "ALTER TABLESPACE ts SET")
     assert read_yugabytedb(space(PLACEMENT) + changed).deployment.free_voters == 0
 

@@ -79,7 +79,7 @@ def test_rules_of_the_server(options, rule):
     [
         ("SURVIVAL_PREFERENCE='[region]'", "SURVIVAL_PREFERENCE"),  # a singular of some pages
         ("VOTERS=3", "VOTERS"),
-        ("LEADER_CONSTRAINTS='[+disk=ssd]'", "LEADER_CONSTRAINTS"),
+        ("LEADER_CONSTRAINTS='[+ssd]'", "LEADER_CONSTRAINTS"),
         ("FOLLOWERS=x", "FOLLOWERS"),
         ("FOLLOWERS=1 FOLLOWERS=2", "FOLLOWERS"),
         ("PRIMARY_REGION='a' REGIONS='a,b' SCHEDULE='ODD'", "SCHEDULE"),
@@ -160,7 +160,10 @@ def test_rules_that_a_real_pd_refused(given, name):
         rule("boss", 1),
         rule("voter", 1, "nowhere"),
         {**rule("voter", 1), "label_constraints": [{"key": "region", "op": "is", "values": []}]},
-        {**rule("voter", 1), "label_constraints": [{"key": "disk", "op": "in", "values": ["x"]}]},
+        {**rule("voter", 1), "label_constraints": [{"key": "disk", "op": "in", "values": []}]},
+        {**rule("voter", 1), "witness": True},
+        {**rule("voter", 1), "override": 1},
+        {**rule("voter", 1), "start_key": "x"},
     ],
 )
 def test_bad_rules_name_the_file(given):

@@ -9,12 +9,12 @@ it may be slower than the model of a quorum store says.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from placement.databases.deployment import Deployment
 from placement.databases.findings import Finding
-from placement.databases.localities import name_refusal
+from placement.databases.localities import name_refusals
 from placement.databases.server_moves import MovePath
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
 from placement.databases.systems.remarks import later, remark, remarked, with_later
@@ -27,6 +27,7 @@ from placement.languages.sql_text import (
 )
 from placement.methods.options import Setting
 from placement.model.constraints import majority
+from placement.support.checks import unique_names
 
 __all__ = ["SCYLLA", "SYSTEM"]
 
@@ -38,73 +39,126 @@ _CLASS = "NetworkTopologyStrategy"
 # --- reading ---------------------------------------------------------------------------------
 
 
-def _reader(system: str, racks: bool) -> Callable[[Texts, Request], Reading]:
+@dataclass
+class _Keyspace:
+    """Options of a keyspace as they are written."""
+
+    source: str
+    replication: dict[str, str | tuple[str, ...]]
+    tablets: str = ""
+
+
+def _reader(system: str, scylla: bool) -> Callable[[Texts, Request], Reading]:
     def read(texts: Texts, request: Request) -> Reading:
-        keyspaces: dict[str, tuple[str, dict[str, str | int]]] = {}
+        keyspaces: dict[str, _Keyspace] = {}
         levels: dict[str, str] = {}
         for source, text in texts:
-            keyspaces |= _keyspaces(text, source, racks)
+            _take_keyspaces(text, source, scylla, keyspaces)
             said = remarked(text, source)
             for field in ("read_level", "write_level"):
                 if said.has(field):
                     levels[field] = said.text(field)
         kinds = ("keyspace", "keyspaces")
         name = request.choose(keyspaces, kinds, "CREATE KEYSPACE", texts[0][0])
-        source, options = keyspaces[name]
-        deployment, findings = _roles(system, name, options, source, request)
-        for field, role in (("read_level", "read"), ("write_level", "commit")):
+        keyspace = keyspaces[name]
+        deployment, findings = _roles(system, name, keyspace, request)
+        votes: dict[str, int] = {}
+        for field in ("read_level", "write_level"):
             level = request.text(field) or levels.get(field, "QUORUM")
             if level not in _LEVELS:
                 raise InputError(
                     "unknown consistency level",
-                    source=source,
+                    source=keyspace.source,
                     field=field,
                     value=level,
                     expected="one of " + ", ".join(_LEVELS),
                 )
-            votes, word = _votes(level, deployment)
-            deployment = replace(
-                deployment,
-                read=votes if role == "read" else deployment.read,
-                commit=votes if role == "commit" else deployment.commit,
-            )
-            findings += word
+            levels[field] = level
+            votes[field], words = _votes(level, deployment)
+            findings += [word for word in words if word not in findings]
+        every = {"reads": levels["read_level"], "writes": levels["write_level"]}
+        deployment = replace(
+            deployment,
+            read=votes["read_level"],
+            commit=votes["write_level"],
+            everywhere=tuple(what for what, level in every.items() if level == "EACH_QUORUM"),
+            kept=f"{remark(levels)}\n{_create(name, keyspace)}\n",
+        )
         return Reading(deployment, tuple(findings))
 
     return read
 
 
-def _keyspaces(text: str, source: str, racks: bool) -> dict[str, tuple[str, dict[str, str | int]]]:
-    """Return source and replication options by keyspace; the last statement of each counts."""
+def _create(name: str, keyspace: _Keyspace) -> str:
+    options = (f"{sql_string(key)}: {_value(value)}" for key, value in keyspace.replication.items())
+    text = f"CREATE KEYSPACE IF NOT EXISTS {sql_name(name)} WITH replication = "
+    text += "{" + ", ".join(options) + "}"
+    return f"{text}{f' AND tablets = {keyspace.tablets}' * bool(keyspace.tablets)};"
+
+
+def _value(value: str | tuple[str, ...]) -> str:
+    if isinstance(value, tuple):
+        return "[" + ", ".join(map(sql_string, value)) + "]"
+    return value if value.isdecimal() else sql_string(value)
+
+
+def _take_keyspaces(text: str, source: str, scylla: bool, keyspaces: dict[str, _Keyspace]) -> None:
+    """Take the keyspaces of statements.
+
+    An ALTER of Cassandra replaces the replication; in ScyllaDB datacentres that it leaves out stay.
+    """
     stream = TokenStream(with_later(text), source)
-    found: dict[str, tuple[str, dict[str, str | int]]] = {}
     while stream.next is not None:
-        if stream.accept("CREATE", "KEYSPACE") or stream.accept("ALTER", "KEYSPACE"):
-            where = stream.where()
-            stream.accept("IF", "NOT", "EXISTS")
-            stream.accept("IF", "EXISTS")
-            token = stream.take("the name of a keyspace")
-            # bare names are folded to lower case
-            name = token.value if token.kind == "name" else token.value.lower()
-            stream.expect("WITH")
-            while not stream.accept("REPLICATION"):
-                stream.take("replication")
+        alter = stream.accept("ALTER", "KEYSPACE")
+        drop = stream.accept("DROP", "KEYSPACE")
+        if not (alter or drop or stream.accept("CREATE", "KEYSPACE")):
+            stream.skip_statement()
+            continue
+        where = stream.where()
+        only_new = stream.accept("IF", "NOT", "EXISTS")
+        stream.accept("IF", "EXISTS")
+        name = stream.folded_name("the name of a keyspace")
+        if drop:
+            keyspaces.pop(name, None)
+            stream.skip_statement()
+            continue
+        before = keyspaces.get(name)
+        found = _Keyspace(where, {}, before.tablets if before else "")
+        stream.expect("WITH")
+        while stream.next is not None and not stream.accept(";"):
+            option = stream.name("an option of a keyspace").lower()
             stream.expect("=")
-            found[name] = (where, _options(stream, racks))
-            stream.skip_statement()
-        else:
-            stream.skip_statement()
-    return found
+            if option == "replication":
+                found.replication = _options(stream, scylla)
+            elif option == "tablets":
+                tablets = _options(stream, False)
+                words = (f"{sql_string(k)}: {_bare(str(v))}" for k, v in tablets.items())
+                found.tablets = "{" + ", ".join(words) + "}"
+            elif stream.next is not None and stream.next.value == "{":
+                _options(stream, False)
+            else:
+                stream.take("a value")
+            stream.accept("AND")
+        if not found.replication and before is None:
+            raise InputError("no replication", source=where, value=name, expected="replication =")
+        if before is not None and (scylla or not found.replication):
+            found.replication = {**before.replication, **found.replication}
+        if not (only_new and before):
+            keyspaces[name] = found
 
 
-def _options(stream: TokenStream, racks: bool) -> dict[str, str | int]:
+def _bare(value: str) -> str:
+    return value if value.isdecimal() or value in ("true", "false") else sql_string(value)
+
+
+def _options(stream: TokenStream, racks: bool) -> dict[str, str | tuple[str, ...]]:
     stream.expect("{")
-    found: dict[str, str | int] = {}
+    found: dict[str, str | tuple[str, ...]] = {}
     while not stream.accept("}"):
         key = stream.take("an option in quotes").value
         stream.expect(":")
         sign = "-" if stream.accept("-") else ""
-        value: str | int = sign + stream.take("a value").value
+        value: str | tuple[str, ...] = sign + stream.take("a value").value
         if value == "[":
             value = _rack_list(stream, racks)
         if key in found:
@@ -116,28 +170,27 @@ def _options(stream: TokenStream, racks: bool) -> dict[str, str | int]:
     return found
 
 
-def _rack_list(stream: TokenStream, racks: bool) -> int:
-    """Return how many racks a list of ScyllaDB has: one replica in each."""
+def _rack_list(stream: TokenStream, racks: bool) -> tuple[str, ...]:
+    """Return the racks of a list of ScyllaDB: one replica in each."""
     if not racks:
         raise InputError(
             "a list of racks",
             source=stream.where(),
             expected="a number of replicas (lists of racks are ScyllaDB's)",
         )
-    count = 0
+    found = []
     while not stream.accept("]"):
-        stream.take("a rack")
-        count += 1
+        found.append(stream.take("a rack").value)
         if not stream.accept(","):
             stream.expect("]")
             break
-    return count
+    return tuple(unique_names(found, "racks"))
 
 
 def _roles(
-    system: str, name: str, options: dict[str, str | int], source: str, request: Request
+    system: str, name: str, keyspace: _Keyspace, request: Request
 ) -> tuple[Deployment, list[Finding]]:
-    given = dict(options)
+    given, source = dict(keyspace.replication), keyspace.source
     strategy = str(given.pop("class", "")).rpartition(".")[2]
     if strategy == "SimpleStrategy":
         total = _number(given.get("replication_factor", ""), source, "replication_factor")
@@ -174,8 +227,10 @@ def _roles(
     return Deployment.of(system, voters, name=name), []
 
 
-def _number(value: str | int, source: str, field: str) -> int:
-    text = str(value)
+def _number(value: str | tuple[str, ...], source: str, field: str) -> int:
+    if isinstance(value, tuple):
+        return len(value)
+    text = value
     if not text.isdecimal() or len(text) > 4:
         raise InputError(
             "not a replication factor",
@@ -240,88 +295,151 @@ def _refuser(title: str, longest: int) -> Callable[[Deployment, Request], tuple[
                 f"the keyspace {request.name!r} (--database) is not 1 to {longest} letters, digits "
                 "and '_'"
             )
+        each = _votes("EACH_QUORUM", deployment)[0]
         for role, votes in (("read", deployment.read), ("write", deployment.quorum)):
-            if _level(votes, deployment.voters) is None:
+            if f"{role}s" in deployment.everywhere:
+                if votes != each:
+                    reasons.append(f"a {role} at EACH_QUORUM waits for {each} replicas here")
+            elif _level(votes, deployment.voters) is None:
                 reasons.append(
                     f"no consistency level waits for {votes} of {deployment.voters} replicas on a "
                     f"{role}: ONE, TWO, THREE, QUORUM ({majority(deployment.voters)}) and ALL do"
                 )
+        reasons += name_refusals(request.localities, deployment.sites, title)
         for one in deployment.held:
-            reason = name_refusal(request.localities.only(one.site).name, title)
-            if reason is not None:
-                reasons.append(reason)
-            elif request.localities.only(one.site).name in ("class", "replication_factor"):
+            if request.localities.only(one.site).name in ("class", "replication_factor"):
                 reasons.append("a datacentre may not have the name of an option")
         return tuple(reasons)
 
     return refuses
 
 
-def _alter(deployment: Deployment, request: Request, counts: dict[str, int], verb: str) -> str:
-    places = {request.localities.only(site).name: n for site, n in sorted(counts.items())}
-    options = [f"'class': '{_CLASS}'", *(f"{sql_string(k)}: {n}" for k, n in places.items())]
-    return f"{verb} {sql_name(request.name)} WITH replication = {{{', '.join(options)}}};"
-
-
-def _write(deployment: Deployment, request: Request, path: MovePath | None) -> Script:
+def _levels(deployment: Deployment) -> dict[str, str]:
+    """Return the consistency levels: those that were read where they still are as many votes."""
     assert deployment.read is not None
-    levels = {
-        "read_level": _level(deployment.read, deployment.voters),
-        "write_level": _level(deployment.quorum, deployment.voters),
-    }
-    goal = deployment.voters_at
-    lines = [
-        comment("a keyspace holds replicas per datacentre; consistency levels belong to requests"),
-        remark(levels),
-    ]
-    if path is None:
-        lines.append(_alter(deployment, request, goal, "CREATE KEYSPACE IF NOT EXISTS"))
-    else:
-        now = path.present.voters_at
-        both = {site: max(now.get(site, 0), goal.get(site, 0)) for site in {*now, *goal}}
-        grown = sorted(site for site in both if both[site] > now.get(site, 0))
-        if grown:
-            names = ", ".join(request.localities.only(site).name for site in grown)
-            lines += [
-                comment("1. add replicas; keep the present consistency levels"),
-                _alter(deployment, request, both, "ALTER KEYSPACE"),
-                comment(
-                    f"2. on every node of {names}: nodetool repair --full {request.name} (nodetool "
-                    "rebuild in a datacentre that held nothing); until it ends, reads at a low "
-                    "level may miss data"
-                ),
-            ]
-        if both != goal or not grown:
-            lines += [
-                comment("3. then take replicas away, once no request counts on them"),
-                later(_alter(deployment, request, goal, "ALTER KEYSPACE")),
-                comment(f"4. on the nodes that keep data: nodetool cleanup {request.name}"),
-            ]
-    lines.append(
-        comment(f"then: reads at {levels['read_level']}, writes at {levels['write_level']}")
-    )
-    notes = [
-        f"the application sets the consistency levels: reads {levels['read_level']}, writes "
-        f"{levels['write_level']}",
-        "replicas of a datacentre go to different racks where it has several",
-    ]
-    if deployment.read == 1:
-        notes.append(
-            "with ONE a read may go to a distant datacentre; use LOCAL_ONE where the client's "
-            "datacentre holds a replica"
+    said = remarked(deployment.kept, "kept")
+    found = {}
+    for field, what, votes in (
+        ("read_level", "reads", deployment.read),
+        ("write_level", "writes", deployment.quorum),
+    ):
+        level = said.text(field, "")
+        if level not in _LEVELS or _votes(level, deployment)[0] != votes:
+            level = _level(votes, deployment.voters) or ""
+        found[field] = "EACH_QUORUM" if what in deployment.everywhere else level
+    return found
+
+
+def _steps(now: dict[str, int], goal: dict[str, int], scylla: bool) -> list[dict[str, int]]:
+    """Return the replicas by site after each statement: some are added before others go.
+
+    Cassandra takes one statement for each of the two. In ScyllaDB a statement changes the number
+    of one datacentre by one, because tablets demand it, and a datacentre goes by the number 0.
+    """
+    both = {site: max(now.get(site, 0), goal.get(site, 0)) for site in sorted({*now, *goal})}
+    if not scylla:
+        return [both] * any(both[site] > now.get(site, 0) for site in both) + [goal] * (
+            both != goal
         )
-    return Script("\n".join(lines) + "\n", tuple(notes))
+    held = {site: now.get(site, 0) for site in both}
+    stages = []
+    for target, step in ((both, 1), ({site: goal.get(site, 0) for site in both}, -1)):
+        for site in both:
+            while held[site] != target[site]:
+                held[site] += step
+                stages.append(dict(held))
+    return stages
 
 
-_OPERATIONS = {
-    "read or write at ONE, LOCAL_ONE": "R = 1 or W = 1 of a store without a leader",
-    "TWO, THREE": "R or W = 2, 3",
-    "QUORUM": "R or W = ⌊N/2⌋ + 1 over all datacentres",
-    "LOCAL_QUORUM": "majority of the replicas in the coordinator's datacentre",
-    "EACH_QUORUM": "majority in every datacentre: the slowest of them",
-    "ALL": "R or W = N",
-    "lightweight transaction (SERIAL)": "several rounds of a quorum; not modelled",
-}
+def _value_at(site: str, count: int, keyspace: _Keyspace | None, request: Request) -> str:
+    """Return the number of a datacentre as CQL, or its racks if it is placed by racks.
+
+    Raises
+    ------
+    InputError
+        When a rack is to be added and the table of localities names none.
+    """
+    row = request.localities.only(site)
+    racks = keyspace.replication.get(row.name) if keyspace else None
+    if not isinstance(racks, tuple) or not count:
+        return str(count)
+    more = [rack for rack in row.facts.get("racks", "").split() if rack not in racks]
+    known = (*racks, *more)
+    if len(known) < count:
+        raise InputError(
+            f"{row.name} is placed by racks, and {count - len(known)} more are needed",
+            field="racks",
+            value=list(racks),
+            expected="a column racks of the table of localities with all racks, blanks between",
+        )
+    return _value(known[:count])
+
+
+def _writer(scylla: bool) -> Callable[[Deployment, Request, MovePath | None], Script]:
+    def write(deployment: Deployment, request: Request, path: MovePath | None) -> Script:
+        levels = _levels(deployment)
+        kept: dict[str, _Keyspace] = {}
+        present = path.present if path else deployment
+        if scylla and present.system == "scylla" and present.kept:
+            _take_keyspaces(present.kept, "kept", True, kept)
+        keyspace = next(iter(kept.values()), None)
+
+        def statement(verb: str, held: Mapping[str, int]) -> str:
+            places = [
+                (request.localities.only(site).name, _value_at(site, n, keyspace, request))
+                for site, n in sorted(held.items())
+            ]
+            options = [f"'class': '{_CLASS}'", *(f"{sql_string(k)}: {n}" for k, n in places)]
+            name = sql_name(request.name)
+            return f"{verb} {name} WITH replication = {{{', '.join(options)}}};"
+
+        words = "a keyspace holds replicas per datacentre; consistency levels belong to requests"
+        lines = [comment(words), remark(levels)]
+        if path is None:
+            make = "CREATE KEYSPACE IF NOT EXISTS"
+            lines.append(statement(make, deployment.voters_at))
+        before = present.voters_at
+        stages = _steps(before, deployment.voters_at, scylla) if path else []
+        if path is not None and not stages:
+            lines.append(statement("ALTER KEYSPACE", before))
+        for number, held in enumerate(stages):
+            text = statement("ALTER KEYSPACE", held)
+            grown = [site for site in held if held[site] > before.get(site, 0)]
+            if grown:
+                names = ", ".join(request.localities.only(site).name for site in grown)
+                wait = ", once the step before has ended" if number else ""
+                lines += [
+                    comment(f"add replicas in {names}{wait}; keep the present consistency levels"),
+                    later(text) if number else text,
+                    comment(
+                        f"then on every node of {names}: nodetool repair --full {request.name} "
+                        "(nodetool rebuild in a datacentre that held nothing); until it ends, "
+                        "reads at a low level may miss data" + " (tablets need none of it)" * scylla
+                    ),
+                ]
+            else:
+                lines += [
+                    comment("then take replicas away, once no request counts on them"),
+                    later(text),
+                    comment(f"on the nodes that keep data: nodetool cleanup {request.name}"),
+                ]
+            before = dict(held)
+        said = f"reads at {levels['read_level']}, writes at {levels['write_level']}"
+        lines.append(comment(f"then: {said}"))
+        notes = [
+            f"the application sets the consistency levels: {said}",
+            "replicas of a datacentre go to different racks where it has several",
+        ]
+        if deployment.read == 1:
+            notes.append(
+                "with ONE a read may go to a distant datacentre; use LOCAL_ONE where the client's "
+                "datacentre holds a replica"
+            )
+        return Script("\n".join(lines) + "\n", tuple(notes))
+
+    return write
+
+
 _SETTINGS = {
     "read_level": Setting("", "consistency level of reads, if not in the text (default QUORUM)"),
     "write_level": Setting("", "consistency level of writes, if not in the text (default QUORUM)"),
@@ -333,13 +451,13 @@ SYSTEM = DatabaseSystem(
     name="cassandra",
     title="Cassandra",
     inputs=_INPUTS,
-    read=_reader("cassandra", racks=False),
+    read=_reader("cassandra", scylla=False),
     refuses=_refuser("Cassandra", 48),
-    write=_write,
+    write=_writer(scylla=False),
     says="replicas per datacentre; R and W as consistency levels in a comment",
     cannot=_CANNOT,
     validated="Cassandra 5.0.9, four nodes in three datacentres on loopback",
-    operations=_OPERATIONS,
+    keeps_text=True,
     settings=_SETTINGS,
 )
 
@@ -347,12 +465,12 @@ SCYLLA = DatabaseSystem(
     name="scylla",
     title="ScyllaDB",
     inputs=f"{_INPUTS}; a list of racks counts one replica each",
-    read=_reader("scylla", racks=True),
+    read=_reader("scylla", scylla=True),
     refuses=_refuser("ScyllaDB", 192),
-    write=_write,
+    write=_writer(scylla=True),
     says="replicas per datacentre; R and W as consistency levels in a comment",
-    cannot=f"{_CANNOT}; lists of racks are read and not written",
+    cannot=f"{_CANNOT}; racks of a datacentre that is not placed by racks yet",
     validated="syntax only, not run against a server",
-    operations=_OPERATIONS,
+    keeps_text=True,
     settings=_SETTINGS,
 )

@@ -3,48 +3,396 @@
 The database keeps `num_replicas` replicas, `num_voters` of which vote. `constraints` place all
 replicas, `voter_constraints` those that vote, `lease_preferences` name the regions of the
 leaseholder in order. It moves replicas by itself after the statement: learners first, and votes
-by joint consensus. The checks of the server are rewritten in :mod:`.cockroachdb_zones`.
+by joint consensus. The parser checks none of the rules of the server, so they are restated here.
 """
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from placement.databases.deployment import Deployment
+from placement.databases.deployment import Deployment, OpenRole
 from placement.databases.findings import Finding
-from placement.databases.localities import name_refusal
+from placement.databases.localities import name_refusals
 from placement.databases.server_moves import MovePath
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
-from placement.databases.systems.cockroachdb_zones import (
-    Zone,
-    effective_zone,
-    zone_findings,
-    zone_roles,
-    zones_of,
-)
-from placement.languages.sql_text import comment, sql_name, sql_string
+from placement.databases.systems.constraint_words import ConstraintClause, Labels, PlacedReplicas
+from placement.errors import InputError
+from placement.io.formats.tables import parse_csv
+from placement.languages.sql_text import TokenStream, comment, sql_name, sql_string
+from placement.languages.yaml_texts import YamlValue, parse_flow
 from placement.methods.options import Setting
 
 __all__ = ["SYSTEM"]
 
+_HEADER = re.compile(r"^\s*target\s*\|\s*raw_config_sql\s*$", re.MULTILINE)
+_DEFAULT_REPLICAS = 3
+_PLACING = (
+    "num_replicas",
+    "num_voters",
+    "constraints",
+    "voter_constraints",
+    "lease_preferences",
+)
+_NOT_PLACING = ("range_min_bytes", "range_max_bytes", "gc.ttlseconds", "global_reads")
+_KINDS = ("DATABASE", "TABLE", "INDEX", "PARTITION", "RANGE")
+_SHOW = "the output of SHOW ZONE CONFIGURATIONS, which has what the server made of it"
+
+
+@dataclass(frozen=True, slots=True)
+class _ZoneTarget:
+    """Target of a zone configuration: its kind ("DATABASE", …) and its names."""
+
+    kind: str
+    parts: tuple[str, ...]
+    index: str = ""
+    partition: str = ""
+
+    @property
+    def name(self) -> str:
+        """Return the name without the kind."""
+        name = ".".join(self.parts) + (f"@{self.index}" if self.index else "")
+        if not self.partition:
+            return name
+        return f"{self.partition} OF {'INDEX' if self.index else 'TABLE'} {name}"
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+    @property
+    def sql(self) -> str:
+        """Return the target as SQL."""
+        if self.kind == "RANGE":
+            return str(self)
+        name = ".".join(map(sql_name, self.parts)) + (f"@{sql_name(self.index)}" * bool(self.index))
+        if not self.partition:
+            return f"{self.kind} {name}"
+        of = "INDEX" if self.index else "TABLE"
+        return f"PARTITION {sql_name(self.partition)} OF {of} {name}"
+
+    @property
+    def above(self) -> tuple[_ZoneTarget, ...]:
+        """Return the targets that it inherits from, the farthest first."""
+        found = [_ZoneTarget("RANGE", ("default",))]
+        if self.kind in ("TABLE", "INDEX", "PARTITION"):
+            found.append(_ZoneTarget("DATABASE", self.parts[:1]))
+        if self.kind in ("INDEX", "PARTITION"):
+            found.append(_ZoneTarget("TABLE", self.parts))
+        if self.kind == "PARTITION" and self.index:
+            found.append(_ZoneTarget("INDEX", self.parts, self.index))
+        return tuple(found)
+
+
+@dataclass(frozen=True)
+class _Zone:
+    """A zone configuration: its target, file and row, and the fields that it sets, as written."""
+
+    target: _ZoneTarget
+    source: str
+    values: Mapping[str, str | None] = field(default_factory=dict)
+
+    def number(self, name: str) -> int | None:
+        """Return a number; None where the field is not set."""
+        text = self.values.get(name)
+        if text is None:
+            return None
+        digits = text[1:] if text[:1] == "-" else text
+        if not digits.isdecimal() or len(digits) > 9:
+            raise InputError("not a whole number", source=self.source, field=name, value=text)
+        return int(text)
+
+    def flow(self, name: str) -> YamlValue | None:
+        """Return a field of constraints; None where it is not set or empty."""
+        text = self.values.get(name)
+        if text is None or not text.strip():
+            return None
+        value = parse_flow(text, self.source, name)
+        return value or None
+
+    @property
+    def replicas(self) -> int:
+        """Return num_replicas, or the default of the server."""
+        found = self.number("num_replicas")
+        return _DEFAULT_REPLICAS if found is None else found
+
+    @property
+    def voters(self) -> int:
+        """Return num_voters; all replicas vote where it is not set (or 0)."""
+        return self.number("num_voters") or self.replicas
+
+
+# --- statements ------------------------------------------------------------------------------
+
+
+def _zones_of(text: str, source: str) -> list[_Zone]:
+    """Return the zone configurations in a text: statements, or what SHOW prints.
+
+    Raises
+    ------
+    InputError
+        With file and row, for a text that is neither.
+    """
+    first = text.lstrip().split("\n", 1)[0].strip()
+    for delimiter in (",", "\t"):
+        if first.split(delimiter) == ["target", "raw_config_sql"]:
+            table = parse_csv(text, source, delimiter)
+            return [
+                zone
+                for number, cells in enumerate(table.rows)
+                for zone in _statements(str(cells[1]), table.at(number))
+            ]
+    header = _HEADER.search(text)
+    if header is not None:
+        text = _table_text(text, header)
+    found = list(_statements(text, source))
+    if not found:
+        raise InputError(
+            "no zone configuration",
+            source=source,
+            expected="SHOW ZONE CONFIGURATIONS (table, CSV or TSV), or ALTER … CONFIGURE ZONE",
+        )
+    return found
+
+
+def _table_text(text: str, header: re.Match[str]) -> str:
+    """Return the second column of a table of text, in the rows where it stands."""
+    cut = header.group(0).index("|")
+    kept = []
+    for line in text[header.end() :].split("\n"):
+        if re.fullmatch(r"\(\d+ rows?\)", line.strip()):
+            break
+        rule = re.fullmatch(r"[-+\s]*", line) is not None
+        # psql marks a line that goes on with a plus
+        kept.append("" if rule else re.sub(r"\s\+\s*$", "", line[cut + 1 :]))
+    return "\n" * text.count("\n", 0, header.end()) + "\n".join(_with_ends(kept))
+
+
+def _with_ends(lines: Sequence[str]) -> list[str]:
+    """Put a semicolon before each statement, since a table has none."""
+    return [re.sub(r"^\s*ALTER\s", "; ALTER ", line) for line in lines]
+
+
+def _statements(text: str, source: str) -> list[_Zone]:
+    stream = TokenStream(text, source)
+    found = []
+    while stream.next is not None:
+        if stream.accept(";"):
+            continue
+        if stream.next.value.upper() != "ALTER":
+            stream.skip_statement()  # nothing else changes a zone configuration
+            continue
+        found.append(_statement(stream))
+    return found
+
+
+def _statement(stream: TokenStream) -> _Zone:
+    where = stream.where()
+    stream.expect("ALTER")
+    target = _target(stream)
+    if not stream.accept("CONFIGURE", "ZONE"):
+        raise InputError(
+            "a statement of multi-region SQL, or no zone configuration: it is not read",
+            source=stream.where(),
+            value=str(target),
+            expected=f"ALTER … CONFIGURE ZONE, or {_SHOW}",
+        )
+    values: dict[str, str | None] = {}
+    if stream.accept("DISCARD"):
+        return _Zone(target, where, {"": None})
+    stream.expect("USING")
+    while True:
+        name = stream.name("a field of a zone configuration")
+        while stream.accept("."):
+            name += "." + stream.name("the rest of a field")
+        if name not in (*_PLACING, *_NOT_PLACING):
+            raise InputError(
+                "unknown field of a zone configuration",
+                source=stream.where(),
+                field=name,
+                expected="one of " + ", ".join((*_PLACING, *_NOT_PLACING)),
+            )
+        if name in values:
+            raise InputError("set twice", source=stream.where(), field=name, expected="once")
+        stream.expect("=")
+        if stream.accept("COPY", "FROM", "PARENT"):
+            values[name] = None
+        else:
+            sign = "-" if stream.accept("-") else ""
+            values[name] = sign + stream.take("a value").value
+        if not stream.accept(","):
+            break
+    if stream.next is not None:
+        stream.expect(";")
+    return _Zone(target, where, values)
+
+
+def _target(stream: TokenStream) -> _ZoneTarget:
+    kind = stream.name(", ".join(_KINDS)).upper()
+    if kind not in _KINDS:
+        raise InputError(
+            "unknown target", source=stream.where(), value=kind, expected=" or ".join(_KINDS)
+        )
+    partition = ""
+    if kind == "PARTITION":
+        partition = stream.name("the name of a partition")
+        stream.expect("OF")
+        if not stream.accept("INDEX"):
+            stream.expect("TABLE")
+    parts, index = [stream.name("a name")], ""
+    while stream.accept("."):
+        parts.append(stream.name("a name"))
+    if stream.accept("@"):
+        index = stream.name("the name of an index")
+    return _ZoneTarget(kind, tuple(parts), index, partition)
+
+
+def _applied(zones: Sequence[_Zone]) -> dict[_ZoneTarget, _Zone]:
+    """Return what is left of statements that follow each other: each changes what it names."""
+    found: dict[_ZoneTarget, _Zone] = {}
+    for zone in zones:
+        if "" in zone.values:  # DISCARD
+            found.pop(zone.target, None)
+            continue
+        before = found.get(zone.target)
+        values = {**(before.values if before else {}), **zone.values}
+        found[zone.target] = _Zone(zone.target, zone.source, values)
+    return found
+
+
+def _effective_zone(zones: Sequence[_Zone], database: str, table: str, source: str) -> _Zone:
+    """Return the zone configuration of a target, with the fields that it inherits.
+
+    Raises
+    ------
+    InputError
+        When there is none of that name, or none is named and there are several.
+    """
+    applied = _applied(zones)
+    named = [target for target in applied if target.kind != "RANGE"]
+    wanted = _wanted(database, table)
+    if table:
+        found = [target for target in named if (target.kind, target.parts) in wanted]
+    elif database:
+        found = [target for target in named if (target.kind, target.parts) in wanted]
+        found = found or [t for t in applied if database in (t.name, str(t))]
+    else:
+        found = named or list(applied)
+    if len(found) != 1:
+        raise InputError(
+            "no such zone configuration"
+            if database or table
+            else "several zone configurations"
+            if applied
+            else "no zone configuration is left",
+            source=source,
+            field="--database",
+            value=table or database,
+            expected="one of " + ", ".join(map(str, applied)) if applied else "one that is set",
+        )
+    values: dict[str, str | None] = {}
+    for above in found[0].above:
+        if above in applied:
+            values |= {k: v for k, v in applied[above].values.items() if v is not None}
+    own = applied[found[0]]
+    values |= {name: value for name, value in own.values.items() if value is not None}
+    return _Zone(own.target, own.source, values)
+
+
+def _wanted(database: str, table: str) -> list[tuple[str, tuple[str, ...]]]:
+    if not table:
+        return [("DATABASE", (database,))]
+    parts = tuple(part for part in (database, *table.split(".")) if part)
+    wanted = [("TABLE", parts)]
+    if len(parts) == 2:  # SHOW prints the schema too
+        wanted.append(("TABLE", (parts[0], "public", parts[1])))
+    return wanted
+
+
+# --- rules of the server ---------------------------------------------------------------------
+
+
+def _rules(zone: _Zone, labels: Labels) -> list[Finding]:
+    """Return the rules of the server that a zone configuration breaks.
+
+    The parser does not check them; the server refuses the statement, or never meets it.
+    """
+    found: list[Finding] = []
+
+    def wrong(rule: str, evidence: str, remedy: str) -> None:
+        found.append(Finding(rule, "error", f"{zone.target}: {evidence}", remedy))
+
+    replicas, voters = zone.number("num_replicas"), zone.number("num_voters")
+    if replicas is not None and (replicas < 1 or (replicas == 2 and not voters)):
+        wrong("num-replicas", f"num_replicas = {replicas}", "1, 3 or more replicas")
+    if voters is not None and (voters <= 0 or voters == 2):
+        wrong("num-voters", f"num_voters = {voters}", "1, 3 or more voters")
+    if voters is not None and voters > zone.replicas:
+        wrong(
+            "voters-exceed-replicas",
+            f"num_voters = {voters} and num_replicas = {zone.replicas}",
+            "num_replicas counts all replicas, those that vote too: raise it",
+        )
+    forbidden: set[str] = set()
+    for name, total in (("constraints", zone.replicas), ("voter_constraints", zone.voters)):
+        clause = labels.clause(zone.flow(name), name)
+        for words, count in clause.counted:
+            if count <= 0:
+                place = ",".join(map(str, words))
+                wrong("count", f"{name} asks for {count} replicas at {place}", "a number above 0")
+        asked = sum(count for _, count in clause.counted if count > 0)
+        if asked > total:
+            limit = "num_replicas" if name == "constraints" else "num_voters"
+            wrong(
+                "too-many-constraints",
+                f"{name} ask for {asked} replicas and {limit} is {total}",
+                f"raise {limit} to {asked}, or ask for fewer",
+            )
+        if name == "voter_constraints":
+            each = (one for words in clause.conjunctions for one in words)
+            forbidden = {str(one)[1:] for one in each if not one.required}
+    if forbidden:
+        wrong(
+            "voters-forbidden",
+            "voter_constraints forbid " + ", ".join(sorted(forbidden)),
+            "voter_constraints may only require (+); forbid in constraints",
+        )
+    if zone.flow("voter_constraints") is not None and voters is None:
+        wrong("voters-not-counted", "voter_constraints without num_voters", "set num_voters")
+    if isinstance(zone.flow("constraints"), dict) and replicas is None:
+        evidence = "constraints with numbers, without num_replicas"
+        wrong("replicas-not-counted", evidence, "set num_replicas")
+    if zone.flow("lease_preferences") is not None:
+        needed = "voter_constraints" if voters is not None else "constraints"
+        if zone.flow(needed) is None:
+            wrong("leases-need-constraints", f"lease_preferences without {needed}", f"set {needed}")
+    return found
+
+
+# --- roles -----------------------------------------------------------------------------------
+
 
 def _read(texts: Texts, request: Request) -> Reading:
-    zones: list[Zone] = []
+    zones: list[_Zone] = []
     for source, text in texts:
-        zones += zones_of(text, source)
-    zone = effective_zone(zones, request.name, request.text("table"), texts[0][0])
+        zones += _zones_of(text, source)
+    zone = _effective_zone(zones, request.name, request.text("table"), texts[0][0])
     key = request.text("locality_key")
-    roles = zone_roles(zone, key, request.localities)
-    findings = [*zone_findings(zone, key, request.localities), *roles.findings]
-    deployment = Deployment.of(
-        "cockroachdb",
-        roles.voters,
-        roles.non_voters,
-        leaders=roles.leaders,
-        free_voters=roles.free_voters,
-        free_non_voters=roles.free_non_voters,
-        name=zone.target.name,
-    )
+    labels = Labels(zone.source, str(zone.target), key, request.localities, bare=True)
+    findings = _rules(zone, labels)
+    deployment = _roles(zone, labels, findings)
+    findings += labels.findings()
+    if zone.values.get("global_reads", "").upper() == "TRUE":  # type: ignore[union-attr]  # text
+        findings.append(
+            Finding(
+                "global-reads",
+                "note",
+                f"{zone.target} has global_reads: every replica answers consistent reads, and "
+                "writes wait for the clocks of all",
+                "evaluate reads as weak reads; the longer writes are not modelled",
+            )
+        )
     if not deployment.leaders:
         findings.append(
             Finding(
@@ -56,6 +404,133 @@ def _read(texts: Texts, request: Request) -> Reading:
             )
         )
     return Reading(deployment, tuple(findings))
+
+
+def _roles(zone: _Zone, labels: Labels, findings: list[Finding]) -> Deployment:
+    """Return the roles that the configuration decides."""
+    total, votes = max(0, zone.replicas), max(0, min(zone.voters, zone.replicas))
+    clause = labels.clause(zone.flow("constraints"), "constraints")
+    voter_clause = labels.clause(zone.flow("voter_constraints"), "voter_constraints")
+    every = labels.placed(clause, total, "constraints")
+    voting = PlacedReplicas()
+    if voter_clause != ConstraintClause():
+        voting = labels.placed(voter_clause, votes, "voter_constraints", clause.common)
+    both = {*every.held, *voting.held}
+    highest = {site: max(every.held.get(site, 0), voting.held.get(site, 0)) for site in both}
+    if clause.counted:  # a placed voter may be one of those that have several sites
+        every = PlacedReplicas(every.held, _less(every.pools, voting.held))
+    if votes == total:  # what holds for all replicas holds for the voters
+        more = {site: n - voting.held.get(site, 0) for site, n in highest.items()}
+        several = _less(voting.pools, more) or every.pools
+        voting = PlacedReplicas({site: n for site, n in highest.items() if n}, several)
+        every = PlacedReplicas()
+    asked = sum(highest.values())
+    if asked > total:
+        findings.append(
+            Finding(
+                "unsatisfiable",
+                "error",
+                f"{zone.target}: constraints and voter_constraints together need {asked} replicas, "
+                f"and num_replicas is {total}",
+                f"set num_replicas to {asked}, or make voter_constraints a part of constraints",
+            )
+        )
+    others = PlacedReplicas()
+    for site, count in every.held.items():
+        others.add((site,), count - voting.held.get(site, 0))
+    free_votes = max(0, votes - sum(voting.held.values()))
+    free = max(0, total - votes)
+    pools = [*_within(voting, free_votes).open("voter")]
+    left = free_votes + free - sum(pool.replicas for pool in pools)
+    if others.held and voting.total < votes:  # some of them may vote
+        findings.append(
+            Finding(
+                "voters-without-place",
+                "warning",
+                f"{zone.target}: {others.total} replicas have a place and {total - votes} of all "
+                "do not vote, and the constraints do not say which",
+                "set voter_constraints for every voter",
+            )
+        )
+        single = PlacedReplicas(pools=[((site,), n) for site, n in others.held.items()])
+        pools += _within(single, left).open("either")
+        others = PlacedReplicas()
+    elif not (clause.counted and voting.pools):
+        role: OpenRole = "either" if voting.total < votes else "non-voter"
+        most = left if role == "either" else max(0, free - others.total)
+        pools += _within(PlacedReplicas(pools=every.pools), most).open(role)
+    able = {*voting.held, *(site for pool in pools for site in pool.sites)}
+    if sum(pool.replicas for pool in pools) < free_votes:
+        able |= {*labels.localities.sites}
+    return Deployment.of(
+        "cockroachdb",
+        voting.held,
+        others.held,
+        **_leaders(zone, labels, able, findings),
+        free_voters=free_votes,
+        free_non_voters=max(0, free - others.total),
+        open=tuple(pools),
+        name=zone.target.name,
+        kept=_kept(zone),
+    )
+
+
+def _less(
+    pools: Sequence[tuple[tuple[str, ...], int]], held: Mapping[str, int]
+) -> list[tuple[tuple[str, ...], int]]:
+    """Return open replicas without those that placed replicas can stand for."""
+    rest = ((sites, n - sum(held.get(site, 0) for site in sites)) for sites, n in pools)
+    return [(sites, n) for sites, n in rest if n > 0]
+
+
+def _within(placed: PlacedReplicas, most: int) -> PlacedReplicas:
+    """Return open replicas, no more than there are: the constraints may ask for too many."""
+    found = PlacedReplicas()
+    for sites, count in placed.pools:
+        taken = min(count, most - found.total)
+        if taken > 0:
+            found.pools.append((sites, taken))
+    return found
+
+
+def _leaders(
+    zone: _Zone, labels: Labels, able: set[str], findings: list[Finding]
+) -> dict[str, tuple[object, ...]]:
+    """Return the order of leaders with ranks: a preference may leave several of the able sites."""
+    value = zone.flow("lease_preferences")
+    if value is None:
+        return {}
+    if not isinstance(value, list) or not all(isinstance(one, list) for one in value):
+        expected = f"[[+{labels.key}=a], [+{labels.key}=b]]"
+        raise labels.refuse("lease_preferences", "not a list of lists", value, expected)
+    ranks: dict[str, int] = {}
+    for rank, one in enumerate(value, 1):
+        assert isinstance(one, list)
+        words = labels.conjunction(one, "lease_preferences")
+        sites = labels.sites(words, "lease_preferences", leads=True)
+        if sites is None:
+            continue
+        if len(sites) > 1 and not able.intersection(sites):
+            evidence = f"{zone.target}: no voter can be where {','.join(map(str, words))} allows"
+            findings.append(
+                Finding("preference-without-voter", "error", evidence, "correct the preference")
+            )
+        if len(sites) == 1 or not able.issuperset(labels.localities.sites):
+            for site in sites:
+                if site in able or len(sites) == 1:
+                    ranks.setdefault(site, rank)
+    return {"leaders": tuple(ranks), "ranks": tuple(ranks.values())}
+
+
+def _kept(zone: _Zone) -> str:
+    fields = [(name, zone.values[name]) for name in _PLACING if zone.values.get(name) is not None]
+    if not fields:
+        return ""
+    values = (f"{n} = {v if n.startswith('num_') else sql_string(str(v))}" for n, v in fields)
+    return f"ALTER {zone.target.sql} CONFIGURE ZONE USING\n  " + ",\n  ".join(values) + ";\n"
+
+
+# --- writing ---------------------------------------------------------------------------------
 
 
 def _refuses(deployment: Deployment, request: Request) -> tuple[str, ...]:
@@ -73,14 +548,17 @@ def _refuses(deployment: Deployment, request: Request) -> tuple[str, ...]:
     table = request.text("table")
     if table and not (table.count(".") < 2 and all(table.split("."))):
         reasons.append(f"the table {table!r} is not a name, or a schema and a name with one dot")
-    key = request.text("locality_key")
-    if name_refusal(key, "CockroachDB") is not None:
-        reasons.append(f"the locality key {key!r} cannot stand in a constraint")
-    for one in deployment.held:
-        reason = name_refusal(request.localities.only(one.site).name, "CockroachDB")
-        if reason is not None:
-            reasons.append(reason)
+    reasons += name_refusals(
+        request.localities,
+        deployment.voters_at | deployment.non_voters_at,
+        "CockroachDB",
+        _key(request),
+    )
     return tuple(reasons)
+
+
+def _key(request: Request) -> str:
+    return request.text("locality_key")
 
 
 def _write(deployment: Deployment, request: Request, path: MovePath | None) -> Script:
@@ -139,19 +617,7 @@ SYSTEM = DatabaseSystem(
     says="voters and non-voters per region, the order of leaseholders",
     cannot="flexible quorums; two voters; multi-region SQL (SURVIVE …) is not written",
     validated="cockroachdb-parser v0.25.2 (grammar); server rules restated, no server was run",
-    operations={
-        "SELECT … AS OF SYSTEM TIME follower_read_timestamp()": "weak read",
-        "SELECT … AS OF SYSTEM TIME with_max_staleness(…)": (
-            "bounded read: the nearest replica if it is fresh enough, else the leaseholder"
-        ),
-        "SELECT": "strong read: the leaseholder answers from its lease, without votes",
-        "INSERT, UPDATE, DELETE of one range, implicit transaction": "single-group transaction",
-        "BEGIN … COMMIT over several ranges": (
-            "single-group transaction for the client where parallel commits apply, "
-            "multi-group transaction where they do not"
-        ),
-        "read of a GLOBAL table": "weak read in latency, yet consistent; its writes wait longer",
-    },
+    keeps_text=True,
     settings={
         "locality_key": Setting("region", "key of the locality tier whose values are places"),
         "table": Setting("", "the table instead of the database, as schema.table"),

@@ -436,13 +436,6 @@ SYSTEM = DatabaseSystem(
     says="which members vote, which are learners; the leader as a step of the runbook",
     cannot="a preferred leader that lasts, a failover order, flexible quorums, many learners",
     validated="etcd 3.7.3: the commands of the runbook, on a cluster of five voters and a learner",
-    operations={
-        "Range with serializable=true (etcdctl get --consistency=s)": "weak read",
-        "Range (linearizable, the default)": (
-            "read with γ = 1, δ = 1: the leader confirms with a quorum (ReadIndex)"
-        ),
-        "Put, DeleteRange, Txn": "single-group transaction",
-    },
     settings={
         "scheme": Setting("https", "of the URLs, where the table has none", ("http", "https")),
         "max_learners": Setting(1, "value of --max-learners of the servers", minimum=0),

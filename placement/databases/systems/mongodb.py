@@ -362,12 +362,4 @@ SYSTEM = DatabaseSystem(
     "members and arbiters that are there",
     cannot="more than 7 voters, a quorum other than the majority",
     validated="syntax only, not run against a server",
-    operations={
-        "read preference nearest, secondary": "weak read",
-        "read preference primary, read concern local or majority": "strong read",
-        "read concern linearizable": "read with γ = δ = 1",
-        'write concern { w: "majority" }': "single-group transaction",
-        "write concern { w: 1 }": "γ = 1, and no vote",
-        "transaction over several shards": "multi-group transaction",
-    },
 )

@@ -497,7 +497,6 @@ SYSTEM = DatabaseSystem(
     cannot="a failover order with synchronous_mode: quorum; more than one voter with commits of "
     "the primary alone",
     validated="patroni 4.1.5 --validate-config; not run against a server",
-    operations={"statements": "as for PostgreSQL"},
     settings={
         "synchronous_mode": Setting(
             "quorum", "mode to write, where none is known: on has an order", ("quorum", "on")

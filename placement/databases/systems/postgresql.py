@@ -356,12 +356,5 @@ SYSTEM = DatabaseSystem(
     cannot="an election or a failover order; more than one voter with commits of the primary alone",
     validated="PostgreSQL 15: setting and sync_state of a primary and three standbys; the steps "
     "(--from) on a model only",
-    operations={
-        "query on a hot standby": "weak read",
-        "query on the primary": "strong read",
-        "COMMIT with synchronous_commit = on": "single-group transaction",
-        "COMMIT with synchronous_commit = local or off": "γ = 1, and no vote",
-        "PREPARE TRANSACTION, COMMIT PREPARED": "multi-group transaction",
-    },
     settings={"primary": Setting("", "name of the primary, where the text does not say")},
 )

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from placement.databases.deployment import Deployment
 from placement.databases.findings import Finding
-from placement.databases.localities import name_refusal
+from placement.databases.localities import name_refusals
 from placement.databases.server_moves import MovePath
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
 from placement.databases.systems.json_texts import json_text, one_document
@@ -67,8 +67,18 @@ def _read(texts: Texts, request: Request) -> Reading:
                 )
     voters = held["READ_WRITE"] + held["WITNESS"]
     order = sorted(held["READ_WRITE"], key=lambda site: (site != leader, site))
+    kept = {
+        "system": "spanner",
+        "config": document.values,
+        "statements": [w for _, w in statements],
+    }
     deployment = Deployment.of(
-        "spanner", voters, held["READ_ONLY"], leaders=tuple(order), name=database
+        "spanner",
+        voters,
+        held["READ_ONLY"],
+        leaders=tuple(order),
+        name=database,
+        kept=json_text(kept),
     )
     findings = [
         Finding(
@@ -118,7 +128,10 @@ def _default_leader(
             stream.skip_statement()
             continue
         name = stream.name("the name of a database")
-        stream.expect("SET", "OPTIONS", "(")
+        stream.expect("SET")
+        postgres = stream.accept("SPANNER", ".")  # the dialect of PostgreSQL: one option, no list
+        if not postgres:
+            stream.expect("OPTIONS", "(")
         while not stream.accept(")"):
             option = stream.name("an option")
             stream.expect("=")
@@ -127,6 +140,9 @@ def _default_leader(
             if chosen and name == (database or name):
                 found = name, request.localities.site_of(str(chosen), source, _LEADER_OPTION)
             stream.accept(",")
+            if postgres:
+                stream.skip_statement()
+                break
     return found
 
 
@@ -166,10 +182,9 @@ def _refuses(deployment: Deployment, request: Request) -> tuple[str, ...]:
         )
     if not _DATABASE.fullmatch(request.name):
         reasons.append(f"{request.name!r} is no name of a database (--database)")
-    names = [request.localities.only(one.site).name for one in deployment.held]
     base = request.text("base_config")
-    found = (name_refusal(name, "Spanner") for name in (*names, *([base] if base else [])))
-    reasons += [reason for reason in found if reason is not None]
+    more = [base] if base else []
+    reasons += name_refusals(request.localities, deployment.sites, "Spanner", *more)
     return tuple(reasons)
 
 
@@ -273,12 +288,7 @@ SYSTEM = DatabaseSystem(
         "order; another quorum"
     ),
     validated="the statement: memefish 0.8.1; the document: syntax only, no server was run",
-    operations={
-        "read-only transaction with exact_staleness or max_staleness": "weak read",
-        "strong read": "bounded read: the nearest replica asks the leader whether it is up to date",
-        "read-write transaction in one group of splits": "single-group transaction",
-        "read-write transaction over several groups": "multi-group transaction",
-    },
+    keeps_text=True,
     settings={
         "base_config": Setting("", "base configuration of Spanner that has the voters"),
     },

@@ -12,19 +12,20 @@ from dataclasses import dataclass, field, replace
 
 from placement.databases.deployment import Deployment
 from placement.databases.findings import Finding
-from placement.databases.localities import name_refusal
+from placement.databases.localities import name_refusals
 from placement.databases.server_moves import MovePath
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
 from placement.databases.systems.constraint_words import (
-    Place,
-    counts_of,
-    only_key,
-    place_counts,
+    Labels,
+    LabelTest,
+    PlacedReplicas,
+    with_roles,
 )
 from placement.errors import InputError
 from placement.languages.sql_text import TokenStream, comment, mysql_name, mysql_string
 from placement.languages.yaml_texts import YamlValue, parse_flow
 from placement.methods.options import Setting
+from placement.model.constraints import majority
 
 __all__ = ["SYSTEM"]
 
@@ -33,6 +34,7 @@ _DETAIL = ("LEADER_CONSTRAINTS", "FOLLOWER_CONSTRAINTS", "LEARNER_CONSTRAINTS", 
 _NUMBERS = ("FOLLOWERS", "LEARNERS", "VOTERS")
 _OTHER = ("SURVIVAL_PREFERENCES", "VOTER_CONSTRAINTS")
 _MOST_FOLLOWERS = 8
+_EVICT = "#evict-leader"
 
 
 @dataclass
@@ -64,45 +66,73 @@ class _PolicyOptions:
 def _read(texts: Texts, request: Request) -> Reading:
     policies: dict[str, _PolicyOptions] = {}
     for source, text in texts:
-        for policy in _policies(text, source):
-            policies[policy.name.lower()] = policy
-    wanted = request.name.lower() if request.name else next(iter(policies), "")
-    if wanted not in policies or (len(policies) > 1 and not request.name):
-        raise InputError(
-            "no such policy" if request.name else "several policies, or none",
-            source=texts[0][0],
-            field="--database",
-            value=request.name,
-            expected="one of " + ", ".join(policies) if policies else "CREATE PLACEMENT POLICY …",
-        )
-    policy = policies[wanted]
+        _take_policies(text, source, policies)
+    names = {key: policy.name for key, policy in policies.items()}
+    wanted = replace(request, name=request.name.lower())
+    policy = policies[
+        wanted.choose(names, ("policy", "policies"), "CREATE PLACEMENT POLICY", texts[0][0])
+    ]
     findings = _rules(policy)
+    labels = Labels(
+        policy.source, f"policy {policy.name}", request.text("locality_key"), request.localities
+    )
     if any(option in policy.options for option in _SUGAR):
-        deployment = _from_regions(policy, request)
+        deployment = _from_regions(policy, labels)
     else:
-        deployment = _from_constraints(policy, request, findings)
-    return Reading(deployment, tuple(findings))
+        deployment = _from_constraints(policy, labels)
+    findings += labels.findings()
+    wanted_levels = policy.options.get("SURVIVAL_PREFERENCES", "").strip(" []").split(",")
+    spare = deployment.voters - majority(deployment.voters)
+    crowded = [site for site, count in deployment.voters_at.items() if count > spare]
+    if labels.key in [level.strip(" \"'") for level in wanted_levels] and crowded:
+        findings.append(
+            Finding(
+                "survival-preference",
+                "warning",
+                f"policy {policy.name} prefers to survive the loss of a {labels.key}, and its "
+                f"constraints place more voters at {', '.join(crowded)} than may be lost",
+                f"at most {spare} voters in one {labels.key}",
+            )
+        )
+    return Reading(replace(deployment, kept=_policy_text(policy)), tuple(findings))
 
 
-def _policies(text: str, source: str) -> list[_PolicyOptions]:
-    """Return the policies in statements, or in the output of SHOW CREATE PLACEMENT POLICY."""
+def _policy_text(policy: _PolicyOptions) -> str:
+    lines = [f"CREATE OR REPLACE PLACEMENT POLICY {mysql_name(policy.name)}"]
+    lines += [
+        f"  {name}={value if name in _NUMBERS else mysql_string(value)}"
+        for name, value in policy.options.items()
+    ]
+    return "\n".join(lines) + ";\n"
+
+
+def _take_policies(text: str, source: str, policies: dict[str, _PolicyOptions]) -> None:
+    """Take the policies of statements, or of the output of SHOW CREATE PLACEMENT POLICY.
+
+    ALTER replaces the whole policy.
+    """
     stream = TokenStream(text, source, backslash=True)
-    found = []
     while stream.next is not None:
         where = stream.where()
-        if (
-            stream.accept("CREATE", "PLACEMENT", "POLICY")
+        drop = stream.accept("DROP", "PLACEMENT", "POLICY")
+        if not (
+            drop
+            or stream.accept("CREATE", "PLACEMENT", "POLICY")
             or stream.accept("CREATE", "OR", "REPLACE", "PLACEMENT", "POLICY")
             or stream.accept("ALTER", "PLACEMENT", "POLICY")
         ):
-            stream.accept("IF", "NOT", "EXISTS")
-            stream.accept("IF", "EXISTS")
-            policy = _PolicyOptions(stream.name("the name of a policy"), where)
-            _take_options(stream, policy)
-            found.append(policy)
-        else:
             stream.take("a statement")
-    return found
+            continue
+        only_new = stream.accept("IF", "NOT", "EXISTS")
+        stream.accept("IF", "EXISTS")
+        policy = _PolicyOptions(stream.name("the name of a policy"), where)
+        key = policy.name.lower()
+        if drop:
+            policies.pop(key, None)
+            continue
+        _take_options(stream, policy)
+        if not (only_new and key in policies):
+            policies[key] = policy
 
 
 def _take_options(stream: TokenStream, policy: _PolicyOptions) -> None:
@@ -177,7 +207,7 @@ def _regions(policy: _PolicyOptions) -> list[str]:
     return [part.strip() for part in policy.options.get("REGIONS", "").split(",") if part.strip()]
 
 
-def _from_regions(policy: _PolicyOptions, request: Request) -> Deployment:
+def _from_regions(policy: _PolicyOptions, labels: Labels) -> Deployment:
     """Return the roles of the short form, in which the other regions share one number."""
     regions = _regions(policy)
     primary = policy.options.get("PRIMARY_REGION", regions[0] if regions else "")
@@ -193,97 +223,70 @@ def _from_regions(policy: _PolicyOptions, request: Request) -> Deployment:
         )
     count = max(1, len(regions))
     here = -(-voters // count) if schedule == "EVEN" else voters // 2 + 1
-    site = request.localities.site_of(primary, policy.source, "PRIMARY_REGION")
-    held = {site: min(here, voters) if count > 1 else voters}
-    rest = voters - held[site]
-    others = [
-        request.localities.site_of(name, policy.source, "REGIONS")
-        for name in regions
-        if name != primary
-    ]
-    if len(others) == 1 and rest:
-        held[others[0]] = held.get(others[0], 0) + rest
-        rest = 0
-    return Deployment.of("tidb", held, leaders=(site,), free_voters=rest, name=policy.name)
-
-
-def _from_constraints(
-    policy: _PolicyOptions, request: Request, findings: list[Finding]
-) -> Deployment:
-    key = request.text("locality_key")
-
-    def place(option: str) -> Place:
-        return Place(policy.source, option, key, request.localities)
-
-    if "VOTER_CONSTRAINTS" in policy.options or "VOTERS" in policy.options:
-        raise InputError(
-            "an option of old versions",
-            source=policy.source,
-            field="VOTER_CONSTRAINTS" if "VOTER_CONSTRAINTS" in policy.options else "VOTERS",
-            expected="FOLLOWER_CONSTRAINTS",
-        )
-    everywhere = policy.flow("CONSTRAINTS")
-    if isinstance(everywhere, dict):
-        raise place("CONSTRAINTS").refuse("numbers for all roles", everywhere, "a list")
-    common, never = only_key(
-        everywhere if isinstance(everywhere, list) else [], place("CONSTRAINTS")
-    )
-    leader = policy.flow("LEADER_CONSTRAINTS")
-    if isinstance(leader, dict):
-        leader = list(leader)
-    site, more = only_key(leader if isinstance(leader, list) else [], place("LEADER_CONSTRAINTS"))
-    site = site or common
-    if never or more:
-        words = ", ".join(map(str, [*never, *more]))
-        findings.append(
-            Finding(
-                "forbidden-places",
-                "note",
-                f"policy {policy.name} forbids {words}; the roles do not keep that",
-                "give the same sites to `placement solve --forbid`",
-            )
-        )
-    followers, free = _counted(policy, "FOLLOWER_CONSTRAINTS", "FOLLOWERS", 2, common, place)
-    learners, free_learners = _counted(policy, "LEARNER_CONSTRAINTS", "LEARNERS", 0, common, place)
-    voters = dict(followers)
-    if site is not None:
-        voters[site] = voters.get(site, 0) + 1
+    here = min(here, voters) if count > 1 else voters
+    others = tuple(name for name in regions if name != primary)
+    held = PlacedReplicas()
+    for names, number in (((primary,), here), (others, voters - here)):
+        if names:
+            held.add(labels.sites([LabelTest(True, labels.key, names)], "REGIONS"), number)
+    site = labels.localities.site_of(primary, policy.source, "PRIMARY_REGION")
     return Deployment.of(
         "tidb",
-        voters,
-        learners,
-        leaders=() if site is None else (site,),
-        free_voters=free + (site is None),
-        free_non_voters=free_learners,
+        held.held,
+        leaders=(site,),
+        free_voters=voters - sum(held.held.values()),
+        open=held.open("voter"),
         name=policy.name,
     )
 
 
-def _counted(
-    policy: _PolicyOptions,
-    option: str,
-    number: str,
-    default: int,
-    common: str | None,
-    place: object,
-) -> tuple[dict[str, int], int]:
-    """Return replicas of a role by site, and how many have no place."""
-    assert callable(place)
-    where: Place = place(option)
-    value = policy.flow(option)
-    if isinstance(value, dict):
-        plain = {
-            ",".join(part for part in text.split(",") if not part.strip().startswith("#")): count
-            for text, count in value.items()
-        }
-        counts_of(plain, where)
-        held, _ = place_counts(plain, 0, where)
-        return held, 0
-    total = policy.number(number, default)
-    held, _ = place_counts(value or [], total, where)
-    if not held and common is not None:
-        held = {common: total}
-    return {site: n for site, n in held.items() if n}, total - sum(held.values())
+def _from_constraints(policy: _PolicyOptions, labels: Labels) -> Deployment:
+    """Return the roles of constraints: CONSTRAINTS hold for every role besides its own."""
+    old = [option for option in ("VOTER_CONSTRAINTS", "VOTERS") if option in policy.options]
+    if old:
+        raise labels.refuse(old[0], "an option of old versions", None, "FOLLOWER_CONSTRAINTS")
+    common = labels.clause(policy.flow("CONSTRAINTS"), "CONSTRAINTS")
+    if common.counted:
+        value = policy.options["CONSTRAINTS"]
+        raise labels.refuse("CONSTRAINTS", "numbers for all roles", value, "a list")
+    leader = policy.flow("LEADER_CONSTRAINTS")
+    if isinstance(leader, dict):
+        leader = list(leader)
+    clause = labels.clause(leader, "LEADER_CONSTRAINTS")
+    site = labels.placed(clause, 1, "LEADER_CONSTRAINTS", common.common)
+
+    def placed(option: str, number: str, default: int) -> PlacedReplicas:
+        clause = labels.clause(policy.flow(option), option)
+        total = policy.number(number, default)
+        if clause.counted:
+            total = sum(count for _, count in clause.counted if count > 0)
+        return labels.placed(clause, total, option, common.common)
+
+    followers = placed("FOLLOWER_CONSTRAINTS", "FOLLOWERS", 2)
+    learners = placed("LEARNER_CONSTRAINTS", "LEARNERS", 0)
+    voters = dict(followers.held)
+    for name in site.held:
+        voters[name] = voters.get(name, 0) + 1
+    given = policy.flow("FOLLOWER_CONSTRAINTS")
+    counted = given if isinstance(given, dict) else {}
+    roles: dict[str, dict[str, int]] = {}
+    for text, count in counted.items():
+        place = (
+            labels.sites(labels.conjunction(text.split(","), ""), "") if _EVICT in text else None
+        )
+        if place and len(place) == 1:
+            roles.setdefault(place[0], {"follower": 0})["follower"] += int(str(count))
+    deployment = Deployment.of(
+        "tidb",
+        voters,
+        learners.held,
+        leaders=tuple(site.held),
+        free_voters=followers.total + site.total - sum(voters.values()),
+        free_non_voters=learners.total - sum(learners.held.values()),
+        open=(*followers.open("voter"), *site.open("voter"), *learners.open("non-voter")),
+        name=policy.name,
+    )
+    return with_roles(deployment, roles)
 
 
 # --- writing ---------------------------------------------------------------------------------
@@ -305,16 +308,13 @@ def _refuses(deployment: Deployment, request: Request) -> tuple[str, ...]:
         reasons.append(f"a policy has at most {_MOST_FOLLOWERS} followers")
     if not request.name:
         reasons.append("no policy is named (--database)")
-    reasons += place_refusals(deployment, request, "TiDB")
+    reasons += name_refusals(
+        request.localities,
+        deployment.voters_at | deployment.non_voters_at,
+        "TiDB",
+        request.text("locality_key"),
+    )
     return tuple(reasons)
-
-
-def place_refusals(deployment: Deployment, request: Request, title: str) -> list[str]:
-    """Return why names of places, or the key of the tier, cannot stand in constraints."""
-    names = [request.localities.only(one.site).name for one in deployment.held]
-    key = request.text("locality_key")
-    reasons = [name_refusal(name, title) for name in (*names, key)]
-    return [reason for reason in reasons if reason is not None]
 
 
 def _said(deployment: Deployment) -> Deployment:
@@ -329,7 +329,13 @@ def _write(deployment: Deployment, request: Request, path: MovePath | None) -> S
     def at(site: str) -> str:
         return f"+{key}={request.localities.only(site).name}"
 
-    followers = {at(s): n - (s == lead) for s, n in deployment.voters_at.items() if n > (s == lead)}
+    followers: dict[str, int] = {}
+    for one in deployment.held:
+        evicted = dict(one.special).get("follower", 0)
+        plain = one.voters - evicted - (one.site == lead)
+        for key_words, count in ((at(one.site), plain), (f"{at(one.site)},{_EVICT}", evicted)):
+            if count > 0:
+                followers[key_words] = count
     learners = {at(s): n for s, n in deployment.non_voters_at.items()}
     options = [
         ("LEADER_CONSTRAINTS", json.dumps([at(lead)])),
@@ -337,6 +343,9 @@ def _write(deployment: Deployment, request: Request, path: MovePath | None) -> S
     ]
     if learners:
         options.append(("LEARNER_CONSTRAINTS", json.dumps(learners)))
+    before = _before(deployment, path)
+    if "SURVIVAL_PREFERENCES" in before:
+        options.append(("SURVIVAL_PREFERENCES", before["SURVIVAL_PREFERENCES"]))
     verb = "CREATE OR REPLACE PLACEMENT POLICY"
     lines = [
         comment("leader, followers and learners by place, for TiDB; PD moves the replicas by"),
@@ -351,13 +360,33 @@ def _write(deployment: Deployment, request: Request, path: MovePath | None) -> S
     lines[-1] += ";"
     lines.append(comment("then attach it, for example: ALTER DATABASE … PLACEMENT POLICY=…"))
     lines.append("SHOW PLACEMENT;")
+    lost = sorted(
+        {
+            part.strip(" []{}'\"+-").partition("=")[0]
+            for name in _DETAIL
+            for part in before.get(name, "").split(",")
+            if "=" in part
+        }
+        - {key}
+    )
     notes = ["labels are checked when the policy is attached, not when it is made"]
     if len(deployment.leaders) > 1:
         notes.append(
             "a policy has no failover order; the plan's order of leaders is "
             + ", ".join(deployment.leaders)
         )
+    if lost:
+        notes.append(f"constraints of the present policy are left out: {', '.join(lost)}")
     return Script("\n".join(lines) + "\n", tuple(notes))
+
+
+def _before(deployment: Deployment, path: MovePath | None) -> dict[str, str]:
+    """Return the options of the policy that was read, if one was."""
+    policies: dict[str, _PolicyOptions] = {}
+    for one in (deployment, *([path.present] if path else [])):
+        if one.system == "tidb" and one.kept:
+            _take_policies(one.kept, "kept", policies)
+    return next(iter(policies.values())).options if policies else {}
 
 
 SYSTEM = DatabaseSystem(
@@ -371,15 +400,8 @@ SYSTEM = DatabaseSystem(
     says="leader, followers and learners by region",
     cannot="a failover order, one voter, more than nine voters, a quorum other than the majority",
     validated="the TiDB parser (grammar); no server was run",
-    operations={
-        "SELECT with tidb_replica_read = 'closest-replicas'": (
-            "bounded read: the nearest replica asks the leader for its commit index"
-        ),
-        "SELECT … AS OF TIMESTAMP (stale read)": "weak read",
-        "SELECT": "strong read; its timestamp comes from PD, a round trip to the PD leader besides",
-        "INSERT, UPDATE, DELETE of one region (1PC)": "single-group transaction",
-        "transaction over several regions": "single-group with async commit, else multi-group",
-    },
+    keeps_text=True,
+    expresses=frozenset({"follower"}),
     settings={
         "locality_key": Setting("region", "key of the store label whose values are places"),
     },

@@ -242,11 +242,6 @@ SYSTEM = DatabaseSystem(
     cannot="a leader or a failover order, a quorum other than the majority; weights and groups are "
     "not written",
     validated="ZooKeeper 3.9.4, an ensemble of four to five servers on loopback",
-    operations={
-        "getData, exists, getChildren": "weak read from the server of the session",
-        "sync()": "bounded read (α = β = 1) by the server of the session; no votes",
-        "create, setData, delete, multi": "α = β = δ = 1, by the server of the session",
-    },
     settings={
         "client_port": Setting(2181, "port for clients, where the table has none", minimum=1)
     },

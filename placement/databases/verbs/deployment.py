@@ -271,7 +271,7 @@ def _open_rows(deployment: Deployment) -> list[list[str]]:
             "non-voter": ("0", str(one.replicas)),
             "either": (f"0-{min(either, one.replicas)}", f"0-{min(others, one.replicas)}"),
         }
-        rows.append([escape(" or ".join(one.sites)) or "(no place)", *counts[one.role]])
+        rows.append([escape(one.place) or "(no place)", *counts[one.role]])
     if left and deployment.open_of("either"):
         rows.append(["(no place)", f"0-{min(either, left)}", f"0-{min(others, left)}"])
     elif left:

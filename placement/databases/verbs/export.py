@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from placement.cli import argument_parser as types
@@ -92,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
         if getattr(args, field) is None:
             raise InputError("missing", field=field.upper(), expected="SYSTEM PLAN, or --list")
     from placement.databases.deployment import check_sites, load_deployment
-    from placement.databases.localities import load_localities
+    from placement.databases.localities import load_localities, localities_template
     from placement.databases.system import load_system, write_deployment
     from placement.io.formats.document import encode_text
     from placement.io.formats.files import write_file
@@ -106,6 +107,13 @@ def run(args: argparse.Namespace) -> int:
     if args.present is not None:
         present, _ = load_deployment(args.present)
         check_sites(present, sites)
+    if args.localities is not None and not Path(args.localities).exists():
+        write_file(args.localities, encode_text(localities_template(deployment.sites)))
+        raise InputError(
+            "there was no such table: a template was written",
+            source=args.localities,
+            expected="the names that the database has for these sites; then run the command again",
+        )
     localities = load_localities(args.localities, sites)
     request = system.request(localities, args.database or deployment.name, settings_from(args))
     script = write_deployment(system, deployment, request, present)
@@ -179,7 +187,6 @@ def _document(system: DatabaseSystem) -> dict[str, object]:
         "says": system.says,
         "cannot": system.cannot,
         "validated": system.validated,
-        "operations": dict(system.operations),
         "settings": {
             name: {"default": one.default, "meaning": one.meaning}
             for name, one in system.settings.items()
