@@ -38,9 +38,6 @@ SOURCES = [
     "tree_node",
     "waits/ball_cases",
     "waits/interval_waits",
-    "waits/vote_rows",
-    "waits/vote_search",
-    "waits/vote_sums",
     "waits/case_search",
     "waits/wait_cases",
 ]
@@ -87,7 +84,6 @@ kernels = [
                 "site_families",
                 "tuning",
                 "waits/greedy_choice",
-                "waits/vote_lists",
                 "waits/wait_data",
             )
         ],
@@ -141,16 +137,10 @@ kernels = [
         "formulations.waits._kernel",
         sources=[
             "formulations/exact/csrc/python/buffers.c",
-            *(
-                f"formulations/waits/csrc/{name}.c"
-                for name in ("bound", "client_loops", "module", "pairs", "tree", "waits")
-            ),
+            "formulations/waits/csrc/sets.c",
         ],
-        depends=[
-            "formulations/exact/csrc/python/buffers.h",
-            "formulations/waits/csrc/sets.h",
-        ],
-        include_dirs=["formulations/exact/csrc/python", "formulations/waits/csrc"],
+        depends=["formulations/exact/csrc/python/buffers.h"],
+        include_dirs=["formulations/exact/csrc/python"],
         extra_compile_args=FLAGS,
         py_limited_api=True,
         optional=KERNELS == "optional",

@@ -149,8 +149,6 @@ def _beyond_search(problem: Problem) -> bool:
     all of them.
     """
     parts = set(problem.cost_parts) - {"moves"}
-    if "witnesses" in parts:  # the search takes the closest witnesses, and not the cheapest
-        return problem.budget is not None
     return problem.budget is not None and bool(parts) and count_sets(problem) > _MOST_SETS
 
 
@@ -229,15 +227,11 @@ def constraints_of(problem: Problem) -> tuple[Constraint, ...]:
         found.append(_listed(Kind.LEADERS, problem.leaders))
     count = len(problem.diversity)
     found += [Constraint(Kind.RULE, rules.groups[i].why, i) for i in range(count)]
-    counted = problem.survive is not None and rules.vote_spread is None
-    if len(rules.groups) > count + counted:
+    if len(rules.groups) > count + (problem.survive is not None):
         words = f"{Kind.OBJECTIVE.value} {problem.objective.describe()}"
         found.append(Constraint(Kind.OBJECTIVE, words))
     if problem.survive is not None:
-        spread = rules.vote_spread
-        found.append(
-            Constraint(Kind.SURVIVE, rules.groups[-1].why if spread is None else spread.why)
-        )
+        found.append(Constraint(Kind.SURVIVE, rules.groups[-1].why))
     if problem.budget is not None:
         currency = instance.prices.currency if instance.prices else ""
         words = f"{Kind.BUDGET.value} {problem.budget:g} {currency}".strip()
@@ -265,7 +259,7 @@ def keeping(problem: Problem, kept: Iterable[Constraint]) -> Problem:
     return problem.replace(
         replicas=problem.replicas if Kind.REPLICAS in kinds else counts,
         voters=problem.voters if Kind.VOTERS in kinds else rules.voters,
-        quorum=rules.quorum if not problem.votes else problem.quorum,
+        quorum=rules.quorum,
         forbidden=sorted(sites(Kind.FORBIDDEN) | hold_stays),
         non_voters=sorted(sites(Kind.NON_VOTER) | vote_stays),
         pinned=sorted(sites(Kind.PINNED)),
@@ -420,11 +414,6 @@ class _Guarded:
                 for group in _groups_of(problem, constraint):
                     chosen = self.voter if group.role == "voters" else self.replica
                     diversity(model, dict(enumerate(chosen)), group, guard)
-                spread = rules.vote_spread if constraint.kind is Kind.SURVIVE else None
-                for row, least in [] if spread is None else spread.rows(rules.able_voters):
-                    votes = [self.voter[site] for site in row]
-                    total = cp_model.LinearExpr.weighted_sum(votes, list(row.values()))
-                    model.add(total >= least).only_enforce_if(guard)
             case Kind.BUDGET:
                 for site, leader in enumerate(self.leader):
                     terms = budget_terms(problem, site)
@@ -441,8 +430,6 @@ def _groups_of(problem: Problem, constraint: Constraint) -> tuple[GroupRule, ...
     groups, own = problem.rules.groups, len(problem.diversity)
     if constraint.kind is Kind.RULE:
         return (groups[constraint.index],)
-    if problem.rules.vote_spread is not None:  # survival is no rule of groups
-        return () if constraint.kind is Kind.SURVIVE else groups[own:]
     if constraint.kind is Kind.SURVIVE:
         return (groups[-1],)
     return groups[own:] if problem.survive is None else groups[own:-1]

@@ -71,7 +71,7 @@ METHOD = Method(
     summary="tier 2: best voters and leader among given replicas (Algorithm 2)",
     exact=True,
     refuses=up_to_tier(2),
-    objectives=("mean", "percentile", "percentile-waits"),
+    objectives=("mean", "percentile"),
     complexity="O(C·|R|²)",
     reference="Sharov et al. 2015, Algorithm 2",
 )

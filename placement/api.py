@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from placement.errors import InputError
-from placement.feasibility.holder_choice import with_holders
 from placement.model.configuration import Configuration
 from placement.model.instance import Instance
 from placement.plan import Plan
@@ -81,7 +80,6 @@ def evaluate(
     leader: str,
     voters: Sequence[str],
     replicas: Sequence[str],
-    lease_holders: Sequence[str] | None = None,
 ) -> Plan:
     """Score any configuration, given by names.
 
@@ -91,9 +89,6 @@ def evaluate(
         The question; the configuration may break its constraints.
     leader, voters, replicas
         Names of sites, ℓ ∈ V ⊆ R; where the question has witnesses, they are voters outside R.
-    lease_holders
-        Names of the replicas with a lease, ℓ ∈ L ⊆ R; None: where the question has lease holders,
-        the best for these sites.
 
     Returns
     -------
@@ -103,31 +98,20 @@ def evaluate(
     Raises
     ------
     InputError
-        For an unknown site, a leader or a lease holder that holds no replica, a voter that holds
-        none where the question has no witnesses, and lease holders where it has none.
+        For an unknown site, a leader that holds no replica, and a voter that holds none where the
+        question has no witnesses.
     """
     instance = instance_of(problem, Problem, "problem", "a placement.Problem").instance
     chosen = Configuration.of(
         int(instance.site_indices([leader], "leader")[0]),
         instance.site_indices(voters, "voters").tolist(),
         instance.site_indices(replicas, "replicas").tolist(),
-        instance.site_indices(lease_holders or (), "lease_holders").tolist(),
     )
     if problem.rules.witnesses:
         _inside(instance, (chosen.leader,), chosen.replicas, "leader", "one of the replicas")
     else:
         _inside(instance, chosen.voters, chosen.replicas, "voters", "one of the replicas")
     _inside(instance, (chosen.leader,), chosen.voters, "leader", "one of the voters")
-    if lease_holders is None:
-        return evaluate_configuration(problem, with_holders(problem, chosen))
-    if not problem.rules.lease_holders:
-        raise InputError(
-            "the question has no lease holders",
-            field="lease_holders",
-            value=list(lease_holders),
-            expected="none, or the protocol leases:holders=… with a number",
-        )
-    _inside(instance, chosen.lease_holders, chosen.replicas, "lease_holders", "one of the replicas")
     return evaluate_configuration(problem, chosen)
 
 

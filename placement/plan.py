@@ -34,7 +34,6 @@ from placement.evaluation.score import cutoff, first_best
 from placement.evaluation.waits.wait_breakdown import OperationParts, WaitLatency, by_part, by_wait
 from placement.feasibility.feasible_plans import violations
 from placement.model.configuration import Configuration
-from placement.model.votes.given_votes import commit_wait
 from placement.problem import Problem
 from placement.support.status import Status, Termination, least_bound, relative_gap, status_of
 
@@ -266,28 +265,6 @@ class Plan:
         return tuple(name for name in self.voters if name not in held)
 
     @property
-    def lease_holders(self) -> tuple[str, ...]:
-        """Names of the replicas that hold a lease, in site order.
-
-        Empty where the question does not choose them: without leases, or with one for every
-        replica.
-        """
-        return (
-            ()
-            if self.configuration is None
-            else tuple(map(self._name, self.configuration.lease_holders))
-        )
-
-    @property
-    def votes(self) -> dict[str, int]:
-        """Votes of each voter, in order of answer; empty where sites have one vote each."""
-        votes = self.problem.rules.votes
-        if votes is None:
-            return {}
-        index = self.problem.instance.sites.index
-        return {name: int(votes[index(name)]) for name in self.voters}
-
-    @property
     def replicas(self) -> tuple[str, ...]:
         """Names of all replicas, in site order."""
         return tuple(map(self._name, self.configuration.replicas)) if self.configuration else ()
@@ -400,8 +377,6 @@ class Plan:
     def commits(self) -> bool:
         """Return whether the quorum wait says how long a commit takes."""
         demand = self.problem.demand
-        if self.problem.votes:
-            return any(term.wait == commit_wait(self.problem.quorum) for term in demand.waits)
         return bool(demand.quorum.any()) or not demand.has_waits
 
     @cached_property
@@ -414,6 +389,11 @@ class Plan:
         """Return the trips, waits and constant that each operation's latency is the sum of."""
         return () if self.configuration is None else by_part(self.problem, self.configuration)
 
+    @property
+    def tells_losses(self) -> bool:
+        """Return whether :attr:`failures` is known: not for operations with waits."""
+        return not self.problem.demand.waits
+
     @cached_property
     def failures(self) -> Failures:
         """Latency under each loss, and the order in which voters take over.
@@ -425,6 +405,8 @@ class Plan:
         ------
         InputError
             When nothing was found: there is no plan to lose a site of.
+        UnsupportedError
+            For operations with waits.
         """
         if self.configuration is None:
             raise InputError("there is no configuration to evaluate", field="plan")

@@ -20,7 +20,6 @@ from placement.model.constraints import Diversity, Rules, majority
 from placement.model.demand import Demand, aggregate, decay_weights
 from placement.model.instance import Instance
 from placement.model.operations import Operation
-from placement.model.protocol_parts.client_shares import ClientPaths
 from placement.model.protocols import Protocol, operations_under
 from placement.model.rules import (
     AllowedSites,
@@ -29,8 +28,6 @@ from placement.model.rules import (
     is_count,
     voters_of_all,
 )
-from placement.model.votes.given_votes import operations_in_votes, read_votes
-from placement.model.votes.vote_layouts import layout_votes
 from placement.support.checks import (
     LARGEST,
     FloatArray,
@@ -65,16 +62,7 @@ class Problem:
         |V|, witnesses included: a number, or the sites by name. Default: every replica votes, and
         the witnesses besides, which needs the replicas as a number or by name.
     quorum
-        Votes a commit waits for, 1 <= m <= |V| (flexible quorums); None: a majority. With a vote
-        layout at most the sum of its votes. With `votes` it counts votes, and not voters, and is
-        at most the most votes that the voters may have; None is then more than half of the votes
-        of the voters that are chosen.
-    vote_layout
-        Votes per voter, largest first, such as (2, 2, 1): the leader has the first entry, the
-        voters closest to it the next ones. None: one vote each.
-    votes
-        Votes of a voter by name of its site, whole numbers >= 1; sites that are not named have one.
-        None: those of the instance; an empty table: one each.
+        Votes a commit waits for, 1 <= m <= |V| (flexible quorums); None: a majority.
     witnesses
         Voters that hold no replica, counted in `voters` and not in `replicas`: a number, or the
         sites by name. A witness votes, serves no reads and cannot lead.
@@ -94,7 +82,7 @@ class Problem:
         A failure-domain level. The service survives the loss of any one domain of this level:
         enough of the original voters remain to commit and to elect a leader, that is
         max(m, v − m + 1), which for majorities is a majority. Shorthand for at most
-        v − max(m, v − m + 1) voters per domain. With `votes` it counts votes.
+        v − max(m, v − m + 1) voters per domain.
     decay
         τ >= 1 of Eq. 2, for instances with several intervals.
     budget
@@ -105,8 +93,8 @@ class Problem:
         What is minimised; the mean latency unless given.
     protocol
         The commit protocol, as :class:`Protocol` or as its text ("epaxos:slow=0.05"): what the
-        operations of each kind wait for. A mapping gives each kind of operation its own protocol.
-        None: that of the instance, or else what the operations of the instance say.
+        operations of each kind wait for. None: that of the instance, or else what the operations of
+        the instance say.
     current
         The configuration that runs today: a :class:`Configuration` on site indices, or a table of
         `leader`, `voters` and `replicas` by name. It need not obey the rules.
@@ -125,8 +113,6 @@ class Problem:
     replicas: int | tuple[int, int] | range | Sequence[str]
     voters: int | Sequence[str] = ALL_REPLICAS
     quorum: int | None = None
-    vote_layout: Sequence[int] | None = None
-    votes: Mapping[str, int] | None = None
     witnesses: int | Sequence[str] = 0
     leader: str | None = None
     leaders: Sequence[str] | None = None
@@ -140,7 +126,7 @@ class Problem:
     budget: float | None = None
     cost_weight: float = 0.0
     objective: Objective = MEAN_LATENCY
-    protocol: Protocol | Mapping[str, Protocol | str] | str | None = None
+    protocol: Protocol | str | None = None
     current: CurrentSites | Configuration | Mapping[str, object] | None = None
     moves: Moves | None = None
 
@@ -175,15 +161,6 @@ class Problem:
                 object.__setattr__(self, field, plain_number(value))
         if self.voters == ALL_REPLICAS:
             object.__setattr__(self, "voters", voters_of_all(self.replicas, self.witnesses))
-        if self.vote_layout is not None:
-            given = elements(self.vote_layout, "vote_layout", "votes per voter, as (2, 2, 1)")
-            object.__setattr__(self, "vote_layout", given)
-        votes = self.instance.votes if self.votes is None else self.votes
-        if votes is not None:
-            found = read_votes(votes, self.instance)
-            # empty: a copy asks with one vote each as well
-            none: dict[str, int] | None = None if self.instance.votes is None else {}
-            object.__setattr__(self, "votes", found or none)
         if self.objective is not MEAN_LATENCY and not isinstance(self.objective, Objective):
             raise InputError(
                 "not an objective",
@@ -218,28 +195,10 @@ class Problem:
         if self.protocol is None:
             object.__setattr__(self, "protocol", self.instance.protocol)
         elif not isinstance(self.protocol, Protocol):
-            asked = self.protocol
-            one = Protocol(asked if isinstance(asked, Mapping) else text(asked, "protocol"))
-            object.__setattr__(self, "protocol", one)
+            object.__setattr__(self, "protocol", Protocol(text(self.protocol, "protocol")))
         _ = self.rules, self.demand, cost_model(self.instance), self.limits  # all four validate
-        if isinstance(self.current, CurrentSites):
-            self._check_leader(self.current)
         check_waits(self)
         self.objective.check(self)
-
-    def _check_leader(self, current: CurrentSites) -> None:
-        """Refuse a present configuration without a leader where operations need one."""
-        if current.leader is None and not self.demand.leaderless:
-            raise InputError(
-                "the present configuration has no leader, and operations need one",
-                field="current.leader",
-                value=None,
-                expected="one of its voters",
-            )
-        if current.leader is not None and self.demand.leaderless:
-            object.__setattr__(self, "current", dataclasses.replace(current, leader=None))
-            self.__dict__.pop("move_costs", None)
-            self.__dict__.pop("limits", None)
 
     def replace(self, **changes: object) -> Problem:
         """Return a copy with some fields changed, validated again.
@@ -261,7 +220,6 @@ class Problem:
             replicas=replicas,
             demand=self.demand,
             operations=self.operations,
-            client_paths=self.client_paths,
             _allowed=self._allowed,
         )
         copy.__dict__["rules"] = compile_rules(copy, self._allowed, self.rules)  # validates
@@ -272,54 +230,13 @@ class Problem:
     @cached_property
     def demand(self) -> Demand:
         """Demand aggregated over the intervals."""
-        paths = self.client_paths or self.operations
-        votes, lead = self.rules.votes, self.tunes_lead
-        return aggregate(self.instance, self.decay, paths, votes, tuned_lead=lead)
-
-    @property
-    def tunes_lead(self) -> bool:
-        """Return whether writes wait for a lead that is tuned to the farthest replica."""
-        return isinstance(self.protocol, Protocol) and self.protocol.tunes_lead
+        return aggregate(self.instance, self.decay, self.operations)
 
     @cached_property
     def operations(self) -> tuple[Operation, ...]:
-        """Operations with the paths and waits of this question, under the names of the instance.
-
-        Where shares differ by client (:attr:`client_paths`), an operation has up to two paths.
-        """
-        if self.client_paths is not None:
-            return self.client_paths.operations
+        """Operations with the paths and waits of this question, under the names of the instance."""
         rules = self.rules
-        if rules.votes is None:
-            return operations_under(self.protocol, self.instance, rules.voters, rules.quorum)
-        # m is no number of voters then: 0, so that only a quorum by name becomes rounds of votes
-        return operations_in_votes(
-            operations_under(self.protocol, self.instance, rules.voters, 0), self.quorum
-        )
-
-    @cached_property
-    def client_paths(self) -> ClientPaths | None:
-        """Paths of the protocol by shares of clients; None: the instance has none for it."""
-        protocol, rules = self.protocol, self.rules
-        if not self.instance.shares or not isinstance(protocol, Protocol):
-            return None
-        quorum = rules.quorum if rules.votes is None else 0
-        paths = protocol.client_paths(self.instance, voters=rules.voters, quorum=quorum)
-        if paths is None or rules.votes is None:
-            return paths
-        counted = operations_in_votes(paths.operations, self.quorum)
-        return dataclasses.replace(paths, operations=counted)
-
-    @cached_property
-    def slow_demand(self) -> Demand | None:
-        """Demand where a loss leaves no fast quorum; None: the protocol has no fast quorum."""
-        rules, protocol = self.rules, self.protocol
-        if not isinstance(protocol, Protocol) or protocol.fast_quorum(rules.voters) is None:
-            return None
-        asked = {"voters": rules.voters, "quorum": rules.quorum}
-        paths = protocol.client_paths(self.instance, **asked, slow=True)
-        slow = protocol.rewritten(self.instance.operations, **asked, slow=True)
-        return aggregate(self.instance, self.decay, paths or slow)
+        return operations_under(self.protocol, self.instance, rules.voters, rules.quorum)
 
     @cached_property
     def rules(self) -> Rules:
@@ -351,7 +268,7 @@ class Problem:
         present = self.present
         if self.moves is None or present is None:
             return None
-        return MoveCosts(self.instance, present, self.moves, self.demand.leaderless)
+        return MoveCosts(self.instance, present, self.moves)
 
     @cached_property
     def limits(self) -> tuple[Limit, ...]:
@@ -411,8 +328,8 @@ class Problem:
         """Parts of the cost that count and that :meth:`site_costs` does not hold.
 
         "near reads": costs of the nearest replica of each client; "votes": replicas that do not
-        vote cost less; "witnesses": they cost something; "moves": prices or limits of moves. The
-        first three only where a budget or a weight of the cost is given.
+        vote cost less; "moves": prices or limits of moves. The first two only where a budget or a
+        weight of the cost is given.
         """
         moves = () if self.moves is None else ("moves",)
         model = cost_model(self.instance)
@@ -422,8 +339,6 @@ class Problem:
         some_vote = linear.voter is not None and rules.replicas_max > rules.data_voters
         near = linear.nearest is not None
         parts = [*(["near reads"] if near else []), *(["votes"] if some_vote else [])]
-        if linear.witness is not None and rules.witnesses:
-            parts.append("witnesses")
         return (*parts, *moves)
 
     @property
@@ -467,21 +382,12 @@ def describe(problem: Problem) -> str:
         names = f": {', '.join(map(str, problem.witnesses))}" if named else ""  # type: ignore[arg-type]  # they are names
         noun = f"witness{'' if rules.witnesses == 1 else 'es'}"
         parts[-1] += f" ({rules.witnesses} {noun}{names})"
-    if problem.votes:
-        parts.append("votes " + ", ".join(f"{name}={n}" for name, n in problem.votes.items()))
-        parts.extend([f"quorum {problem.quorum} votes"] * (problem.quorum is not None))
-    elif problem.vote_layout is not None:
-        needed, votes = layout_votes(problem)
-        parts.append(f"votes {' + '.join(map(str, problem.vote_layout))}")
-        parts.extend([f"quorum {needed} votes"] * (needed != majority(votes)))
-    elif rules.quorum != majority(rules.voters):
+    if rules.quorum != majority(rules.voters):
         parts.append(f"quorum {rules.quorum}")
     if problem.tier < 3:
         parts.append("replicas fixed" if problem.tier == 2 else "replicas and voters fixed")
     if problem.protocol is not None:
-        by_client = {name for _, name, _ in problem.instance.shares} if problem.client_paths else ()
-        shares = f" ({', '.join(sorted(by_client))} by client)" if by_client else ""
-        parts.append(f"protocol {problem.protocol}{shares}")
+        parts.append(f"protocol {problem.protocol}")
     if problem.leader is not None:
         parts.append(f"leader {problem.leader}")
     if problem.leaders is not None:
@@ -490,7 +396,6 @@ def describe(problem: Problem) -> str:
         if getattr(problem, field):
             parts.append(f"{field.replace('_', ' ')}: {', '.join(getattr(problem, field))}")
     parts.extend(group.why for group in rules.groups)
-    parts.extend([rules.vote_spread.why] if rules.vote_spread is not None else [])
     if rules.budget is not None:
         parts.append(f"budget {rules.budget:g}")
     if rules.cost_weight:

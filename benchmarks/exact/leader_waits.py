@@ -4,9 +4,8 @@
     python -m benchmarks run exact.leader_waits --sets world27 --repeat 9
 
 The same questions plain, with leases (one wait more), with leases that reads interfere with (two
-waits that differ), with a lease on three of the replicas, with two votes at every third site, and
-with 1, 2, 3, 1, … votes at the sites in their order: data sets of 27 to 48 sites, four
-operation mixes, 5 and 7 replicas that all vote. CPU time from the problem to the proven plan with
+waits that differ): data sets of 27 to 48 sites, four operation mixes, 5 and 7 replicas that all
+vote. CPU time from the problem to the proven plan with
 its certificate, least of `--repeat` runs.
 
 Prints median and worst of each kind, and of their ratios to the plain question. Writes
@@ -16,7 +15,6 @@ results/leader_waits.csv in the folder of the benchmarks, one row per question.
 from __future__ import annotations
 
 import argparse
-import itertools
 import statistics
 import sys
 
@@ -27,15 +25,12 @@ from benchmarks.harness.study import Study
 from benchmarks.harness.timing import proven_cpu_ms
 from formulations.exact.kernel import compiled_available
 
-KINDS: dict[str, tuple[str | None, tuple[int, ...]]] = {
-    "plain": (None, (1,)),
-    "leases": ("leases", (1,)),
-    "two waits": ("leases:interference=0.2", (1,)),
-    "lease holders": ("leases:holders=3", (1,)),
-    "two votes": (None, (2, 1, 1)),
-    "three votes": (None, (1, 2, 3)),
+KINDS: dict[str, str | None] = {
+    "plain": None,
+    "leases": "leases",
+    "two waits": "leases:interference=0.2",
 }
-"""Protocol of each kind of question, and the votes of the sites, from the first on in turn."""
+"""Protocol of each kind of question."""
 
 MIXES = ("ycsb-a", "ycsb-b", "oltp", "social")
 HEADS = ("set", "mix", "replicas", "question", "ms", "ratio", "nodes", "bounds")
@@ -58,10 +53,9 @@ def _run_study(asked: argparse.Namespace) -> int:
         for mix in MIXES:
             instance = placement.load(name, mix=mix)
             for size in (5, 7):
-                for kind, (protocol, turn) in KINDS.items():
-                    votes = dict(zip(instance.sites, itertools.cycle(turn), strict=False))
+                for kind, protocol in KINDS.items():
                     problem = placement.Problem(
-                        instance, replicas=size, voters=size, protocol=protocol, votes=votes
+                        instance, replicas=size, voters=size, protocol=protocol
                     )
                     plan, ms = proven_cpu_ms(problem, asked.repeat)
                     times[kind].append(ms)

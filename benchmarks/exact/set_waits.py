@@ -22,7 +22,7 @@ from benchmarks.harness.machine import describe, sentence
 from benchmarks.harness.result_files import add_results, save_csv
 from benchmarks.harness.study import Study
 from benchmarks.harness.timing import proven_cpu_ms
-from formulations.waits.set_search import compiled_available
+from formulations.waits.sets import compiled_available
 
 PROTOCOLS = (
     "epaxos:multi=2", "epaxos:slow=0.1,multi=2", "mencius:multi=2", "hermes:multi=2",

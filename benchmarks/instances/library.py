@@ -103,7 +103,6 @@ class LibraryAnswer:
             limit=limit,
             certificate=known,
             checked=checked,
-            lease_holders=() if found is None else tuple(found.lease_holders),
         )
 
     @property
@@ -228,7 +227,7 @@ def check(entry: Entry, prove_below: float) -> list[str]:
         return []
     flaws: list[str] = []
     if known.leader is not None and known.value is not None:
-        plan = Configuration.of(known.leader, known.voters, known.replicas, known.lease_holders)
+        plan = Configuration.of(known.leader, known.voters, known.replicas)
         flaws += violations(problem, plan)
         value = objective_value(problem, plan)
         if not _same(value, known.value):

@@ -31,7 +31,6 @@ import numpy as np
 from formulations.contingency.break_ties import break_ties
 from formulations.contingency.cpsat_costs import Rounding, costs_after, elections
 from formulations.contingency.leader_floors import always_hit, survivor_floor
-from formulations.contingency.loss_data import needs_quorum
 from formulations.cpsat import constraints, tuning, variables
 from formulations.cpsat.integer_costs import LeaderCosts, leader_costs
 from formulations.solvers.cpsat import CpSatResult, new_solver, run_solver
@@ -258,8 +257,7 @@ class _Leader:
         constraints.add_all(self.model, self.decisions, problem, costs, search.check_time)
         for loss in self.losses:
             left = [var for r, var in self.decisions.voter.items() if r not in loss.sites]
-            votes = problem.rules.quorum if needs_quorum(problem) else 1
-            self.model.add(cp_model.LinearExpr.sum(left) >= votes)
+            self.model.add(cp_model.LinearExpr.sum(left) >= problem.rules.quorum)
         self.share = 1 - sum(self.weights) if contingency.goal == "weighted" else 1.0
         self.rounding = Rounding.of(problem, costs)
         self.normal = self.rounding.expression(self.decisions, costs, self.share)
@@ -334,7 +332,7 @@ class _Leader:
                     model.add(elected[leader] == 0)
                     continue
             costs = costs_after(problem, demand, loss.sites, leader)
-            if math.isinf(costs.floor):  # a wait of this leader has too few sites left
+            if math.isinf(costs.floor):  # too few voters are left
                 model.add_bool_or([] if elected is None else [~elected[leader]])
                 continue
             view = variables.LeaderVariables(
@@ -408,8 +406,7 @@ class _Leader:
         worst = [
             (worth, loss)
             for loss, worth in after
-            if loss.name not in self.added
-            and (math.isfinite(worth) or search.problem.demand.has_waits)
+            if loss.name not in self.added and math.isfinite(worth)
         ]
         if not worst:
             return None

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from formulations.contingency.loss_data import largest_score
-from formulations.cpsat.integer_costs import Chain, LeaderCosts, of_leader_wait, quorum_waits
+from formulations.cpsat.integer_costs import Chain, LeaderCosts, quorum_waits
 from formulations.cpsat.variables import LeaderVariables
 from placement.contingency.objective import Contingency
 from placement.evaluation.score import closest_first
-from placement.evaluation.waits.wait_rows import leader_waits
 from placement.model.demand import Demand
 from placement.problem import Problem
 
@@ -56,8 +55,7 @@ class Rounding:
         longest = max((len(chain.sites) for chain in costs.chains), default=1)
         sites = max(longest, len(problem.rules.may_hold))
         scale = 2.0 ** math.floor(math.log2(_ROOM / (most * sites)))
-        of_leader = 1 + len(demand.waits)
-        terms = demand.scenarios * (len(problem.instance.clients) + of_leader) + 1
+        terms = demand.scenarios * (len(problem.instance.clients) + 1) + 1
         copies = 1 + (len(goal.losses(problem)) if goal.goal == "weighted" else 0)
         error = 0.5 * terms * copies / scale + 2.0**-48 * most
         return cls(scale, math.ceil(most * scale) + terms, error)
@@ -100,7 +98,7 @@ class Rounding:
 def costs_after(problem: Problem, demand: Demand, lost: Iterable[int], leader: int) -> LeaderCosts:
     """Return the terms of Eq. 1 under a leader on the sites that survive. O(K·C·S log S).
 
-    Where a wait never ends, or too few voters survive, the floor is infinite and there is no term.
+    Where too few voters survive, the floor is infinite and there is no term.
     """
     rules = problem.rules
     alive = np.ones(len(rules.may_hold), dtype=bool)
@@ -108,14 +106,11 @@ def costs_after(problem: Problem, demand: Demand, lost: Iterable[int], leader: i
     certain = rules.must_hold & alive
     certain[leader] = True
     allowed = rules.may_hold & alive
-    led = list(leader_waits(demand, rules, leader, frozenset(lost)).values())
     zero = np.zeros(len(alive))
     voters = np.nonzero(rules.may_vote & alive)[0]
-    no_quorum = demand.quorum.any() and len(voters) < rules.quorum
-    if no_quorum or not all(wait.radii for wait in led):
+    if demand.quorum.any() and len(voters) < rules.quorum:
         return LeaderCosts(leader, 0.0, (), (), zero, math.inf)
-    chains, waits = [], [of_leader_wait(wait) for wait in led]
-    direct = demand.constant
+    chains, waits, direct = [], [], 0.0
     for k in range(demand.scenarios):
         rtt, to_leader = demand.client_rtt[k], demand.site_rtt[k][:, leader]
         direct += float(demand.direct[k] @ rtt[:, leader])

@@ -54,8 +54,8 @@ def survivor_floor(
     goal = problem.objective
     assert isinstance(goal, Contingency)
     most = min(rules.replicas_max - 1, int(rules.may_hold.sum()))
-    if most < rules.quorum or not rules.may_vote[leader] or problem.demand.has_waits:
-        return 0.0  # the needs of waits depend on the number of voters before the loss
+    if most < rules.quorum or not rules.may_vote[leader]:
+        return 0.0
     widest = max((len(loss.sites) for loss in goal.losses(problem)), default=0)
     least = max(rules.quorum, min(most, rules.replicas_min - widest))
     options = Options(time_limit=seconds, seed=seed, settings={"start": "none"})

@@ -9,12 +9,10 @@ import numpy as np
 from formulations.milp.program_data import ProgramData, client_rows, flow_classes, quorum_radii
 from placement.contingency.objective import Contingency
 from placement.evaluation.losses import Loss, demand_after
-from placement.evaluation.waits.wait_rows import LeaderWait, leader_waits
 from placement.model.demand import Demand
-from placement.model.protocols import asks_for_quorum
 from placement.problem import Problem
 
-__all__ = ["LossTerms", "largest_score", "needs_quorum", "terms_after"]
+__all__ = ["LossTerms", "largest_score", "terms_after"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +29,6 @@ class LossTerms(ProgramData):
 
     loss: Loss
     after: Demand
-
-    @property
-    def lost(self) -> frozenset[int]:
-        """Sites that never answer."""
-        return self.loss.sites
 
     @property
     def demand(self) -> Demand:
@@ -59,39 +52,26 @@ def terms_after(problem: Problem, contingency: Contingency, loss: Loss) -> LossT
     holders = np.nonzero(rules.may_hold & alive)[0]
     voters = np.nonzero(rules.may_vote & alive)[0]
     lost = int((rules.may_hold & ~alive).sum())
-    votes = needs_quorum(problem)
-    least = max(1, rules.quorum if votes else 1, rules.replicas_min - lost)
+    least = max(1, rules.quorum, rules.replicas_min - lost)
     keep = max(1, len(holders) - least + 1)
     clients = client_rows(demand, holders, keep, rules.must_hold, voters)
     radii: dict[tuple[int, int], tuple[float, ...]] = {}
-    if votes and rules.quorum > 1 and len(voters) >= rules.quorum:
+    if rules.quorum > 1 and len(voters) >= rules.quorum:
         radii = quorum_radii(demand, voters, voters, slice(rules.quorum - 1, None))
     direct = np.einsum("kc,kcs->s", demand.direct, demand.client_rtt)
-    led: dict[tuple[int, int, int], LeaderWait] = {}
-    leaders = voters
-    if demand.waits:
-        found = {ell: leader_waits(demand, rules, ell, loss.sites) for ell in voters.tolist()}
-        ends = [all(wait.radii for wait in waits.values()) for waits in found.values()]
-        leaders = voters[np.array(ends, dtype=bool)]
-        led = {(*key, ell): found[ell][key] for ell in leaders.tolist() for key in found[ell]}
     return LossTerms(
         problem=problem,
         holders=tuple(holders.tolist()),
         voters=tuple(voters.tolist()),
-        leaders=tuple(leaders.tolist()),
+        leaders=tuple(voters.tolist()),
         clients=tuple(clients),
         classes=flow_classes(clients),
-        radii={key: radii[key] for key in radii if key[1] in leaders},
-        direct={int(leader): float(direct[leader]) + demand.constant for leader in leaders},
-        led=led,
+        radii=radii,
+        direct={int(leader): float(direct[leader]) for leader in voters},
+        led={},
         loss=loss,
         after=demand,
     )
-
-
-def needs_quorum(problem: Problem) -> bool:
-    """Return whether the service ends where a loss leaves no quorum of voters."""
-    return not problem.demand.has_waits or asks_for_quorum(problem.operations)
 
 
 def largest_score(problem: Problem, contingency: Contingency) -> float:
@@ -107,6 +87,4 @@ def largest_score(problem: Problem, contingency: Contingency) -> float:
             far += wide
         total += float((demand.near[k].sum() + demand.direct[k].sum()) * far)
         total += float((demand.relay[k].sum() + demand.quorum[k]) * wide)
-        total += sum(float(term.weight[k].sum()) * wide for term in demand.waits)
-    total += demand.constant
     return max(total, 1e-9)

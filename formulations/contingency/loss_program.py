@@ -3,15 +3,13 @@
 The decisions on replicas x and voters v are shared. Every loss F has a copy of the leader y, the
 assignment z, the flows F and the radii T of :mod:`formulations.milp.variables`, on the survivors:
 
-    Σ_{r ∉ F} v_r ≥ m                                    for every loss, generated or not (≥ 1
-                                                         where no operation asks for a quorum)
+    Σ_{r ∉ F} v_r ≥ m                                    for every loss, generated or not
     y^F_ℓ ≤ v_ℓ,   Σ_ℓ y^F_ℓ = 1                         one of the surviving voters leads
     y^F_ℓ ≥ y_ℓ                  for ℓ ∉ F               a leader that survives stays
     y^F_ℓ ≤ y_ℓ + Σ_{f ∈ F} y_f                          … unless it was lost
     y^F_ℓ + v_c ≤ 1              for candidates c ∉ F and ℓ no candidate
 
-and the waits of the new leader beside its rounds of votes, for which lost members never answer
-(:mod:`placement.evaluation.waits.wait_rows`). The third and fourth are left out when the leader may
+The third and fourth are left out when the leader may
 move; the fifth says that voters that may not lead are elected only when no candidate survives. With
 cost_F the objective of a copy:
 
@@ -28,12 +26,11 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from formulations.contingency.loss_data import LossTerms, needs_quorum
+from formulations.contingency.loss_data import LossTerms
 from formulations.milp.build_steps import Step, no_step
 from formulations.milp.cutting_rounds import scale_for
 from formulations.milp.latency_rows import (
     add_forwarding,
-    add_leader_waits,
     add_nearest,
     add_quorum,
 )
@@ -97,7 +94,7 @@ class LossProgram:
             survivors = [r for r in configuration.replicas if r not in loss.sites]
             voters = [r for r in configuration.voters if r not in loss.sites]
             shared = dataclasses.replace(copy, x={}, v={})  # those are the normal copy's
-            assign(shared, Configuration.of(leader, voters, survivors), configuration)
+            assign(shared, Configuration.of(leader, voters, survivors))
         after = {
             loss.name: worth
             for loss, worth in self.contingency.scores_after(problem, configuration)
@@ -199,8 +196,7 @@ def _keep_quorums(model: Any, variables: ProgramVariables, contingency: Continge
         if not left:  # then nothing is feasible
             model.quorum_left.add(variables.v[variables.terms.voters[0]] >= 2)
             continue
-        votes = problem.rules.quorum if needs_quorum(problem) else 1
-        model.quorum_left.add(Affine.of(left).expression() >= votes)
+        model.quorum_left.add(Affine.of(left).expression() >= problem.rules.quorum)
 
 
 def _copy(
@@ -223,8 +219,6 @@ def _copy(
     add_nearest(block, copy)
     add_forwarding(block, copy)
     add_quorum(block, copy)
-    # a majority of a domain counts the lost voters among its members
-    add_leader_waits(block, dataclasses.replace(copy, x=base.x, v=base.v))
     y, before = copy.y, base.y
     may_lead = terms.problem.rules.may_lead
     block.election = pyo.ConstraintList()

@@ -259,11 +259,9 @@ class _MilpLossSearch:
         weights = contingency.probabilities(problem)
         gaps: list[tuple[float, int]] = []
         for i, (loss, worth) in enumerate(after):
-            if loss.name in self.added or (math.isinf(worth) and not problem.demand.has_waits):
+            if loss.name in self.added or math.isinf(worth):
                 continue
-            if math.isinf(worth):  # a wait without enough members, which no other row forbids
-                gaps.append((worth, i))
-            elif contingency.goal == "weighted":
+            if contingency.goal == "weighted":
                 if weights[i]:
                     gaps.append((weights[i] * worth, i))
             elif contingency.goal == "bounded":

@@ -36,10 +36,6 @@ def add_all(
     _roles(model, variables, problem, costs.leader)
     for group in problem.rules.groups:
         diversity(model, variables.voter if group.role == "voters" else variables.replica, group)
-    if problem.rules.vote_spread is not None:
-        for row, least in problem.rules.vote_spread.rows(problem.rules.able_voters):
-            votes = [a * variables.voter[r] for r, a in row.items() if r in variables.voter]
-            model.add(_sum(votes) >= least)
     _budget(model, variables, problem, costs.leader)
     chains(model, variables, costs, check_time)
     waits(model, variables, costs)
@@ -55,27 +51,11 @@ def _counts(model: cp_model.CpModel, variables: LeaderVariables, problem: Proble
 def _roles(
     model: cp_model.CpModel, variables: LeaderVariables, problem: Problem, leader: int
 ) -> None:
-    """ℓ ∈ V ∩ R ∩ L, voters outside R are the witnesses, L ⊆ R, and the pins."""
+    """ℓ ∈ V ⊆ R, and the pins."""
     rules = problem.rules
     for site, voter in variables.voter.items():
-        backing = [variables.replica[site]] if rules.may_vote[site] else []
-        if site in variables.witness:
-            witness = variables.witness[site]
-            model.add_implication(witness, voter)
-            if site in variables.replica:
-                model.add_at_most_one([witness, variables.replica[site]])
-            backing.append(witness)
-        model.add_bool_or([~voter, *backing])
-    if rules.witnesses:
-        model.add(_sum(list(variables.witness.values())) == rules.witnesses)
+        model.add_bool_or([~voter, variables.replica[site]])
     model.add_bool_and([variables.voter[leader], variables.replica[leader]])
-    for site, holder in variables.holder.items():
-        model.add_implication(holder, variables.replica[site])
-        if rules.voters_hold_leases:
-            model.add_implication(holder, variables.voter[site])
-    if rules.lease_holders:
-        model.add_bool_and([variables.holder[leader]])
-        model.add(_sum(list(variables.holder.values())) == rules.lease_holders)
     for site in np.nonzero(rules.must_hold)[0].tolist():
         model.add_bool_and([variables.replica[site]])
     for site in np.nonzero(rules.must_vote)[0].tolist():
@@ -161,24 +141,20 @@ def chains(
     costs: LeaderCosts,
     check_time: Callable[[], None],
 ) -> None:
-    """empty[P ∪ {r}] = empty[P] ∧ ¬replica[r] along every client's distance chain.
-
-    For reads from lease holders the same with `unleased` and `holder`.
-    """
+    """empty[P ∪ {r}] = empty[P] ∧ ¬replica[r] along every client's distance chain."""
+    empty = variables.empty
     for chain in costs.chains:
         check_time()
-        servers, empty = variables.chain(chain.leased)
         prefix: frozenset[int] = frozenset()
         before: cp_model.IntVar | None = None
         for site in chain.sites[:-1].tolist():
             prefix |= {site}
             literal = empty.get(prefix)
             if literal is None:
-                name = "unleased" if chain.leased else "empty"
-                literal = empty[prefix] = model.new_bool_var(f"{name}{len(empty)}")
+                literal = empty[prefix] = model.new_bool_var(f"empty{len(empty)}")
             # Another client may have come to the same set in another order: these clauses are then
             # implied, but they propagate along this chain.
-            here = servers[site]
+            here = variables.replica[site]
             model.add_implication(literal, ~here)
             if before is None:
                 model.add_bool_or([literal, here])
@@ -210,12 +186,11 @@ def waits(
 
 
 def _answers(variables: LeaderVariables, row: RoleRow) -> cp_model.LinearExpr:
-    """Return Σ a_r voter[r] + Σ b_r replica[r] + Σ c_r holder[r]."""
+    """Return Σ a_r voter[r] + Σ b_r replica[r]."""
     from ortools.sat.python import cp_model
 
     given = [(variables.voter[site], factor) for site, factor in row.voters.items()]
     given += [(variables.replica[site], factor) for site, factor in row.replicas.items()]
-    given += [(variables.holder[site], factor) for site, factor in row.holders.items()]
     return cp_model.LinearExpr.weighted_sum([one for one, _ in given], [a for _, a in given])
 
 

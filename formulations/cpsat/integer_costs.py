@@ -16,8 +16,6 @@ import numpy as np
 
 from placement.evaluation.score import closest_first
 from placement.evaluation.waits.wait_rows import LeaderWait, RoleRow, leader_waits
-from placement.model.constraints import Rules
-from placement.model.demand import Demand
 from placement.problem import Problem
 from placement.support.checks import FloatArray, IntArray
 
@@ -52,13 +50,10 @@ class Chain:
         Site indices, shape (n,), n >= 1.
     cost
         A_c·d(c, r) + B_c·d(r, ℓ) of each, ms·operations, shape (n,).
-    leased
-        Whether lease holders serve, and not replicas.
     """
 
     sites: IntArray
     cost: FloatArray
-    leased: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +139,7 @@ def leader_costs(problem: Problem, leader: int) -> LeaderCosts:
     """
     demand, rules = problem.demand, problem.rules
     led = list(leader_waits(demand, rules, leader).values())
-    able = rules.able_voters
+    able = rules.may_vote
     too_few = rules.may_hold.sum() < rules.replicas_min or able.sum() < rules.voters
     if too_few or not all(wait.radii for wait in led):
         return LeaderCosts(leader, 0.0, (), (), np.zeros(len(rules.may_hold)), math.inf)
@@ -166,8 +161,6 @@ def leader_costs(problem: Problem, leader: int) -> LeaderCosts:
             stop = min(int(certain[sites].argmax()) + 1, longest)
             sites = sites[:stop]
             chains.append(Chain(sites, near[c] * rtt[c, sites] + relay[c] * to_leader[sites]))
-        if rules.lease_holders:
-            chains += _lease_chains(demand, rules, leader, k)
         if demand.quorum[k] > 0:
             led_rtt, weight = demand.site_rtt[k][leader], float(demand.quorum[k])
             spare = rules.voters - rules.quorum
@@ -181,18 +174,6 @@ def leader_costs(problem: Problem, leader: int) -> LeaderCosts:
         + float(money[certain].sum())
     )
     return LeaderCosts(leader, direct, tuple(chains), tuple(waits), money, floor * (1 - _NOISE))
-
-
-def _lease_chains(demand: Demand, rules: Rules, leader: int, scenario: int) -> list[Chain]:
-    """Return the chains of the clients that read from their nearest lease holder."""
-    rtt, reads = demand.client_rtt[scenario], demand.lease_reads[scenario]
-    order, longest = closest_first(rtt), int(rules.may_lease.sum()) - rules.lease_holders + 1
-    found = []
-    for c in np.nonzero(reads > 0)[0]:
-        sites = order[c][rules.may_lease[order[c]]]
-        sites = sites[: min(int((sites == leader).argmax()) + 1, longest)]
-        found.append(Chain(sites, reads[c] * rtt[c, sites], leased=True))
-    return found
 
 
 def quorum_waits(

@@ -64,7 +64,7 @@ def create_objective(
         prefix: frozenset[int] = frozenset()
         for site, step in zip(chain.sites[:-1].tolist(), np.diff(cost).tolist(), strict=True):
             prefix |= {site}
-            objective.add(decisions.chain(chain.leased)[1][prefix], step)
+            objective.add(decisions.empty[prefix], step)
     for slow, cost in zip(decisions.slow, integers.waits, strict=True):
         objective.constant += int(cost[0])
         for literal, step in zip(slow, np.diff(cost).tolist(), strict=True):

@@ -27,7 +27,7 @@ from formulations.solvers.cpsat import CpSatResult, new_solver, run_solver
 from formulations.solvers.statuses import Verdict
 from placement.errors import LimitError, PlacementError, SolverError
 from placement.evaluation.voter_choice import best_voters
-from placement.evaluation.waits.wait_rows import no_loss_rows
+from placement.evaluation.waits.wait_rows import no_rows
 from placement.feasibility.feasible_plans import find_feasible, violations
 from placement.methods.options import Options, Progress, Setting
 from placement.methods.registry import Method, available, load_method, run
@@ -158,7 +158,7 @@ def _start(search: _LeaderByLeader) -> None:
     if name == "none":
         return
     search.check_time()
-    if name in available() and not problem.rules.witnesses:  # no heuristic places them
+    if name in available():
         method = load_method(name)
         if method.refuses(problem) is None:
             limit = search.seconds_left
@@ -372,14 +372,11 @@ METHOD = Method(
     call=solve,
     summary="one constraint-programming model per leader (OR-Tools CP-SAT), whole numbers only",
     exact=True,
-    refuses=no_loss_rows,
+    refuses=no_rows,
     objectives=(
         "mean",
         "contingency",
-        "contingency-waits",
         "waits",
-        "witnesses",
-        "lease holders",
     ),
     settings={
         "start": Setting(

@@ -22,12 +22,10 @@ class LeaderVariables:
 
     Attributes
     ----------
-    replica, voter, witness
-        By site index; sites that may not hold a replica (vote, vote without a replica) have none.
-    holder
-        By site index: holds a lease; none without lease holders.
-    empty, unleased
-        By set of sites: true when none of them holds a replica, or a lease.
+    replica, voter
+        By site index; sites that may not hold a replica, or vote, have none.
+    empty
+        By set of sites: true when none of them holds a replica.
     slow
         Per wait of the leader: element i is true when its answers do not all lie within the i-th
         radius.
@@ -35,10 +33,7 @@ class LeaderVariables:
 
     replica: dict[int, cp_model.IntVar]
     voter: dict[int, cp_model.IntVar]
-    witness: dict[int, cp_model.IntVar] = field(default_factory=dict)
-    holder: dict[int, cp_model.IntVar] = field(default_factory=dict)
     empty: dict[frozenset[int], cp_model.IntVar] = field(default_factory=dict)
-    unleased: dict[frozenset[int], cp_model.IntVar] = field(default_factory=dict)
     slow: list[list[cp_model.IntVar]] = field(default_factory=list)
 
     def configuration(self, leader: int, value: Callable[[cp_model.IntVar], bool]) -> Configuration:
@@ -47,14 +42,7 @@ class LeaderVariables:
             leader,
             [site for site, literal in self.voter.items() if value(literal)],
             [site for site, literal in self.replica.items() if value(literal)],
-            [site for site, literal in self.holder.items() if value(literal)],
         )
-
-    def chain(
-        self, leased: bool
-    ) -> tuple[dict[int, cp_model.IntVar], dict[frozenset[int], cp_model.IntVar]]:
-        """Return the literals "a site serves" and "no site of a set serves": replicas or leases."""
-        return (self.holder, self.unleased) if leased else (self.replica, self.empty)
 
     def hint(self, model: cp_model.CpModel, configuration: Configuration) -> None:
         """Tell the search where a good configuration lies; it need not be led by this leader."""
@@ -64,14 +52,8 @@ class LeaderVariables:
             model.add_hint(literal, site in replicas)
         for site, literal in self.voter.items():
             model.add_hint(literal, site in voters)
-        for site, literal in self.witness.items():
-            model.add_hint(literal, site in voters - replicas)
-        leased = frozenset(configuration.lease_holders)
-        for site, literal in self.holder.items():
-            model.add_hint(literal, site in leased)
-        for literals, members in ((self.empty, replicas), (self.unleased, leased)):
-            for sites, literal in literals.items():
-                model.add_hint(literal, not sites & members)
+        for sites, literal in self.empty.items():
+            model.add_hint(literal, not sites & replicas)
 
 
 def create(model: cp_model.CpModel, problem: Problem, costs: LeaderCosts) -> LeaderVariables:
@@ -80,7 +62,6 @@ def create(model: cp_model.CpModel, problem: Problem, costs: LeaderCosts) -> Lea
     Solver variables are numbered, never named after sites: names can't clash.
     """
     rules = problem.rules
-    able = rules.able_voters
     return LeaderVariables(
         replica={
             site: model.new_bool_var(f"replica{site}")
@@ -90,14 +71,7 @@ def create(model: cp_model.CpModel, problem: Problem, costs: LeaderCosts) -> Lea
         voter={
             site: model.new_bool_var(f"voter{site}")
             for site in range(len(rules.may_vote))
-            if able[site]
-        },
-        witness={
-            site: model.new_bool_var(f"witness{site}") for site in rules.witness_sites(()).tolist()
-        },
-        holder={
-            site: model.new_bool_var(f"holder{site}")
-            for site in rules.may_lease.nonzero()[0].tolist()
+            if rules.may_vote[site]
         },
         slow=[
             [model.new_bool_var(f"slow{k}_{i}") for i in range(len(wait.rows))]

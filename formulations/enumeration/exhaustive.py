@@ -19,7 +19,6 @@ from formulations.enumeration.replica_sets import ReplicaSets, SetEvaluator, rep
 from placement.errors import LimitError, SolverError
 from placement.evaluation.score import TIE, quorum_latency
 from placement.evaluation.voter_choice import best_voters, greedy_waits
-from placement.feasibility.holder_choice import with_holders
 from placement.methods.options import Options, Progress, Setting
 from placement.methods.registry import Method
 from placement.model.configuration import Configuration
@@ -99,13 +98,13 @@ class _ExhaustiveSearch:
         self.value = min(self.value, least)
 
     def configuration(self) -> Configuration | None:
-        """Return the best configuration so far, with its voters and lease holders."""
+        """Return the best configuration so far, with its voters."""
         if self.best is None:
             return None
         leader, _, replicas = self.best
         voters = best_voters(self.problem.demand, self.problem.rules, leader, replicas)
         assert voters is not None  # its value is finite
-        return with_holders(self.problem, Configuration.of(leader, voters, replicas))
+        return Configuration.of(leader, voters, replicas)
 
 
 def solve(problem: Problem, options: Options) -> Plan:
@@ -187,15 +186,10 @@ METHOD = Method(
         "mean",
         "contingency",
         "contingency-percentile",
-        "contingency-percentile-waits",
-        "contingency-waits",
         "percentile",
-        "percentile-waits",
         "waits",
-        "witnesses",
-        "lease holders",
     ),
-    cost_parts=("near reads", "witnesses", "moves"),
+    cost_parts=("near reads", "moves"),
     settings={"limit": Setting(20_000_000, "most replica sets to enumerate", minimum=1)},
     complexity="O(C(|S|, |R|)·(C + |R|²·|V|))",
     reference="Sharov et al. 2015, section 5",

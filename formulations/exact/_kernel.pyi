@@ -19,7 +19,6 @@ def create(
     near: _Floats,
     relay: _Floats,
     site_rtt: _Floats,
-    relay_rtt: _Floats | None,
     direct: _Floats,
     quorum_weight: float,
     price: _Floats | None,

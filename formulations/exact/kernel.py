@@ -78,7 +78,6 @@ class Kernel:
             core.near[active],
             core.relay[active],
             np.ascontiguousarray(core.site_rtt),
-            None if core.relay_rtt is None else np.ascontiguousarray(core.relay_rtt),
             np.ascontiguousarray(core.direct),
             core.quorum_weight,
             None if core.price is None else np.ascontiguousarray(core.price),

@@ -152,8 +152,6 @@ def case_arrays(cases: SingleWaits, leaders: IntArray) -> CaseArrays:
             np.ascontiguousarray(one.radius),
             np.ascontiguousarray(one.scope),
             np.ascontiguousarray(one.least, dtype=np.int32),
-            np.ascontiguousarray(one.votes, dtype=np.int32),
-            one.needed,
         )
         for one in (wait.of_sites(leaders) for wait in cases.waits)
     )

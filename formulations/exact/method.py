@@ -43,7 +43,7 @@ _DELEGATE = "milp"
 
 def refuses(problem: Problem) -> str | None:
     """Return why no method proves a plan for the problem's objective or its moves, or None."""
-    if problem.moves is not None and not problem.demand.has_waits:
+    if problem.moves is not None:
         reason = _beyond_limits(problem)
         if reason is not None:
             return f"{reason}: use 'exhaustive', or leave out the moves"
@@ -294,15 +294,11 @@ METHOD = Method(
         "mean",
         "contingency",
         "contingency-percentile",
-        "contingency-percentile-waits",
-        "contingency-waits",
         "percentile",
-        "percentile-waits",
         "waits",
         "witnesses",
-        "lease holders",
     ),
-    cost_parts=("near reads", "votes", "witnesses", "moves"),
+    cost_parts=("near reads", "votes", "moves"),
     refuses=refuses,
     settings={
         "certificate": Setting(True, "keep what re-proves the bound (plan.certificate)"),

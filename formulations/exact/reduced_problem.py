@@ -24,12 +24,7 @@ from placement.evaluation.score import score
 from placement.evaluation.voter_choice import best_voters
 from placement.evaluation.waits.single_waits import SingleWaits
 from placement.evaluation.waits.wait_cases import case_wait, no_cases
-from placement.evaluation.waits.wait_floors import (
-    no_floors,
-    voters_with_replicas,
-    wait_floors,
-    witness_floors,
-)
+from placement.evaluation.waits.wait_floors import wait_floors
 from placement.model.configuration import Configuration
 from placement.model.constraints import GroupRule, Role, Rules, majority
 from placement.model.demand import Demand
@@ -106,11 +101,6 @@ class ReducedProblem:
     price
         What a replica at r adds to the objective under leader ℓ, in ms times operations, shape
         (sites, sites), row = leader, >= 0; None: nothing.
-    asked
-        Rules with witnesses, where `rules` are those of the voters with replicas
-        (:mod:`placement.evaluation.waits.wait_floors`); None: `rules` are those of the question.
-    wait_floors
-        Least wait of each leader, ms, shape (sites,), where `asked` has witnesses.
 
     Raises
     ------
@@ -121,8 +111,6 @@ class ReducedProblem:
     demand: Demand
     rules: Rules
     price: FloatArray | None = None
-    asked: Rules | None = None
-    wait_floors: FloatArray | None = None
 
     def __post_init__(self) -> None:
         reason = ReducedProblem.refuses(self.demand, self.rules)
@@ -135,13 +123,8 @@ class ReducedProblem:
         for role in ("voters", "replicas"):
             if len(site_families(rules, role)) > MOST_FAMILIES:
                 return f"the rules for {role} are on too many crossing levels"
-        if rules.vote_spread is not None:
-            return "losses must leave enough of the votes that sites were given"
-        if rules.lease_holders:
-            return "some replicas hold no lease"
         if rules.witnesses:
-            why = no_floors(demand, rules)
-            return why or ReducedProblem.refuses(demand, voters_with_replicas(rules))
+            return "some voters are witnesses"
         why = no_cases(demand, rules)
         if why is not None:
             return why
@@ -164,12 +147,7 @@ class ReducedProblem:
             size = len(rules.may_hold)
             rows = [problem.site_costs(leader) for leader in range(size)]
             price = rules.cost_weight * np.array([row for row in rows if row is not None])
-        if not rules.witnesses:
-            return cls(problem.demand, rules, price)
-        if reason := cls.refuses(problem.demand, rules):
-            raise UnsupportedError(f"the engine does not support this problem: {reason}")
-        floors = witness_floors(problem.demand, rules)
-        return cls(problem.demand, voters_with_replicas(rules), price, rules, floors)
+        return cls(problem.demand, rules, price)
 
     @classmethod
     def of_arrays(
@@ -313,23 +291,10 @@ class ReducedProblem:
     def site_rtt(self) -> FloatArray:
         """d(r, s), ms, shape (sites, sites), row = the side that waits.
 
-        Of several scenarios the floors of the waits, which carry the weights D already; with
-        witnesses not less than `wait_floors`. See :attr:`relay_rtt` for trips.
+        Of several scenarios the floors of the waits, which carry the weights D already; for trips
+        each row of clients has its own.
         """
-        if self.varies:
-            return self._wait_floors
-        rtt = np.asarray(self.demand.site_rtt[0])
-        if self.wait_floors is None:
-            return rtt
-        return np.asarray(np.maximum(rtt, self.wait_floors[:, np.newaxis]))
-
-    @property
-    def relay_rtt(self) -> FloatArray | None:
-        """RTTs of trips between sites, where they are not :attr:`site_rtt`; None: they are.
-
-        Of several scenarios each row of clients has its own.
-        """
-        return None if self.wait_floors is None else np.asarray(self.demand.site_rtt[0])
+        return self._wait_floors if self.varies else np.asarray(self.demand.site_rtt[0])
 
     @property
     def quorum_weight(self) -> float:
@@ -385,13 +350,8 @@ class ReducedProblem:
 
     @cached_property
     def direct(self) -> FloatArray:
-        """Σ_c G_c d(c, ℓ) and the constant for every leader ℓ, shape (sites,).
-
-        Where witnesses alone complete every quorum, with the wait, which no replica changes.
-        """
+        """Σ_c G_c d(c, ℓ) and the constant for every leader ℓ, shape (sites,)."""
         direct = _over_clients(self.demand.direct.reshape(-1), self.client_rtt)
-        if self.wait_floors is not None and self.rules.quorum == 1:
-            direct = direct + float(self.demand.quorum[0]) * self.wait_floors
         return direct + self.demand.constant if self.demand.has_waits else direct
 
     @cached_property
@@ -426,8 +386,6 @@ class ReducedProblem:
             least = np.full(self.sites, np.inf)
             least[self.able_leaders] = self.cases.floors()
             return least
-        if self.wait_floors is not None and self.rules.quorum == 1:
-            return np.zeros(self.sites)  # it is part of `direct`
         place = self.rules.quorum - 1
         return np.asarray(np.partition(self.site_rtt, place, axis=1)[:, place])
 
@@ -478,7 +436,7 @@ class ReducedProblem:
             configuration.leader,
             configuration.voters,
             configuration.replicas,
-            (self.asked or self.rules).quorum,
+            self.rules.quorum,
         )
         if self.price is not None:
             total += float(self.price[configuration.leader, list(configuration.replicas)].sum())
@@ -492,7 +450,7 @@ class ReducedProblem:
         chosen = sorted(int(r) for r in replicas)
         for candidate in chosen if leader < 0 else [leader]:
             if self.rules.may_lead[candidate]:
-                voters = best_voters(self.demand, self.asked or self.rules, candidate, chosen)
+                voters = best_voters(self.demand, self.rules, candidate, chosen)
                 if voters is not None:
                     return Configuration.of(candidate, voters, chosen)
         return None

@@ -14,57 +14,16 @@ __all__ = [
     "add_diversity",
     "add_leader_prices",
     "add_roles",
-    "add_vote_spread",
 ]
 
 
 def add_roles(model: Any, variables: ProgramVariables) -> None:
-    """y_r ≤ v_r ≤ x_r: the leader votes, and who votes holds a replica.
-
-    With witnesses v_r ≤ x_r + h_r, where x_r counts only where a replica may vote, and
-
-        h_r ≤ v_r,   h_r + x_r ≤ 1,   y_r ≤ x_r,   Σ h = w.
-
-    With p lease holders L_r ≤ x_r, y_r ≤ L_r and Σ L = p; where the voters hold them, L_r ≤ v_r.
-    """
+    """y_r ≤ v_r ≤ x_r: the leader votes, and who votes holds a replica."""
     import pyomo.environ as pyo
 
-    x, v, h, y = variables.x, variables.v, variables.h, variables.y
-    _add_leases(model, variables)
+    x, v, y = variables.x, variables.v, variables.y
     model.leader_votes = pyo.Constraint(list(y), rule=lambda _, r: y[r] <= v[r])
-    if not len(h):
-        model.voter_holds = pyo.Constraint(list(v), rule=lambda _, r: v[r] <= x[r])
-        return
-    rules = variables.terms.problem.rules
-
-    def backed(_: Any, r: int) -> Any:
-        parts = [*([x[r]] if rules.may_vote[r] else []), *([h[r]] if r in h else [])]
-        return Affine.of(parts).minus(Affine.of([v[r]])).expression() >= 0
-
-    model.voter_holds = pyo.Constraint(list(v), rule=backed)
-    model.leader_holds = pyo.Constraint(list(y), rule=lambda _, r: y[r] <= x[r])
-    model.witness_votes = pyo.Constraint(list(h), rule=lambda _, r: h[r] <= v[r])
-    model.witness_apart = pyo.Constraint(
-        [r for r in h if r in x], rule=lambda _, r: h[r] + x[r] <= 1
-    )
-    model.witness_count = pyo.Constraint(expr=Affine.of(h.values()).expression() == rules.witnesses)
-
-
-def _add_leases(model: Any, variables: ProgramVariables) -> None:
-    """Add who may hold a lease, where the question has lease holders."""
-    import pyomo.environ as pyo
-
-    x, v, y, leased = variables.x, variables.v, variables.y, variables.L
-    rules = variables.terms.problem.rules
-    if not rules.lease_holders:
-        return
-    model.lease_holds = pyo.Constraint(list(leased), rule=lambda _, r: leased[r] <= x[r])
-    model.leader_leased = pyo.Constraint(list(y), rule=lambda _, r: y[r] <= leased[r])
-    model.lease_count = pyo.Constraint(
-        expr=Affine.of(leased.values()).expression() == rules.lease_holders
-    )
-    if rules.voters_hold_leases:
-        model.lease_votes = pyo.Constraint(list(leased), rule=lambda _, r: leased[r] <= v[r])
+    model.voter_holds = pyo.Constraint(list(v), rule=lambda _, r: v[r] <= x[r])
 
 
 def add_counts(model: Any, variables: ProgramVariables) -> None:
@@ -120,19 +79,6 @@ def add_diversity(model: Any, variables: ProgramVariables) -> None:
             model.enough_domains.add(every.expression() >= group.min_domains)
 
 
-def add_vote_spread(model: Any, variables: ProgramVariables) -> None:
-    """Losses of a domain leave enough votes: the rows of the rule, if there is one."""
-    import pyomo.environ as pyo
-
-    rules = variables.terms.problem.rules
-    if rules.vote_spread is None:
-        return
-    model.vote_spread = pyo.ConstraintList()
-    for coefficients, least in rules.vote_spread.rows(rules.able_voters):
-        pairs = [(float(a), variables.v[r]) for r, a in coefficients.items() if r in variables.v]
-        model.vote_spread.add(Affine(tuple(pairs)).expression() >= least)
-
-
 def add_leader_prices(model: Any, variables: ProgramVariables) -> None:
     """w_ℓr = y_ℓ·x_r without a big M: Σ_ℓ w_ℓr = x_r,  w_ℓr ≤ y_ℓ.
 
@@ -177,8 +123,6 @@ def money(variables: ProgramVariables) -> Affine:
     votes = next(iter(terms.costs.values())).voter
     if votes is not None:
         pairs.extend((float(votes[r]), v[r]) for r in v if votes[r])
-        # a witness votes at no price
-        pairs.extend((-float(votes[r]), variables.h[r]) for r in variables.h if votes[r])
     near = [
         variables.serves(i, r).times(float(row.paid[r]))
         for i, row in enumerate(terms.clients)

@@ -146,8 +146,6 @@ class CuttingRounds:
             )
         except LimitError:
             voters = None
-        if self.problem.rules.voters_hold_leases:  # other voters would be other lease holders
-            voters = None
         if voters is not None:
             # Same wait, but the voters every method names; RTTs that vary may even gain by it.
             named = dataclasses.replace(configuration, voters=voters)

@@ -39,7 +39,7 @@ def add_nearest(model: Any, variables: ProgramVariables) -> None:
     model.open = pyo.Constraint(
         pairs,
         rule=lambda _, i, r: (
-            variables.serves(i, r).minus(Affine.of([variables.opens(i, r)])).expression() <= 0
+            variables.serves(i, r).minus(Affine.of([variables.x[r]])).expression() <= 0
         ),
     )
     model.closest = pyo.ConstraintList()
@@ -291,7 +291,6 @@ def _answered(variables: ProgramVariables, row: RoleRow, leader: int, ended: Any
     for given, role, most in (
         (row.voters, variables.v, rules.voters),
         (row.replicas, variables.x, rules.replicas_max),
-        (row.holders, variables.L, rules.lease_holders),
     ):
         need -= given.get(leader, 0)
         others = {site: factor for site, factor in given.items() if site != leader}

@@ -17,7 +17,7 @@ from formulations.milp.per_leader import search_per_leader
 from formulations.milp.program_data import program_data
 from formulations.milp.recipes import Recipe
 from placement.errors import LimitError, UnsupportedError
-from placement.evaluation.waits.wait_rows import no_loss_rows
+from placement.evaluation.waits.wait_rows import no_rows
 from placement.methods.options import Options, Setting
 from placement.methods.registry import Method, available, load_method
 from placement.methods.registry import run as run_method
@@ -174,14 +174,11 @@ METHOD = Method(
     call=solve,
     summary="one mixed-integer program for everything, in Pyomo, solved by HiGHS",
     exact=True,
-    refuses=no_loss_rows,
+    refuses=no_rows,
     objectives=(
         "mean",
         "contingency",
-        "contingency-waits",
         "waits",
-        "witnesses",
-        "lease holders",
     ),
     cost_parts=("near reads", "votes"),
     settings={

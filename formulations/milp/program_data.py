@@ -57,8 +57,6 @@ class Client:
     paid
         Cost per month of each site as the client's nearest replica, shape (sites,); None: nothing,
         or no cost counts.
-    leased
-        Whether lease holders serve it, and not replicas: its strong reads, a row of their own.
     """
 
     scenario: int
@@ -69,7 +67,6 @@ class Client:
     serving: tuple[int, ...]
     guarded: tuple[int, ...]
     paid: FloatArray | None = None
-    leased: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,16 +126,6 @@ class ProgramData:
         """Demand of the problem."""
         return self.problem.demand
 
-    @property
-    def lost(self) -> frozenset[int]:
-        """Sites that never answer; none without losses."""
-        return frozenset()
-
-    @property
-    def witnesses(self) -> tuple[int, ...]:
-        """Sites that may vote without a replica, ascending."""
-        return tuple(self.problem.rules.witness_sites(()).tolist())
-
     def leader_price(self, leader: int) -> FloatArray:
         """Price of a replica at every site under a leader, shape (sites,); zeros without prices."""
         costs = self.problem.site_costs(leader)
@@ -178,9 +165,9 @@ def program_data(problem: Problem) -> ProgramData:
     """
     rules, demand = problem.rules, problem.demand
     holders = np.nonzero(rules.may_hold)[0]
-    voters = np.nonzero(rules.able_voters)[0]
+    voters = np.nonzero(rules.may_vote)[0]
     leaders = np.nonzero(rules.may_lead)[0]
-    if rules.must_vote.sum() == rules.data_voters:  # the leader is one of the voters
+    if rules.must_vote.sum() == rules.voters:  # the leader is one of the voters
         leaders = leaders[rules.must_vote[leaders]]
     led: dict[tuple[int, int, int], LeaderWait] = {}
     if demand.waits:
@@ -190,8 +177,6 @@ def program_data(problem: Problem) -> ProgramData:
         led = {(*key, ell): found[ell][key] for ell in leaders.tolist() for key in found[ell]}
     keep = max(1, len(holders) - rules.replicas_min + 1)
     clients = client_rows(demand, holders, keep, rules.must_hold, leaders)
-    if rules.lease_holders:
-        clients += _lease_rows(demand, rules)
     model = cost_model(problem.instance) if "near reads" in problem.cost_parts else None
     if model is not None and model.nearest is not None:
         paying = [replace(row, paid=model.nearest[row.client]) for row in clients]
@@ -278,23 +263,6 @@ def client_rows(
             row = Client(k, int(c), near, relay, sites, sites, ())
             clients.append(replace(row, guarded=guarded_sites(row, demand, leaders)))
     return clients
-
-
-def _lease_rows(demand: Demand, rules: Rules) -> list[Client]:
-    """List the clients that read from their nearest lease holder, one row per scenario.
-
-    No constraint guards them: a farther lease holder serves no client better. O(K·C·S log S).
-    """
-    able = np.nonzero(rules.may_lease)[0]
-    keep = max(1, len(able) - rules.lease_holders + 1)
-    reads, rows = demand.lease_reads, []
-    for k in range(demand.scenarios if len(able) else 0):
-        ranked = closest_first(demand.client_rtt[k][:, able])
-        for c in np.nonzero(reads[k] > 0)[0]:
-            sites = tuple(able[ranked[c]][:keep].tolist())
-            near = float(reads[k, c])
-            rows.append(Client(k, int(c), near, 0.0, sites, sites, (), leased=True))
-    return rows
 
 
 def flow_classes(clients: list[Client]) -> tuple[FlowClass, ...]:

@@ -12,7 +12,6 @@ from formulations.milp.constraints import (
     add_diversity,
     add_leader_prices,
     add_roles,
-    add_vote_spread,
 )
 from formulations.milp.latency_rows import (
     add_forwarding,
@@ -66,11 +65,11 @@ class PlacementProgram:
         value = {id(var): float(x[j]) for j, var in enumerate(program.columns)}
         chosen = [
             [site for site, var in container.items() if value[id(var)] > 0.5]
-            for container in (self.variables.x, self.variables.v, self.variables.L)
+            for container in (self.variables.x, self.variables.v)
         ]
         y = {site: value[id(var)] for site, var in self.variables.y.items()}
         leader = max(y, key=lambda site: y[site])
-        return Configuration.of(leader, chosen[1], chosen[0], chosen[2])
+        return Configuration.of(leader, chosen[1], chosen[0])
 
     def forbid(self, configuration: Configuration) -> None:
         """Cut off the leader with any superset of the replicas: y_ℓ + Σ_{r ∈ R} x_r ≤ |R|.
@@ -106,8 +105,7 @@ def mass_of(terms: ProgramData, rows: Rows) -> float:
     domains = sum(len(group.names) for group in rules.groups)
     flows = len(terms.clients) + len(terms.classes)
     roles = 2 * rules.replicas_max + 2 * rules.voters + 1 + (rules.quorum + 1) * scenarios
-    beside = rules.witnesses + rules.lease_holders
-    return float(served + flows + radii + domains + roles + beside)
+    return float(served + flows + radii + domains + roles)
 
 
 def add_rows(model: Any, variables: ProgramVariables, step: Step = no_step) -> None:
@@ -116,7 +114,6 @@ def add_rows(model: Any, variables: ProgramVariables, step: Step = no_step) -> N
         add_roles,
         add_counts,
         add_diversity,
-        add_vote_spread,
         add_leader_prices,
         add_budget,
         add_nearest,

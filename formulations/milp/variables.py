@@ -5,8 +5,6 @@ name        index                        meaning
 ==========  ===========================  =====================================================
 x           site                         holds a replica (binary)
 v           site                         votes (binary)
-h           site                         is a witness: votes without a replica (binary)
-L           site                         holds a lease (binary)
 y           site                         leads (binary)
 z           client i, site               serves row i of ProgramData.clients, in [0, 1]
 Z           client i, site               client i is served from here or closer, in [0, 1]
@@ -37,7 +35,6 @@ from formulations.milp.program_data import ProgramData
 from formulations.milp.recipes import Forwarding, Nearest, Quorum, Rows
 from placement.evaluation.score import nearest, quorum_latency
 from placement.evaluation.waits.wait_latency import wait_latency
-from placement.evaluation.waits.wait_losses import demand_without
 from placement.model.configuration import Configuration
 
 __all__ = ["Affine", "ProgramVariables", "assign", "declare"]
@@ -95,8 +92,6 @@ class ProgramVariables:
     rows: Rows
     x: Any
     v: Any
-    h: Any
-    L: Any
     y: Any
     z: Any
     Z: Any
@@ -119,10 +114,6 @@ class ProgramVariables:
         position = serving.index(site)
         here = self._cumulative(client, position)
         return here.minus(self._cumulative(client, position - 1))
-
-    def opens(self, client: int, site: int) -> Any:
-        """Return the variable that says whether a site may serve client i: x, or L."""
-        return (self.L if self.terms.clients[client].leased else self.x)[site]
 
     def within(self, client: int, site: int) -> Affine:
         """Σ_{s ⪯_c r} z_cs: the share of client i served from `site` or closer."""
@@ -179,8 +170,6 @@ def declare(model: Any, terms: ProgramData, rows: Rows) -> ProgramVariables:
         rows=rows,
         x=add("x", terms.holders, pyo.Binary, pinned(rules.must_hold)),
         v=add("v", terms.voters, pyo.Binary, pinned(rules.must_vote)),
-        h=add("h", terms.witnesses, pyo.Binary),
-        L=add("L", np.nonzero(rules.may_lease)[0].tolist(), pyo.Binary),
         y=add("y", leaders, pyo.Binary),
         z=add("z", [(i, r) for i, row in clients for r in row.serving if not chain], unit),
         Z=add("Z", [(i, r) for i, row in clients for r in row.serving[:-1] if chain], unit),
@@ -264,13 +253,10 @@ def _not_beyond(order: tuple[int, ...], serving: tuple[int, ...], leader: int) -
     return tuple(r for r in serving if r in ball)
 
 
-def assign(
-    variables: ProgramVariables, configuration: Configuration, roles: Configuration | None = None
-) -> None:
+def assign(variables: ProgramVariables, configuration: Configuration) -> None:
     """Set every variable to its value at a configuration, for warm starts and for checks.
 
-    After a loss, `roles` is the whole configuration, whose waits count lost members. The
-    configuration need not be feasible; one that uses what `ProgramData` left out cannot be
+    The configuration need not be feasible; one that uses what `ProgramData` left out cannot be
     expressed and is recognised by rows that do not hold.
     """
     terms = variables.terms
@@ -279,17 +265,12 @@ def assign(
     for container, chosen in (
         (variables.x, replicas),
         (variables.v, voters),
-        (variables.h, configuration.witnesses),
-        (variables.L, configuration.lease_holders),
         (variables.y, (leader,)),
     ):
         for site in container:
             container[site].set_value(int(site in chosen))
     near = nearest(demand.client_rtt, replicas)
-    leased = nearest(demand.client_rtt, configuration.lease_holders or replicas)
-    server = [
-        int((leased if row.leased else near)[row.scenario, row.client]) for row in terms.clients
-    ]
+    server = [int(near[row.scenario, row.client]) for row in terms.clients]
     for i, r in variables.z:
         variables.z[i, r].set_value(int(r == server[i]))
     for i, r in variables.Z:
@@ -315,7 +296,7 @@ def assign(
     for (k, ell, j), reached in variables.T.items():
         hit = ell == leader and terms.radii[k, ell][j] >= waits[k]
         reached.set_value(int(hit))
-    ended = _ends(variables, configuration if roles is None else roles, leader)
+    ended = _ends(variables, configuration, leader)
     for (j, k, ell, i), reached in variables.E.items():
         hit = ell == leader and terms.led[j, k, ell].radii[i] >= ended[j, k]
         reached.set_value(int(hit))
@@ -344,17 +325,12 @@ def _ends(
 ) -> dict[tuple[int, int], float]:
     """Return how long each wait beside the rounds of votes lasts, by (wait, scenario)."""
     demand, rules = variables.terms.demand, variables.terms.problem.rules
-    lost = sorted(variables.terms.lost)
-    if lost:
-        demand = demand_without(demand, lost)
     leader = np.array([leads], dtype=np.intp)
-    leased = configuration.lease_holders
-    holders = np.array([leased]) if leased else None
     lasts = {}
     for j, k in {key[:2] for key in variables.terms.led}:
         world = (demand.waits[j], demand.client_rtt[k], demand.site_rtt[k])
         voters, replicas = np.array([configuration.voters]), np.array([configuration.replicas])
         near = leader[np.newaxis]  # no part of a leader's wait
-        long = wait_latency(*world, leader, voters, replicas, near, rules.quorum, holders)
+        long = wait_latency(*world, leader, voters, replicas, near, rules.quorum)
         lasts[j, k] = float(long[0, 0])
     return lasts

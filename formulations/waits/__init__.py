@@ -1,7 +1,6 @@
-"""Placement for operations with waits: the search over sets of replicas.
+"""Operations with waits, and witnesses: parts of the method ``exact``, and the method ``sets``.
 
-set_search           the method ``sets``: parts, limits, the plan
-set_tables           the numbers of a question as the kernel reads them
-exact                the part ``exact.waits`` of the method ``exact``
-_kernel, csrc        compiled search (C, limited API; optional)
+exact                waits in the engine; what it cannot take goes to an enumeration
+sets                 the method ``sets``: parts, limits, the plan (csrc/sets.c enumerates)
+witness_questions    the question of each choice of sites for witnesses
 """

@@ -1,4 +1,4 @@
-"""Witnesses beside rules for voters, named witnesses and others: each choice of their sites proven.
+"""Witnesses: the question of each choice of their sites, one without witnesses, proven.
 
 Witnesses at given sites are replicas that no client is near to
 (:mod:`placement.feasibility.witness_places`), a question that the engine takes. The best of all
@@ -15,14 +15,14 @@ from functools import partial
 
 from formulations.exact.enumeration_claim import certified_or_named
 from formulations.exact.method import Session
-from formulations.exact.reduced_problem import ReducedProblem
+from placement.errors import UnsupportedError
 from placement.evaluation.objective import score_of
 from placement.evaluation.score import TIE
-from placement.evaluation.voter_choice import with_closest_voters
 from placement.feasibility.witness_places import (
     MOST_PLACES,
     count_places,
     named_question,
+    original,
     witness_places,
 )
 from placement.methods.options import Options
@@ -34,11 +34,8 @@ from placement.support.status import Status, Termination
 
 __all__ = ["prove_places"]
 
-_SECONDS_OF_BOUND = 0.2
-"""Most seconds of the bound on all choices of sites, once the time limit is reached."""
 
-
-def prove_places(problem: Problem, options: Options) -> Plan | None:
+def prove_places(problem: Problem, options: Options) -> Plan:
     """Prove the question of every choice of sites for the witnesses; the best of their plans.
 
     Parameters
@@ -46,37 +43,40 @@ def prove_places(problem: Problem, options: Options) -> Plan | None:
     problem
         With witnesses.
     options
-        The time limit is one for all; a start counts where it is the best. At a limit, the choices
-        that were not searched have the bound of the problem without rules for voters.
+        The time limit is one for all; a start counts where it is the best. At a limit nothing is
+        known of the choices that were not searched, and there is no bound.
 
-    Returns
-    -------
-    Plan or None
-        None where there are too many choices, or the engine does not take their questions.
+    Raises
+    ------
+    UnsupportedError
+        Where there are too many choices.
     """
-    if not 0 < count_places(problem) <= MOST_PLACES:
-        return None
+    count = count_places(problem)
+    if count > MOST_PLACES:
+        raise UnsupportedError(
+            f"witnesses: 'exact' proves at most {MOST_PLACES:,} choices of their sites one by one, "
+            f"and there are {count:,}: name the witnesses, or leave out sites (forbidden)"
+        )
     session, began = Session(), time.perf_counter()
     parts: list[Plan] = []
-    best, value, bound = options.start, math.inf, math.inf
-    if best is not None:
-        value = score_of(problem, best)
+    best, bound = options.start, math.inf
+    value = math.inf if best is None else score_of(problem, best)
     termination = Termination.FINISHED
     for places in witness_places(problem):
         named = named_question(problem, places)
-        if named is None or _refused(named.problem):
-            return None
+        if named is None:
+            raise UnsupportedError("witnesses: 'exact' needs an RTT longer than all others")
         left = options.time_limit
         if left is not None:
             left = max(left - (time.perf_counter() - began), 0.0)
         asked = dataclasses.replace(
             options, start=None, warm_start=None, progress=None, time_limit=left
         )
-        plan = session(named.problem, asked)
+        plan = session(named, asked)
         parts.append(plan)
         bound = min(bound, plan.bound)
         if plan.configuration is not None:
-            found = named.original(plan.configuration)
+            found = original(plan.configuration, places)
             score = score_of(problem, found)
             if best is None or score < value * (1 - TIE) or (
                 score <= value * (1 + TIE) and _key(found) < _key(best)
@@ -84,37 +84,9 @@ def prove_places(problem: Problem, options: Options) -> Plan | None:
                 best = found
             value = min(value, score)
         if plan.status not in (Status.OPTIMAL, Status.INFEASIBLE):
-            termination = plan.termination
-            if termination is Termination.INTERRUPTED or left is not None:
-                bound = _bound_anywhere(problem, session, options)
-                break
+            termination, bound = plan.termination, -math.inf
+            break
     return _plan(problem, options, parts, best, bound, termination)
-
-
-def _bound_anywhere(problem: Problem, session: Session, options: Options) -> float:
-    """Return a lower bound on every choice of sites; −∞ where the engine has none.
-
-    Without rules for voters, pins of voters and names of witnesses the engine takes the problem by
-    floors of the wait (:mod:`placement.evaluation.waits.wait_floors`), in milliseconds.
-    """
-    rules = problem.rules
-    relaxed = problem.replace(
-        voters=rules.voters,
-        witnesses=rules.witnesses,
-        pinned_voters=(),
-        survive=None,
-        diversity=[rule for rule in problem.diversity if rule.role != "voters"],
-    )
-    if _refused(relaxed):
-        return -math.inf
-    asked = dataclasses.replace(
-        options, start=None, warm_start=None, progress=None, time_limit=_SECONDS_OF_BOUND
-    )
-    return session(relaxed, asked).bound
-
-
-def _refused(problem: Problem) -> bool:
-    return ReducedProblem.refuses(problem.demand, problem.rules) is not None
 
 
 def _key(found: Configuration) -> tuple[int, tuple[int, ...]]:
@@ -125,6 +97,7 @@ def _plan(
     problem: Problem, options: Options, parts: list[Plan], best: Configuration | None,
     bound: float, termination: Termination,
 ) -> Plan:  # fmt: skip
+    wanted = bool(options.settings["certificate"])
     if best is None and termination is Termination.FINISHED:
         plan = Plan.infeasible(
             problem,
@@ -134,9 +107,7 @@ def _plan(
                 "obeys all rules",
             ),
         )
-        return certified_or_named(plan, "'exact'", wanted=bool(options.settings["certificate"]))
-    if best is not None:
-        best = with_closest_voters(problem.demand, problem.rules, best)
+        return certified_or_named(plan, "'exact'", wanted=wanted)
     plan = Plan.of(
         problem,
         best,
@@ -150,19 +121,15 @@ def _plan(
     )
     if plan.status is Status.OPTIMAL and all(part.certified for part in parts):
         plan = plan.replace(certificate=partial(_document, plan, parts))
-    return certified_or_named(plan, "'exact'", wanted=bool(options.settings["certificate"]))
+    return certified_or_named(plan, "'exact'", wanted=wanted)
 
 
 def _document(plan: Plan, parts: list[Plan]) -> Mapping[str, object]:
-    best = plan.configuration
-    assert best is not None
+    assert plan.configuration is not None
     return {
         "format": FORMAT,
         "bound": plan.bound,
         "score": plan.objective,
-        "leader": best.leader,
-        "voters": list(best.voters),
-        "replicas": list(best.replicas),
-        "lease_holders": list(best.lease_holders),
+        **plan.configuration.to_document(),
         "parts": [part.certificate for part in parts],
     }

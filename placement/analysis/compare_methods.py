@@ -337,7 +337,7 @@ PROTOCOL_COLUMNS = (
 
 def compare_protocols(
     problem: Problem,
-    protocols: Sequence[Protocol | Mapping[str, Protocol | str] | str],
+    protocols: Sequence[Protocol | str],
     *,
     same_sites: bool = False,
     method: str = "exact",
@@ -354,7 +354,7 @@ def compare_protocols(
     problem
         The question, without a protocol of its own.
     protocols
-        Protocols, their texts, or mappings of a protocol for each kind, in the order of the rows.
+        Protocols or their texts, in the order of the rows.
     same_sites
         Fix the replicas that are best under the first protocol with a plan; voters and
         leader are chosen for each.
@@ -396,10 +396,7 @@ def compare_protocols(
         function(progress, "progress")
     given = elements(protocols, "protocols", "a list of protocols")
     known = [
-        one
-        if isinstance(one, Protocol)
-        else Protocol(one if isinstance(one, Mapping) else text(one, "protocols"))
-        for one in given
+        one if isinstance(one, Protocol) else Protocol(text(one, "protocols")) for one in given
     ]
     if not known:
         raise InputError("no protocols", field="protocols", expected="at least one")

@@ -325,8 +325,7 @@ def move_counts(
     best = prove(problem.replace(moves=dataclasses.replace(moves, at_most=None)), method)
     needed = 0
     if best.configuration is not None:
-        leaderless = problem.demand.leaderless
-        needed = changes(present, best.configuration, leaderless=leaderless).size
+        needed = changes(present, best.configuration).size
     before = value_in_ms(evaluate(problem.replace(moves=None), present))
     most_gain = math.nan
     if best.found:

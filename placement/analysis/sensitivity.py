@@ -36,7 +36,6 @@ from placement.evaluation.waits.wait_checks import refuse_waits, refuse_witnesse
 from placement.methods.prove import prove
 from placement.model.demand import Demand
 from placement.model.instance import Instance
-from placement.model.protocol_families import LEAD_KNEE, STEEPEST_LEAD
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.support.checks import FloatArray, instance_of, number, text, whole
@@ -306,8 +305,6 @@ def rtt_range(
     def build(x: float) -> Problem:
         return moved_rtt(plan, matrix, row, column, x)
 
-    if matrix == "site_rtt" and plan.problem.tunes_lead:  # not affine there
-        values = np.append(values, LEAD_KNEE)
     low = _walk(plan, build, now, _stops(values, column, now, 0.0), method)
     high = _walk(plan, build, now, _stops(values, column, now, end), method)
     what = f"RTT from {source} to {site} (ms)"
@@ -385,8 +382,6 @@ def safe_rtt_range(
     problem = plan.problem
     matrix, row, column, values = row_of(problem.instance, source, site, waiting)
     now = float(values[column])
-    if matrix == "site_rtt" and problem.tunes_lead:
-        values = np.append(values, LEAD_KNEE)
     low, high = next_rtts(values, column)
     low = max(low, 0.0)
     if runner_up is not None:
@@ -394,8 +389,6 @@ def safe_rtt_range(
         if problem.demand.has_waits:
             mine = _slope(plan, (matrix, row, column), now, (low, high))
             greatest = greatest_weight(problem.demand, matrix, row)
-            if matrix == "site_rtt" and problem.tunes_lead:
-                greatest *= STEEPEST_LEAD
         else:
             mine, greatest = _weights(plan, matrix, row, column)
         if mine > 0:
@@ -485,7 +478,7 @@ def best_plans(problem: Problem, method: str = "exact") -> Iterator[Plan]:
         if plan.found:
             heapq.heappush(heap, (plan.objective, next(count), plan))
 
-    if isinstance(problem.objective, Contingency) and not problem.demand.leaderless:
+    if isinstance(problem.objective, Contingency):
         _refuse_candidates(problem, problem.objective)
         for bound, led in _by_leader(problem, problem.objective, method):
             heapq.heappush(heap, (bound, next(count), led))

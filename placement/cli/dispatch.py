@@ -318,9 +318,8 @@ def _methods(prefix: str, given: argparse.Namespace) -> list[str]:
 
 def _protocols(prefix: str, given: argparse.Namespace) -> list[str]:
     from placement.model.protocol_families import FAMILIES
-    from placement.model.protocol_parts.protocol_kinds import KINDS
 
-    return _beginning(prefix, [*FAMILIES, *(f"{kind}={one}" for kind in KINDS for one in FAMILIES)])
+    return _beginning(prefix, list(FAMILIES))
 
 
 def _levels(prefix: str, given: argparse.Namespace) -> list[str]:
@@ -348,7 +347,7 @@ _BY_METAVAR: dict[str, _Values] = {
     "N|SITES": _sites,
     "N|LO..HI|SITES": _sites,
     "LEVEL": _levels,
-    "[KIND=]NAME[:PARAMETER=VALUE,…]": _protocols,
+    "NAME[:PARAMETER=VALUE,…]": _protocols,
 }
 
 _EPILOG = """\

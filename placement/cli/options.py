@@ -14,7 +14,7 @@ from placement.cli.option_groups.diversity_options import (
     kept_diversity_from,
 )
 from placement.cli.option_groups.price_options import add_prices, apply_prices, has_prices
-from placement.cli.option_groups.vote_options import add_votes, votes_from
+from placement.cli.option_groups.vote_options import add_votes, without_vote
 from placement.errors import InputError
 from placement.support.work import WORK
 
@@ -122,7 +122,6 @@ def add_constraints(parser: argparse.ArgumentParser, *, configuration: bool = Fa
         group.add_argument("--leader", required=True, metavar="SITE", help="the leader")
         add_sites(group, "--voters", "all voters", required=True)
         add_sites(group, "--replicas", "all replicas", required=True)
-        add_sites(group, "--lease-holders", "replicas with a lease (default: the best choice)")
         group = parser.add_argument_group("constraints to check")
     else:
         group = parser.add_argument_group("question")
@@ -170,10 +169,8 @@ def add_constraints(parser: argparse.ArgumentParser, *, configuration: bool = Fa
     )
     group.add_argument(
         "--protocol",
-        action="append",
-        metavar="[KIND=]NAME[:PARAMETER=VALUE,…]",
-        help="commit protocol, for example epaxos:slow=0.05 (placement protocols lists them); with "
-        "KIND= the one of a kind of operation, and repeated for others: write=leases",
+        metavar="NAME[:PARAMETER=VALUE,…]",
+        help="commit protocol, for example epaxos:slow=0.05 (placement protocols lists them)",
     )
     group.add_argument(
         "--decay",
@@ -472,20 +469,18 @@ def problem_from(
         voters=voters,  # type: ignore[arg-type]  # no range, checked above
         leader=None if configuration else args.leader,
         quorum=args.quorum,
-        vote_layout=args.vote_layout,
-        votes=votes_from(args),
         witnesses=witnesses,  # type: ignore[arg-type]  # no range, checked above
         leaders=names(args.leaders, known) if args.leaders else None,
         pinned=names(args.pin, known),
         pinned_voters=names(args.pin_voter, known),
         forbidden=names(args.forbid, known),
-        non_voters=names(args.no_vote, known),
+        non_voters=(*names(args.no_vote, known), *without_vote(args)),
         diversity=(*diversity_from(args), *kept_diversity_from(args, instance)),
         survive=args.survive,
         decay=args.decay,
         budget=args.budget,
         cost_weight=args.cost_weight,
-        protocol=None if args.protocol is None else "; ".join(args.protocol),
+        protocol=args.protocol,
     )
 
 

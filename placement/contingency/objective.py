@@ -24,14 +24,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from placement.contingency.document import contingency_document, contingency_from
-from placement.contingency.enumerated_proof import enumerated_with_waits
 from placement.contingency.near_best import solve_within
 from placement.contingency.percentile_losses import (
     best_after,
     mixed_percentiles,
     percentile_rows,
     percentile_tables,
-    refuse_vote_layout,
 )
 from placement.errors import InputError
 from placement.evaluation.losses import (
@@ -40,17 +38,14 @@ from placement.evaluation.losses import (
     failures,
     losses,
     moving_clients,
-    score_after,
     survivors,
     unnoticed,
 )
 from placement.evaluation.many_losses import scores_after_many
 from placement.evaluation.objective import ProofMethod, score_of, scores_of, values_one_by_one
 from placement.evaluation.value_tables import ValueTable
-from placement.evaluation.waits.wait_checks import needs_roles
 from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity
-from placement.model.protocols import asks_for_quorum
 from placement.support.checks import flag, instance_of, number, text, whole
 
 if TYPE_CHECKING:
@@ -188,7 +183,6 @@ class Contingency:
                 expected="0, or a budget",
             )
         if self.percentile is not None:
-            refuse_vote_layout(problem)
             self.percentile.check(problem)
         self.probabilities(problem)
 
@@ -241,7 +235,7 @@ class Contingency:
             return 1.0
         likeliest = sorted(self.probabilities(problem), reverse=True)
         if self.together == 1 and not self.clients_move:  # a site is in one loss at most
-            likeliest = likeliest[: problem.rules.replicas_max + problem.rules.witnesses]
+            likeliest = likeliest[: problem.rules.replicas_max]
         return max(0.0, 1 - sum(likeliest))
 
     def scores_after(
@@ -388,13 +382,7 @@ class Contingency:
             if score <= min(self.ceiling(problem), sys.float_info.max):
                 pass
             elif survivors(problem, configuration, loss.sites) is None:
-                few = f"fewer than {problem.rules.quorum} voters"
-                several = problem.vote_layout or problem.votes
-                broken.append(f"{lost} leaves {'too few votes' if several else few}")
-            elif math.isinf(score) and (
-                self.percentile is None or not score_after(problem, configuration, loss.sites)
-            ):
-                broken.append(f"{lost} leaves too few members for a wait")
+                broken.append(f"{lost} leaves fewer than {problem.rules.quorum} voters")
             elif math.isinf(score):
                 broken.append(f"{lost} gives {word}more than the horizon")
             else:
@@ -419,8 +407,7 @@ class Contingency:
     def reasons_infeasible(self, problem: Problem) -> tuple[str, ...]:
         """Say so when the quorum can't spare a voter: every loss of a voter's site stops it."""
         voters, quorum = problem.rules.voters, problem.rules.quorum
-        spares = voters - quorum >= self.together or bool(problem.votes)  # they depend on V
-        if spares or not asks_for_quorum(problem.operations):
+        if voters - quorum >= self.together:
             return ()
         return (
             f"{voters} voters with quorum {quorum} can spare {voters - quorum}, and "
@@ -434,14 +421,12 @@ class Contingency:
     def proof_method(
         self, problem: Problem, sets: Callable[[], int], time_limit: float | None
     ) -> ProofMethod | None:
-        """Return ``exhaustive`` for few replica sets or with waits, else ``cp-sat``.
+        """Return ``exhaustive`` for few replica sets, else ``cp-sat``.
 
         Enumeration is vectorised and proves nothing before its end; branching bounds from the
         start, and of the two methods that can, CP-SAT is the faster by far. Percentiles as without
         losses (``proof_method`` of the percentile).
         """
-        if needs_roles(problem):
-            return enumerated_with_waits(problem, sets(), percentile=self.percentile is not None)
         if self.percentile is not None:
             return self.percentile.proof_method(problem, sets, time_limit)
         few = sets() <= (_ENUMERATED_SETS if time_limit is None else _ENUMERATED_IN_TIME)

@@ -12,19 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from placement.errors import InputError
 from placement.evaluation.losses import score_after, survivors, unnoticed
-from placement.evaluation.score import score
 from placement.evaluation.value_tables import ValueColumn, ValueTable
-from placement.evaluation.waits.wait_checks import needs_roles
-from placement.evaluation.waits.wait_losses import (
-    demand_without,
-    holders_under,
-    paths_after,
-    votes_after,
-)
 from placement.model.configuration import Configuration
-from placement.tail.wait_distributions import AfterLoss
 
 if TYPE_CHECKING:
     from placement.contingency.objective import Contingency
@@ -39,7 +29,6 @@ __all__ = [
     "percentile_rows",
     "percentile_tables",
     "percentiles_after",
-    "refuse_vote_layout",
 ]
 
 
@@ -55,7 +44,7 @@ class PercentileAfterLoss:
         Whether enough voters remain to commit.
     leader
         Leader after the loss: the old one if it stays, else the voter of the least percentile; None
-        where no operation needs a leader, and where the service is lost.
+        where the service is lost.
     percentile, mean_latency
         ms, with that leader; infinite when the service is lost, the percentile also beyond the
         horizon of the distributions.
@@ -68,83 +57,16 @@ class PercentileAfterLoss:
     mean_latency: float
 
 
-def refuse_vote_layout(problem: Problem) -> None:
-    """Refuse votes of different weight, whose places after a loss are not known to percentiles.
-
-    Raises
-    ------
-    InputError
-        For a question with a vote layout.
-    """
-    if problem.vote_layout is not None:
-        raise InputError(
-            "a percentile after losses counts one vote for each voter",
-            field="objective",
-            value=f"votes {problem.vote_layout}",
-            expected="Contingency without a percentile, or one vote each",
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class _Left:
-    """Roles and demand under one leader after a loss.
-
-    Attributes
-    ----------
-    configuration, quorum
-        Roles and the votes of a commit. Where operations have waits, the roles hold lost members.
-    after
-        Where operations have waits; else None.
-    mean
-        Mean latency in ms; infinite where a wait has too few members.
-    """
-
-    configuration: Configuration
-    quorum: int
-    after: AfterLoss | None
-    mean: float
-
-    def percentile(self, problem: Problem, percentile: Percentile) -> float:
-        """Return the percentile in ms."""
-        if self.after is None:
-            return percentile.value(problem, self.configuration, self.quorum)
-        if math.isinf(self.mean):
-            return math.inf
-        return percentile.of_mixture([(1.0, self.latency(problem, percentile))])
-
-    def latency(self, problem: Problem, percentile: Percentile) -> FloatArray:
-        """Return the distribution of the latency of all operations, per bin."""
-        return percentile.latency(problem, self.configuration, self.quorum, self.after)
-
-
 def _left_after(
     problem: Problem, configuration: Configuration, lost: frozenset[int], *, leader_may_move: bool
-) -> tuple[_Left, ...]:
-    """Return what every leader that may serve after a loss has left; nothing: no service."""
+) -> tuple[tuple[Configuration, int], ...]:
+    """Return the roles and the quorum under every leader that may serve after a loss."""
     left = survivors(problem, configuration, lost, leader_may_move=leader_may_move)
     if left is None:
         return ()
-    rate = problem.demand.operations
-    if not needs_roles(problem):
-        return tuple(
-            _Left(
-                Configuration.of(ell, left.voters, left.replicas),
-                left.quorum,
-                None,
-                score(problem.demand, ell, left.voters, left.replicas, left.quorum) / rate,
-            )
-            for ell in left.leaders
-        )
-    demand = demand_without(paths_after(problem, configuration, lost), lost)
-    after = AfterLoss(demand, lost)
-    means = score_after(problem, configuration, lost, leader_may_move=leader_may_move)
-    found = []
-    for ell, value in means.items():
-        holders = holders_under(configuration, ell) or ()
-        roles = Configuration(ell, configuration.voters, configuration.replicas, holders)
-        votes = votes_after(problem, configuration, lost, ell)
-        found.append(_Left(roles, 1 if votes is None else votes, after, value / rate))
-    return tuple(found)
+    return tuple(
+        (Configuration.of(ell, left.voters, left.replicas), left.quorum) for ell in left.leaders
+    )
 
 
 def best_after(
@@ -186,7 +108,7 @@ def percentiles_after(
         Whether a leader that survives may hand over to a better one.
     """
     left = _left_after(problem, configuration, frozenset(lost), leader_may_move=leader_may_move)
-    return {one.configuration.leader: one.percentile(problem, percentile) for one in left}
+    return {one.leader: percentile.value(problem, one, quorum) for one, quorum in left}
 
 
 def percentile_rows(
@@ -198,23 +120,21 @@ def percentile_rows(
     """
     percentile = goal.percentile
     assert percentile is not None
-    names, leaderless = problem.instance.sites, problem.demand.leaderless
+    names, rate = problem.instance.sites, problem.demand.operations
     rows = []
     for loss in goal.losses(problem):
         if unnoticed(problem, configuration, loss.sites):
             continue
-        left = _left_after(problem, configuration, loss.sites, leader_may_move=goal.leader_may_move)
-        if not left:
+        moves = goal.leader_may_move
+        after = percentiles_after(
+            problem, percentile, configuration, loss.sites, leader_may_move=moves
+        )
+        if not after:
             rows.append(PercentileAfterLoss(loss.name, False, None, math.inf, math.inf))
             continue
-        value, mean, leader = min(
-            (one.percentile(problem, percentile), one.mean, one.configuration.leader)
-            for one in left
-        )
-        led = paths_after(problem, configuration, loss.sites).leaderless and leaderless
-        rows.append(
-            PercentileAfterLoss(loss.name, True, None if led else names[leader], value, mean)
-        )
+        means = score_after(problem, configuration, loss.sites, leader_may_move=moves)
+        value, mean, leader = min((after[ell], means[ell] / rate, ell) for ell in after)
+        rows.append(PercentileAfterLoss(loss.name, True, names[leader], value, mean))
     return tuple(rows)
 
 
@@ -239,7 +159,7 @@ def percentile_tables(
             tuple(
                 (
                     row.lost,
-                    row.leader or ("none" if row.survives else "no quorum: the service stops"),
+                    row.leader or "no quorum: the service stops",
                     row.percentile,
                     row.mean_latency,
                 )
@@ -284,6 +204,6 @@ def _mixed_after(
         left = _left_after(problem, one, lost, leader_may_move=goal.leader_may_move)
         if not left:
             return math.inf
-        best = min(left, key=lambda each: each.percentile(problem, percentile))
-        parts.append((share, best.latency(problem, percentile)))
+        best, quorum = min(left, key=lambda each: percentile.value(problem, *each))
+        parts.append((share, percentile.latency(problem, best, quorum)))
     return percentile.of_mixture(parts)

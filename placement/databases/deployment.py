@@ -563,31 +563,20 @@ def deployment_of_plan(plan: Plan) -> Deployment:
     """
     if plan.configuration is None or plan.leader is None:
         raise InputError("the plan holds no configuration", field="plan", value=plan.status.value)
-    problem = plan.problem
-    for field_name, value, message, expected in (
-        ("witnesses", list(plan.witnesses), "gives each voter a replica", "witnesses"),
-        (
-            "lease_holders",
-            list(plan.lease_holders),
-            "does not store lease holders",
-            "lease holders",
-        ),
-        ("vote_layout", problem.vote_layout, "gives each voter one vote", "a vote layout"),
-        ("votes", problem.votes, "gives each voter one vote", "votes of sites, as with votes={}"),
-        (
-            "protocol",
-            str(problem.protocol or "operations with waits") if problem.demand.has_waits else None,
-            "does not say what operations wait for",
-            "waits: operations of the four coefficients, such as protocol raft",
-        ),
-    ):
-        if value:
-            raise InputError(
-                f"a deployment {message}",
-                field=field_name,
-                value=value,
-                expected=f"a plan without {expected}",
-            )
+    if plan.witnesses:
+        raise InputError(
+            "a deployment gives each voter a replica",
+            field="witnesses",
+            value=list(plan.witnesses),
+            expected="a plan without witnesses",
+        )
+    if plan.problem.demand.has_waits:
+        raise InputError(
+            "a deployment does not say what operations wait for",
+            field="protocol",
+            value=str(plan.problem.protocol or "operations with waits"),
+            expected="a plan for operations of the four coefficients, such as protocol raft",
+        )
     follow = tuple(name for name, _ in plan.failures.failover)
     voters = set(plan.voters)
     return Deployment.of(

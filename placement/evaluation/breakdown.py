@@ -20,7 +20,6 @@ from placement.evaluation.score import (
     overhead,
 )
 from placement.model.configuration import Configuration
-from placement.model.demand import Demand
 
 if TYPE_CHECKING:
     from placement.problem import Problem
@@ -115,7 +114,6 @@ def _means(
         configuration.voters,
         configuration.replicas,
         quorum_size(problem, configuration),
-        configuration.lease_holders or None,
     )
     issued = demand.counts.sum(axis=axes)
     if demand.waits:  # a wait of an operation that is not issued may be endless
@@ -147,8 +145,6 @@ def by_client(problem: Problem, configuration: Configuration) -> tuple[ClientLat
 def by_operation(problem: Problem, configuration: Configuration) -> tuple[OperationLatency, ...]:
     """Return the latency of each kind of operation, in the order of the instance."""
     issued, mean = _means(problem, configuration, (0, 1))
-    if problem.demand.of:
-        issued, mean = _of_instance(problem.demand, issued, mean)
     return tuple(
         OperationLatency(
             operation.name,
@@ -160,22 +156,12 @@ def by_operation(problem: Problem, configuration: Configuration) -> tuple[Operat
     )
 
 
-def _of_instance(
-    demand: Demand, issued: npt.NDArray[np.float64], mean: npt.NDArray[np.float64]
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return numbers and means of the paths as those of the operations that take them."""
-    number = np.asarray(np.bincount(demand.of, issued), dtype=np.float64)
-    total = np.asarray(np.bincount(demand.of, np.where(issued > 0, mean * issued, 0.0)))
-    return number, np.divide(total, number, out=np.full_like(total, math.nan), where=number > 0)
-
-
 def by_leader(problem: Problem, configuration: Configuration) -> tuple[LeaderValue, ...]:
     """Every voter that may lead, as leader, best first (Sharov et al., Figure 2).
 
-    Replicas, voters and lease holders stay as they are; `overhead` is in percent of the best.
+    Replicas and voters stay as they are; `overhead` is in percent of the best.
     """
-    # a witness cannot lead, nor a replica without a lease
-    held = set(configuration.lease_holders or configuration.replicas)
+    held = set(configuration.replicas)  # a witness cannot lead
     candidates = {s for s in configuration.voters if problem.rules.may_lead[s] and s in held}
     order = sorted(candidates | {configuration.leader})
     scores = np.array(
@@ -198,7 +184,7 @@ def answer_times(problem: Problem, configuration: Configuration) -> list[tuple[i
 
     With RTTs that vary by interval, those of the last scenario.
     """
-    rtt = problem.demand.rtt_between[-1][configuration.leader]
+    rtt = problem.demand.site_rtt[-1][configuration.leader]
     voters = [(site, float(rtt[site])) for site in sorted(configuration.voters)]
     return sorted(voters, key=lambda voter: voter[1])
 
@@ -206,15 +192,9 @@ def answer_times(problem: Problem, configuration: Configuration) -> list[tuple[i
 def by_voter(problem: Problem, configuration: Configuration) -> tuple[QuorumMember, ...]:
     """Voters in the order in which their answers arrive; the first m are waited for.
 
-    Where sites have several votes, those until a commit has its votes. With RTTs that vary by
-    interval, those of the last scenario.
+    With RTTs that vary by interval, those of the last scenario.
     """
-    answers, votes = answer_times(problem, configuration), problem.rules.votes
-    quorum = quorum_size(problem, configuration)
-    if votes is not None:
-        arrived = np.cumsum(votes[[site for site, _ in answers]])
-        needed = arrived[-1] // 2 + 1 if problem.quorum is None else problem.quorum
-        quorum = 1 + int((arrived < needed).sum())
+    answers, quorum = answer_times(problem, configuration), quorum_size(problem, configuration)
     return tuple(
         QuorumMember(problem.instance.sites[site], wait, rank < quorum)
         for rank, (site, wait) in enumerate(answers)

@@ -17,10 +17,7 @@ they do, the modes ``keep`` and ``hop`` of :class:`placement.quorumstore.rules.R
 A loss that hits neither a replica nor a voter nor a client who moves is not noticed: the leader
 stays and the score is the normal one.
 
-Operations with waits keep the numbers of answers that they had with all members
-(:mod:`placement.evaluation.waits.wait_losses`). Where no operation asks for m votes, the service
-stops when a wait of an operation that is issued has too few members left. A leader that survives
-stays, also where it can serve no more. Without a leader, nobody takes over.
+Operations with waits are refused (:mod:`placement.evaluation.waits.wait_checks`).
 
 For the same leader, a loss improves no score when (a) no operation is relayed (β = 0: a client
 whose nearest replica is lost may find one that is closer to the leader) and (b) clients stay, or
@@ -65,22 +62,14 @@ import numpy as np
 from placement.errors import InputError
 from placement.evaluation.objective import quorum_size, score_of
 from placement.evaluation.score import closest_first, overhead, score
-from placement.evaluation.waits.wait_losses import (
-    demand_without,
-    holders_under,
-    paths_after,
-    stops_first,
-    votes_after,
-)
+from placement.evaluation.waits.wait_checks import refuse_waits
 from placement.model.configuration import Configuration
 from placement.model.demand import Demand
-from placement.model.protocols import asks_for_quorum
 
 if TYPE_CHECKING:
     from placement.problem import Problem
 
 __all__ = [
-    "STOPS_FIRST",
     "Failure",
     "Failures",
     "Loss",
@@ -93,13 +82,6 @@ __all__ = [
     "survivors",
     "unnoticed",
 ]
-
-
-STOPS_FIRST = (
-    "Stopped: operations that wait for all of a role stop until the lost members are taken out of "
-    "it. The mean latency is the one afterwards."
-)
-"""Note for a reader of :attr:`Failures.stop_first`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +107,11 @@ class Survivors:
     Attributes
     ----------
     leaders
-        Those who may lead, site indices: the leader alone if it survives and stays. Where no
-        operation needs a leader, one site that stands for none.
+        Those who may lead, site indices: the leader alone if it survives and stays.
     voters, replicas
         Site indices.
     quorum
-        Votes that a commit waits for, as before the loss; under a vote layout voters.
+        Votes that a commit waits for, as before the loss.
     """
 
     leaders: tuple[int, ...]
@@ -150,17 +131,13 @@ class Failure:
     survives
         Whether enough voters remain to commit.
     leader
-        Leader after the loss: the old one if it survives, else the best new one; None where no
-        operation needs a leader.
+        Leader after the loss: the old one if it survives, else the best new one.
     mean_latency
         ms, with that leader; infinite when the service is lost.
     worst_leader, worst_latency
         The worst leader an election could give, and the mean latency with it.
     overhead
         Of `mean_latency` over the normal one, in %.
-    stops_first
-        Whether operations that wait for all of a role stop until the lost members are taken out of
-        it; `mean_latency` is the one afterwards.
     """
 
     lost: str
@@ -170,7 +147,6 @@ class Failure:
     worst_leader: str | None
     worst_latency: float
     overhead: float
-    stops_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,11 +180,6 @@ class Failures:
     def worst(self) -> Failure | None:
         """The loss with the largest mean latency; None when no loss is noticed."""
         return max(self.each, key=lambda f: f.mean_latency, default=None)
-
-    @property
-    def stop_first(self) -> bool:
-        """Return whether operations stop after some loss until roles are reconfigured."""
-        return any(row.stops_first for row in self.each)
 
     @property
     def what(self) -> str:
@@ -287,18 +258,14 @@ def survivors(
     holding = tuple(v for v in sorted(voters) if v in replicas)
     if not holding:
         return None
-    # the votes that are left do not depend on who counts them
-    enough = votes_after(problem, configuration, gone, holding[0]) is not None
-    demand = paths_after(problem, configuration, gone)
-    if not enough and asks_for_quorum(problem.operations):
+    quorum = quorum_size(problem, configuration)
+    if len(voters) < quorum:
         return None
     leaders: tuple[int, ...] = (configuration.leader,)
-    if demand.leaderless:
-        leaders = leaders if leaders[0] in holding else holding[:1]
-    elif configuration.leader not in voters or leader_may_move or problem.demand.leaderless:
+    if configuration.leader not in voters or leader_may_move:
         able = tuple(v for v in holding if problem.rules.may_lead[v])
         leaders = able or holding
-    return Survivors(leaders, voters, replicas, quorum_size(problem, configuration))
+    return Survivors(leaders, voters, replicas, quorum)
 
 
 def score_after(
@@ -325,37 +292,23 @@ def score_after(
     Returns
     -------
     dict
-        Leader (site index) -> score in ms times operations, for the leaders of :func:`survivors`;
-        infinite under a leader that has too few members left for a wait.
+        Leader (site index) -> score in ms times operations, for the leaders of :func:`survivors`.
+
+    Raises
+    ------
+    UnsupportedError
+        For operations with waits.
     """
+    if problem.demand.waits:
+        refuse_waits(problem, "a loss")
     gone = frozenset(lost)
     left = survivors(problem, configuration, gone, leader_may_move=leader_may_move)
     if left is None:
         return {}
-    demand = problem.demand
-    if not (demand.has_waits or problem.vote_layout is not None):
-        demand = demand_after(problem, gone) if clients_move else demand
-        return {
-            ell: score(demand, ell, left.voters, left.replicas, left.quorum) for ell in left.leaders
-        }
-    demand = paths_after(problem, configuration, gone)
-    if clients_move:
-        demand = demand_after(problem, gone, demand)
-    demand = demand_without(demand, gone)
-    scores = {}
-    for ell in left.leaders:
-        votes = votes_after(problem, configuration, gone, ell)
-        if votes is None and demand.quorum.any():  # the slow path asks for them
-            return {}
-        scores[ell] = score(
-            demand,
-            ell,
-            configuration.voters,
-            configuration.replicas,
-            1 if votes is None else votes,
-            holders_under(configuration, ell),
-        )
-    return scores if min(scores.values()) < math.inf else {}
+    demand = demand_after(problem, gone) if clients_move else problem.demand
+    return {
+        ell: score(demand, ell, left.voters, left.replicas, left.quorum) for ell in left.leaders
+    }
 
 
 def moving_clients(problem: Problem, lost: Iterable[int]) -> tuple[int, ...]:
@@ -378,13 +331,13 @@ def unnoticed(
     return not (clients_move and moving_clients(problem, lost))
 
 
-def demand_after(problem: Problem, gone: frozenset[int], demand: Demand | None = None) -> Demand:
+def demand_after(problem: Problem, gone: frozenset[int]) -> Demand:
     """Return the demand with the clients of lost sites served from the closest surviving site.
 
     E[f, j] = d[f, c(f)] + d[c(f), j], see the module; ties of c(f) go to the first site. Clients
-    stay where no site survives. `demand` is that of the problem unless given. O(K·F·S).
+    stay where no site survives. O(K·F·S).
     """
-    demand = problem.demand if demand is None else demand
+    demand = problem.demand
     moving = moving_clients(problem, gone)
     alive = np.setdiff1d(np.arange(demand.site_rtt.shape[-1]), list(gone))
     if not (alive.size and moving):
@@ -392,7 +345,7 @@ def demand_after(problem: Problem, gone: frozenset[int], demand: Demand | None =
     rtt = demand.client_rtt.copy()
     for client, k in itertools.product(moving, range(demand.scenarios)):
         near = int(alive[closest_first(rtt[k, client, alive])[0]])
-        rtt[k, client] = rtt[k, client, near] + demand.rtt_between[k, near]
+        rtt[k, client] = rtt[k, client, near] + demand.site_rtt[k, near]
     return dataclasses.replace(demand, client_rtt=rtt)
 
 
@@ -445,24 +398,22 @@ def failures(
             continue
         best, worst = min(scores, key=scores.__getitem__), max(scores, key=scores.__getitem__)
         latency = scores[best] / rate
-        led = not paths_after(problem, configuration, loss.sites).leaderless
         rows.append(
             Failure(
                 loss.name,
                 True,
-                names[best] if led else None,
+                names[best],
                 latency,
-                names[worst] if led else None,
+                names[worst],
                 scores[worst] / rate,
                 overhead(latency, normal),
-                stops_first(problem, configuration, loss.sites, best),
             )
         )
     return Failures(
         level,
         normal,
         tuple(rows),
-        () if problem.demand.leaderless else _failover(names, after([configuration.leader]), rate),
+        _failover(names, after([configuration.leader]), rate),
         together,
         leader_may_move,
         clients_move,
@@ -472,6 +423,5 @@ def failures(
 def _failover(
     names: Sequence[str], scores: dict[int, float], rate: float
 ) -> tuple[tuple[str, float], ...]:
-    able = [ell for ell in scores if scores[ell] < math.inf]
-    ranked = sorted(able, key=lambda ell: (scores[ell], ell))
+    ranked = sorted(scores, key=lambda ell: (scores[ell], ell))
     return tuple((names[ell], scores[ell] / rate) for ell in ranked)

@@ -6,19 +6,17 @@ lost are scored under each voter that may take over. The numbers are those of ``
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.evaluation.losses import demand_after, score_after, unnoticed
+from placement.evaluation.losses import demand_after, unnoticed
 from placement.evaluation.score import score_many
-from placement.evaluation.waits.wait_losses import demand_without
 from placement.model.configuration import Configuration
-from placement.model.demand import Demand
-from placement.model.protocols import Protocol, asks_for_quorum
-from placement.support.checks import BoolArray, FloatArray, IntArray
+from placement.support.checks import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from placement.problem import Problem
@@ -57,104 +55,38 @@ def scores_after_many(
 
     Notes
     -----
-    O(n · clients · members), in NumPy, and as many times as leaders may take over. With a vote
-    layout, or several votes of a site, one configuration after another.
+    O(n · clients · members), in NumPy, and as many times as leaders may take over.
     """
     gone = frozenset(lost)
     found = normal.copy()
-    moves = {"leader_may_move": leader_may_move, "clients_move": clients_move}
-    alike: dict[tuple[int, int], list[int]] = {}
+    alike: dict[int, list[int]] = {}
     for row, one in enumerate(configurations):
-        if unnoticed(problem, one, gone, clients_move=clients_move):
-            continue
-        if problem.vote_layout is not None or problem.votes:
-            found[row] = min(score_after(problem, one, gone, **moves).values(), default=math.inf)
-            continue
-        alike.setdefault((len(one.replicas), len(one.lease_holders)), []).append(row)
+        if not unnoticed(problem, one, gone, clients_move=clients_move):
+            alike.setdefault(len(one.replicas), []).append(row)
+    demand = demand_after(problem, gone) if clients_move else problem.demand
+    client_rtt, site_rtt = demand.client_rtt.copy(), demand.site_rtt.copy()
+    client_rtt[..., list(gone)] = site_rtt[..., list(gone)] = math.inf
+    demand = dataclasses.replace(demand, client_rtt=client_rtt, site_rtt=site_rtt)
+    alive = np.ones(len(problem.instance.sites), dtype=bool)
+    alive[list(gone)] = False
     for rows in alike.values():
-        some = _Alike(problem, [configurations[row] for row in rows], gone)
-        found[rows] = some.scores(**moves)
+        some = [configurations[row] for row in rows]
+        leader: IntArray = np.array([one.leader for one in some], dtype=np.intp)
+        voters: IntArray = np.array([one.voters for one in some], dtype=np.intp)
+        replicas: IntArray = np.array([one.replicas for one in some], dtype=np.intp)
+        able = alive[voters]
+        serves = able.sum(axis=1) >= problem.rules.quorum
+        stays = serves & alive[leader] & (not leader_may_move)
+        moving = np.nonzero(serves & ~stays)[0]
+        preferred = able[moving] & problem.rules.may_lead[voters[moving]]
+        may = np.where(preferred.any(axis=1, keepdims=True), preferred, able[moving])
+        each, place = np.nonzero(may)
+        chosen = np.concatenate([np.nonzero(stays)[0], moving[each]])
+        leaders = np.concatenate([leader[stays], voters[moving[each], place]])
+        values = np.full(len(rows), math.inf)
+        if len(chosen):
+            v, r = voters[chosen], replicas[chosen]
+            scores = score_many(demand, leaders, v, r, problem.rules.quorum)
+            np.minimum.at(values, chosen, scores)
+        found[rows] = values
     return found
-
-
-class _Alike:
-    """Configurations of equal sizes, as arrays, and their survivors of a loss."""
-
-    def __init__(
-        self, problem: Problem, configurations: Sequence[Configuration], gone: frozenset[int]
-    ) -> None:
-        self.problem, self.gone = problem, gone
-        self.leader: IntArray = np.array([one.leader for one in configurations], dtype=np.intp)
-        self.voters: IntArray = np.array([one.voters for one in configurations], dtype=np.intp)
-        self.replicas: IntArray = np.array([one.replicas for one in configurations], dtype=np.intp)
-        self.holders: IntArray = np.array(
-            [one.lease_holders for one in configurations], dtype=np.intp
-        )
-        alive = np.ones(len(problem.instance.sites), dtype=bool)
-        alive[list(gone)] = False
-        left = alive[self.voters]
-        self.count: IntArray = left.sum(axis=1)
-        held = (self.voters[:, :, np.newaxis] == self.replicas[:, np.newaxis, :]).any(axis=2)
-        self.able: BoolArray = left & held
-        self.leads_on: BoolArray = alive[self.leader]
-
-    def scores(self, *, leader_may_move: bool, clients_move: bool) -> FloatArray:
-        """Return the scores under the best leaders, shape (n,)."""
-        problem = self.problem
-        found = np.full(len(self.leader), math.inf)
-        serves = self.able.any(axis=1)
-        if asks_for_quorum(problem.operations):
-            serves &= self.count >= problem.rules.quorum
-        slow, fast = problem.slow_demand, 0
-        if slow is not None and isinstance(problem.protocol, Protocol):
-            fast = problem.protocol.fast_quorum(problem.rules.voters) or 0
-        for demand, rows in (
-            (problem.demand, serves & (self.count >= fast)),
-            (slow, serves & (self.count < fast)),
-        ):
-            if demand is None or not rows.any():
-                continue
-            votes = demand.quorum.any()
-            if votes:
-                rows = rows & (self.count >= problem.rules.quorum)
-            waits_for = [clause.need for term in demand.waits for clause in term.clauses]
-            quorum = problem.rules.quorum if votes or "quorum" in waits_for else 1
-            row, leaders = self._leaders(demand, np.nonzero(rows)[0], leader_may_move)
-            after = demand_after(problem, self.gone, demand) if clients_move else demand
-            values = score_many(
-                demand_without(after, self.gone),
-                leaders,
-                self.voters[row],
-                self.replicas[row],
-                quorum,
-                self._holders(row, leaders) if self.holders.shape[1] else None,
-            )
-            np.minimum.at(found, row, values)
-        return found
-
-    def _leaders(
-        self, demand: Demand, rows: IntArray, leader_may_move: bool
-    ) -> tuple[IntArray, IntArray]:
-        """Return pairs of a row and a leader that it may have."""
-        stays = self.leads_on[rows] & (demand.leaderless or not leader_may_move)
-        if demand.leaderless:
-            first = self.voters[rows, self.able[rows].argmax(axis=1)]
-            return rows, np.where(stays, self.leader[rows], first)
-        if self.problem.demand.leaderless:
-            stays[:] = False  # the slow path needs a leader, and nobody led before
-        moving = rows[~stays]
-        able = self.able[moving]
-        preferred = able & self.problem.rules.may_lead[self.voters[moving]]
-        able = np.where(preferred.any(axis=1, keepdims=True), preferred, able)
-        row, place = np.nonzero(able)
-        return (
-            np.concatenate([rows[stays], moving[row]]),
-            np.concatenate([self.leader[rows[stays]], self.voters[moving[row], place]]),
-        )
-
-    def _holders(self, row: IntArray, leaders: IntArray) -> IntArray:
-        """Return the lease holders under each leader: it takes the lease of the one before."""
-        holders = self.holders[row]
-        has = (holders == leaders[:, np.newaxis]).any(axis=1, keepdims=True)
-        before = holders == self.leader[row][:, np.newaxis]
-        return np.where(before & ~has, leaders[:, np.newaxis], holders)

@@ -108,7 +108,7 @@ class MoveFunction:
 
     def value(self, configuration: Configuration) -> float:
         """Return the value of a configuration, as the sum over its changes."""
-        now = changes(self.present, configuration, leaderless=not self.leader.any())
+        now = changes(self.present, configuration)
         votes = np.zeros(len(self.leader)) if self.voter is None else self.voter
         # a removal has the negative price of keeping the replica
         total = float(self.leader[configuration.leader]) if now.leader else 0.0
@@ -124,8 +124,6 @@ class MoveCosts:
     ----------
     instance, present, moves
         What it is about.
-    leaderless
-        Whether no operation needs a leader, so that none is handed over.
     price
         Price of a move in ms, spread over the horizon.
     limits
@@ -135,7 +133,6 @@ class MoveCosts:
     instance: Instance
     present: Configuration
     moves: Moves
-    leaderless: bool = False
     price: MoveFunction = field(init=False)
     limits: tuple[Limit, ...] = field(init=False)
 
@@ -190,5 +187,5 @@ class MoveCosts:
         replica[list(present.voters)] = 0.0
         voter[list(present.replicas)] = 1.0
         voter[list(present.voters)] = -1.0
-        leader = np.zeros(sites) if self.leaderless else np.ones(sites)
+        leader = np.ones(sites)
         return MoveFunction(present, float(len(present.replicas)), leader, replica, voter)

@@ -77,22 +77,12 @@ class RoleChanges:
         return int(self.leader) + len(gained) + len(lost)
 
 
-def changes(
-    before: Configuration, after: Configuration, *, leaderless: bool = False
-) -> RoleChanges:
-    """Return the changes between two configurations; the order of voters does not count.
-
-    Parameters
-    ----------
-    before, after
-        The ends.
-    leaderless
-        Whether no operation needs a leader, so that another one is no change.
-    """
+def changes(before: Configuration, after: Configuration) -> RoleChanges:
+    """Return the changes between two configurations; the order of voters does not count."""
     votes, votes_after = set(before.voters), set(after.voters)
     held, held_after = set(before.replicas), set(after.replicas)
     return RoleChanges(
-        leader=not leaderless and before.leader != after.leader,
+        leader=before.leader != after.leader,
         promoted=tuple(sorted(votes_after - votes)),
         demoted=tuple(sorted(votes - votes_after)),
         added=tuple(sorted(held_after - held)),
@@ -107,7 +97,7 @@ class CurrentSites:
     Attributes
     ----------
     leader
-        ℓ0; None where no operation needs a leader.
+        ℓ0.
     voters, replicas
         V0 and R0, each in the order of its names; ℓ0 ∈ V0 ⊆ R0.
 
@@ -117,13 +107,12 @@ class CurrentSites:
         For a leader that does not vote, a voter without a replica, and a name given twice.
     """
 
-    leader: str | None
+    leader: str
     voters: tuple[str, ...]
     replicas: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        if self.leader is not None:
-            text(self.leader, "current.leader")
+        text(self.leader, "current.leader")
         for name in ("voters", "replicas"):
             given = elements(getattr(self, name), f"current.{name}", "a list of names")
             names = tuple(text(one, f"current.{name}") for one in given)
@@ -132,7 +121,7 @@ class CurrentSites:
                 raise InputError("a site is listed twice", field=f"current.{name}", value=twice)
             object.__setattr__(self, name, tuple(sorted(names)))
         for what, sites, among in (
-            ("the leader is no voter", () if self.leader is None else (self.leader,), "voters"),
+            ("the leader is no voter", (self.leader,), "voters"),
             ("a voter holds no replica", self.voters, "replicas"),
         ):
             for site in sites:
@@ -188,10 +177,7 @@ class CurrentSites:
         return given
 
     def on(self, instance: Instance) -> Configuration:
-        """Return the configuration on the site indices of an instance, or refuse unknown sites.
-
-        Without a leader the first voter stands for all, as in plans.
-        """
+        """Return the configuration on the site indices of an instance, or refuse unknown sites."""
         for site in self.replicas:
             if site not in instance.sites:
                 raise InputError(
@@ -205,7 +191,7 @@ class CurrentSites:
         if not voters:
             raise InputError("no voters", field="current.voters", expected="at least one site")
         return Configuration.of(
-            voters[0] if self.leader is None else place[self.leader],
+            place[self.leader],
             voters,
             [place[r] for r in self.replicas],
         )

@@ -369,13 +369,12 @@ def _may_lack_members(problem: Problem, configuration: Configuration) -> bool:
     sizes: dict[str, int] = {
         "voters": len(configuration.voters),
         "replicas": len(configuration.replicas),
-        "lease holders": len(configuration.lease_holders or configuration.replicas),
     }
     quorum = quorum_size(problem, configuration)
     for term in problem.demand.waits:
         for clause in term.clauses:
             need = quorum if clause.need == "quorum" else clause.need
-            lacks = isinstance(need, int) and (need > sizes[clause.role] or clause.of_votes)
+            lacks = isinstance(need, int) and need > sizes[clause.role]
             if clause.scope or lacks:
                 return True
     return False
@@ -389,18 +388,17 @@ def score_of(problem: Problem, configuration: Configuration) -> float:
         configuration.voters,
         configuration.replicas,
         quorum_size(problem, configuration),
-        configuration.lease_holders or None,
     )
 
 
 def scores_of(problem: Problem, configurations: Sequence[Configuration]) -> npt.NDArray[np.float64]:
     """Eq. 1 of many configurations, those of one size at once, shape (n,)."""
     values = np.zeros(len(configurations))
-    rows: dict[tuple[int, int, int, int], list[int]] = {}
+    rows: dict[tuple[int, int, int], list[int]] = {}
     for row, one in enumerate(configurations):
-        sizes = (len(one.replicas), len(one.voters), len(one.lease_holders))
+        sizes = (len(one.replicas), len(one.voters))
         rows.setdefault((quorum_size(problem, one), *sizes), []).append(row)
-    for (quorum, _, _, leases), some in rows.items():
+    for (quorum, _, _), some in rows.items():
         alike = [configurations[row] for row in some]
         values[some] = score_many(
             problem.demand,
@@ -408,6 +406,5 @@ def scores_of(problem: Problem, configurations: Sequence[Configuration]) -> npt.
             [one.voters for one in alike],
             [one.replicas for one in alike],
             quorum,
-            [one.lease_holders for one in alike] if leases else None,
         )
     return values

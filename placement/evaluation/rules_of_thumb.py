@@ -88,18 +88,13 @@ def rules_of_thumb(problem: Problem, configuration: Configuration) -> tuple[Rule
     if problem.demand.leaderless:
         return ()
     witnesses = set(configuration.witnesses)
-    leased = configuration.lease_holders
-    voters = sorted(
-        site
-        for site in configuration.voters
-        if site not in witnesses and (not leased or site in leased)
-    )
+    voters = sorted(site for site in configuration.voters if site not in witnesses)
     candidates = [s for s in voters if problem.rules.may_lead[s]] or [configuration.leader]
     demand, quorum = problem.demand, quorum_size(problem, configuration)
 
     def value(leader: int) -> float:
         sites = (configuration.voters, configuration.replicas)
-        return score(demand, leader, *sites, quorum, leased or None)
+        return score(demand, leader, *sites, quorum)
 
     best = value(configuration.leader)
 

@@ -171,7 +171,6 @@ def score(
     voters: npt.ArrayLike,
     replicas: npt.ArrayLike,
     quorum: int,
-    holders: npt.ArrayLike | None = None,
 ) -> float:
     """Eq. 1 for one configuration, in ms times operations.
 
@@ -183,8 +182,6 @@ def score(
         Site indices, ℓ ∈ V ⊆ R.
     quorum
         m, the votes a commit waits for.
-    holders
-        Lease holders, site indices; None: every replica, where waits ask for them.
 
     Notes
     -----
@@ -201,7 +198,7 @@ def score(
             closest = np.zeros((1, 0), dtype=np.intp)  # only those who wait there need it
             if any(term.origin == "near" for term in demand.waits):
                 closest = nearest(demand.client_rtt[k], one[2][0])[np.newaxis]
-            waited += float(waits_score(demand, k, *one, closest, quorum, _row(holders))[0])
+            waited += float(waits_score(demand, k, *one, closest, quorum)[0])
         total = total + waited + demand.constant
     return total
 
@@ -217,18 +214,12 @@ def _rows(
     )
 
 
-def _row(holders: npt.ArrayLike | None) -> IntArray | None:
-    """Return lease holders as an array with one row."""
-    return None if holders is None else np.array([holders], dtype=np.intp)
-
-
 def score_many(
     demand: Demand,
     leaders: npt.ArrayLike,
     voters: npt.ArrayLike,
     replicas: npt.ArrayLike,
     quorum: int,
-    holders: npt.ArrayLike | None = None,
 ) -> FloatArray:
     """Eq. 1 for many configurations at once.
 
@@ -244,8 +235,6 @@ def score_many(
         Site indices, shape (n, r).
     quorum
         m, the votes a commit waits for.
-    holders
-        Lease holders, site indices, shape (n, p); None: every replica, where waits ask for them.
 
     Returns
     -------
@@ -259,7 +248,6 @@ def score_many(
     leader = np.asarray(leaders, dtype=np.intp)
     voter = np.asarray(voters, dtype=np.intp)
     replica = np.sort(np.asarray(replicas, dtype=np.intp), axis=-1)
-    leased = None if holders is None else np.asarray(holders, dtype=np.intp)
     clients = demand.client_rtt.shape[1]
     block = max(1, _CHUNK // (clients * replica.shape[1]))
     total = np.zeros(len(leader))
@@ -282,8 +270,7 @@ def score_many(
             waits = quorum_latency(demand.site_rtt[k], chosen, voter[rows], quorum)
             part += per_client.sum(axis=-1) + demand.quorum[k] * waits
             if demand.waits:
-                held = None if leased is None else leased[rows]
-                world = (demand, k, chosen, voter[rows], replica[rows], near, quorum, held)
+                world = (demand, k, chosen, voter[rows], replica[rows], near, quorum)
                 waited += waits_score(*world)
         total[rows] = part + waited + demand.constant if demand.has_waits else part
     return total
@@ -344,7 +331,6 @@ def operation_latency(
     voters: npt.ArrayLike,
     replicas: npt.ArrayLike,
     quorum: int,
-    holders: npt.ArrayLike | None = None,
 ) -> FloatArray:
     """t(c) of every operation in ms, shape (scenarios, clients, operations).
 
@@ -362,7 +348,7 @@ def operation_latency(
     )
     if demand.has_waits:
         latency += demand.constants
-        waited = wait_latencies(demand, leader, voters, replicas, quorum, holders)
+        waited = wait_latencies(demand, leader, voters, replicas, quorum)
         for j, each in enumerate(waited):
             times = demand.times[:, j]
             latency += np.where(times > 0, times * each[..., np.newaxis], 0.0)
@@ -375,17 +361,16 @@ def wait_latencies(
     voters: npt.ArrayLike,
     replicas: npt.ArrayLike,
     quorum: int,
-    holders: npt.ArrayLike | None = None,
 ) -> list[FloatArray]:
     """Return how long each wait of the demand lasts, ms: each of shape (scenarios, clients)."""
-    one, held = _rows(leader, voters, replicas), _row(holders)
+    one = _rows(leader, voters, replicas)
     shape = demand.counts.shape[1:2]
     found = []
     for term in demand.waits:
         rows = []
         for rtt, between in zip(demand.client_rtt, demand.site_rtt, strict=True):
             closest = nearest(rtt, one[2][0])[np.newaxis]
-            each = wait_latency(term, rtt, between, *one, closest, quorum, held)[0]
+            each = wait_latency(term, rtt, between, *one, closest, quorum)[0]
             rows.append(np.broadcast_to(each, shape))
         found.append(np.array(rows))
     return found

@@ -8,24 +8,17 @@ search decides.
 
 Among voter sets with the same wait the one whose members are closest to the leader is taken, so
 that every method names the same voters.
-
-With witnesses, voters with a replica are chosen in R and witnesses among the other sites. Where no
-rule is about both, and one order of the sites decides every wait, the closest sites of each kind
-are best: for every k they have the smallest k-th RTT. Elsewhere every choice is evaluated.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import itertools
-import math
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from placement.errors import LimitError
 from placement.evaluation.least_total_wait import least_total_wait
 from placement.evaluation.score import closest_first, quorum_latency
 from placement.evaluation.waits.wait_cases import case_wait
@@ -45,9 +38,6 @@ __all__ = [
     "with_closest_voters",
 ]
 
-_MOST_CHOICES = 2_000_000
-"""Choices of voters and witnesses among which those of one leader are found by evaluating all."""
-
 
 def best_voters(
     demand: Demand, rules: Rules, leader: int, replicas: npt.ArrayLike
@@ -66,13 +56,7 @@ def best_voters(
     Returns
     -------
     tuple of int, or None
-        Closest to the leader first, witnesses included; None when no feasible voter set exists.
-
-    Raises
-    ------
-    LimitError
-        When there are millions of choices of voters and witnesses, and every one would be
-        evaluated.
+        Closest to the leader first; None when no feasible voter set exists.
 
     Notes
     -----
@@ -83,10 +67,8 @@ def best_voters(
     pins = int(np.count_nonzero(rules.must_vote))
     if not rules.may_lead[leader] or (pins and pins > np.count_nonzero(rules.must_vote[ordered])):
         return None
-    if rules.witnesses:
-        return _with_witnesses(demand, rules, leader, ordered, pins)
     several = len(ordered) > rules.voters and demand.has_waits and case_wait(demand)
-    if several or rules.vote_spread is not None:
+    if several:
         return _voters_of_waits(demand, rules, leader, ordered)
     if demand.scenarios == 1 and not rules.of("voters"):
         return _nearest_voters(demand.site_rtt[0, leader], rules, leader, ordered, pins)
@@ -120,8 +102,7 @@ def best_voters_of_each(
     -----
     Under nested caps sets of one size are worked out together, O(|R|²) for each.
     """
-    ruled = rules.vote_spread is not None or not rules.nested_voter_caps
-    if demand.scenarios > 1 or ruled or demand.has_waits or rules.witnesses:
+    if demand.scenarios > 1 or not rules.nested_voter_caps or demand.has_waits:
         return [
             best_voters(demand, rules, leader, sites)
             for leader, sites in zip(leaders, replicas, strict=True)
@@ -148,22 +129,9 @@ def _voters_of_waits(
     """
     near = by_answer_time(demand, leader, replicas)
     able = [site for site in near if rules.may_vote[site]]
-    chosen = np.array(list(itertools.combinations(able, rules.data_voters)), dtype=np.intp)
+    chosen = np.array(list(itertools.combinations(able, rules.voters)), dtype=np.intp)
     if not len(chosen):
         return None
-    if rules.witnesses:
-        free = by_answer_time(demand, leader, rules.witness_sites(replicas))
-        number = len(chosen) * math.comb(len(free), rules.witnesses)
-        if number > _MOST_CHOICES:
-            raise LimitError(
-                f"{number:,} choices of voters and witnesses for one leader are more than the "
-                f"limit of {_MOST_CHOICES:,}; ask for fewer witnesses, or name them"
-            )
-        more = np.array(list(itertools.combinations(free, rules.witnesses)), dtype=np.intp)
-        if not len(more):
-            return None
-        first = np.repeat(chosen, len(more), axis=0)
-        chosen = np.concatenate([first, np.tile(more, (len(chosen), 1))], axis=1)
     pinned = np.append(np.nonzero(rules.must_vote)[0], leader)
     good = (chosen[:, :, np.newaxis] == pinned).any(axis=1).all(axis=1)
     chosen = chosen[good & rules.obeyed("voters", chosen)]
@@ -181,21 +149,6 @@ def _voters_of_waits(
                 total += term.weight[k].sum() * wait_latency(term, *one, rules.quorum)[:, 0]
     least = int(total.argmin())
     return by_answer_time(demand, leader, chosen[least]) if np.isfinite(total[least]) else None
-
-
-def _with_witnesses(
-    demand: Demand, rules: Rules, leader: int, replicas: IntArray, pins: int
-) -> tuple[int, ...] | None:
-    """Return the best voters of a leader where some hold no replica; replicas ascending."""
-    ruled = bool(rules.of("voters")) or rules.vote_spread is not None
-    if demand.scenarios > 1 or ruled or (demand.has_waits and case_wait(demand)):
-        return _voters_of_waits(demand, rules, leader, replicas)
-    holding = dataclasses.replace(rules, voters=rules.data_voters, witnesses=0, may_witness=None)
-    voters = _nearest_voters(demand.site_rtt[0, leader], holding, leader, replicas, pins)
-    free = by_answer_time(demand, leader, rules.witness_sites(replicas))
-    if voters is None or len(free) < rules.witnesses:
-        return None
-    return by_answer_time(demand, leader, (*voters, *free[: rules.witnesses]))
 
 
 def _nearest_voters(
@@ -233,15 +186,8 @@ def by_answer_time(demand: Demand, leader: int, sites: npt.ArrayLike) -> tuple[i
 
 
 def with_closest_voters(demand: Demand, rules: Rules, best: Configuration) -> Configuration:
-    """Return a best configuration with the best voters that lie closest to its leader.
-
-    Where its lease holders are a choice, writes wait for them as well, and only the order of the
-    voters changes; likewise where there are too many choices of voters and witnesses.
-    """
-    voters = None
-    if not rules.lease_holders:
-        with contextlib.suppress(LimitError):
-            voters = best_voters(demand, rules, best.leader, best.replicas)
+    """Return a best configuration with the best voters that lie closest to its leader."""
+    voters = best_voters(demand, rules, best.leader, best.replicas)
     if voters is None:
         voters = by_answer_time(demand, best.leader, best.voters)
     return dataclasses.replace(best, voters=voters)

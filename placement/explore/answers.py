@@ -87,19 +87,12 @@ def after_loss(plan: Plan, lost: tuple[str, ...]) -> Plan | None:
     """
     problem, configuration = plan.problem, plan.configuration
     assert configuration is not None
-    if problem.rules.witnesses:
-        raise InputError(
-            "losses are not computed with witnesses",
-            field="lost",
-            value=", ".join(lost),
-            expected="no lost site, or no witnesses",
-        )
     if needs_roles(problem):
         raise InputError(
-            "the parts of a plan after a loss are shown for the four coefficients alone",
+            "losses are not computed for operations with waits, nor with witnesses",
             field="lost",
             value=", ".join(lost),
-            expected="no lost site; the table of losses has the mean latency after each",
+            expected="no lost site, or a protocol such as raft and no witnesses",
         )
     gone = set(problem.instance.site_indices(lost, "lost").tolist())
     scores = score_after(problem, configuration, gone)
@@ -179,7 +172,6 @@ def _roles(plan: Plan) -> dict[str, tuple[str, float | None]]:
         member = members.get(name)
         role = "leader" if name == plan.leader else "voter" if member else "replica"
         role = "witness" if name in plan.witnesses else role
-        role += ", lease" if name in plan.lease_holders else ""
         found[name] = (role, None if member is None else member.rtt)
     return found
 

@@ -56,8 +56,6 @@ def command_line(question: Question, origin: Origin) -> tuple[str, tuple[str, ..
         words += _counts("--witnesses", problem.witnesses)
     for option, single in (
         ("--quorum", problem.quorum),
-        ("--vote-layout", problem.vote_layout and ",".join(map(str, problem.vote_layout))),
-        ("--votes", ",".join(f"{s}={n}" for s, n in (problem.votes or {}).items()) or None),
         ("--leader", problem.leader),
         ("--survive", problem.survive),
         ("--budget", problem.budget),
@@ -162,8 +160,6 @@ def python_lines(question: Question, origin: Origin) -> str:
     given: list[tuple[str, object]] = [("replicas", problem.replicas), ("voters", problem.voters)]
     for field, default in (
         ("quorum", None),
-        ("vote_layout", None),
-        ("votes", None),
         ("witnesses", 0),
         ("leader", None),
         ("leaders", None),

@@ -222,11 +222,10 @@ def _beside(plan: Plan, site: str | None) -> list[Child]:
 
 def _losses(plan: Plan) -> Markup | None:
     """Return the table of the losses of single sites with the leader that takes over."""
-    if not plan.found:
+    if not (plan.found and plan.tells_losses):
         return None
     rows: list[list[str | float | None]] = [
-        [row.lost, row.leader or ("–" if row.survives else "service stops"), row.mean_latency]
-        for row in plan.failures.each
+        [row.lost, row.leader or "service stops", row.mean_latency] for row in plan.failures.each
     ]
     columns = [Column("Lost"), Column("Leader then"), Column("Mean latency, ms", True)]
     return data_table(f"Loss of {plan.failures.what}", columns, rows, sortable=False)
@@ -354,8 +353,7 @@ def _only(plan: Plan, other: Plan) -> list[int]:
     def role(of: Plan, site: str) -> str:
         if site not in of.replicas:
             return "witness" if site in of.witnesses else ""
-        voter = "leader" if site == of.leader else "voter" if site in of.voters else "replica"
-        return f"{voter}, lease" if site in of.lease_holders else voter
+        return "leader" if site == of.leader else "voter" if site in of.voters else "replica"
 
     sites = plan.problem.instance.sites
     held = (*plan.replicas, *plan.witnesses)

@@ -9,7 +9,7 @@ import numpy as np
 from placement.errors import LimitError
 from placement.evaluation.cost_model import configuration_cost
 from placement.evaluation.voter_choice import best_voters
-from placement.feasibility.holder_choice import with_holders
+from placement.feasibility.witness_places import named_question, original, witness_places
 from placement.model.configuration import Configuration
 from placement.model.constraints import GroupRule, Rules
 from placement.model.instance import Instance
@@ -34,7 +34,7 @@ def complete_configuration(
     Parameters
     ----------
     problem
-        The question.
+        The question, without witnesses.
     leader
         Site index.
     prefer
@@ -64,14 +64,11 @@ def complete_configuration(
     budget = np.inf if rules.budget is None else rules.budget
     must_vote = frozenset(np.nonzero(rules.must_vote)[0].tolist()) | {leader}
     must_hold = frozenset(np.nonzero(rules.must_hold)[0].tolist())
-    of_voters, spread = rules.of("voters"), rules.vote_spread is not None
-    if rules.witnesses:  # they count in the rules as well: a minimum is no rule for the others
-        of_voters = tuple(group.caps_only() for group in of_voters)
     voters_first = SiteSubset(
         [site for site in order if rules.may_vote[site]],
-        rules.data_voters,
+        rules.voters,
         must_vote,
-        (*of_voters, *(group.caps_only() for group in rules.of("replicas"))),
+        (*rules.of("voters"), *(group.caps_only() for group in rules.of("replicas"))),
         cost=costs,
         budget=budget,
     )
@@ -83,7 +80,7 @@ def complete_configuration(
         signature = (
             tuple(sorted(tuple(g.labels[s] for g in rules.of("replicas")) for s in voters)),
             frozenset(voters) & must_hold,
-            None if costs is None and not rules.witnesses and not spread else voters,
+            None if costs is None else voters,
         )
         if signature in failed:
             continue
@@ -98,13 +95,8 @@ def complete_configuration(
             )
             for replicas in subsets(replicas_next):
                 best = best_voters(problem.demand, rules, leader, replicas)
-                if best is None and rules.witnesses:
-                    continue
-                second = voters if best is None or not rules.witnesses else best
-                for chosen in (voters if best is None else best, second):
-                    if spread and not rules.obeyed("voters", np.array([chosen]))[0]:
-                        continue
-                    found = with_holders(problem, Configuration.of(leader, chosen, replicas))
+                for chosen in (voters if best is None else best, voters):
+                    found = Configuration.of(leader, chosen, replicas)
                     if not _over_budget(problem, found):
                         return found
         failed.add(signature)
@@ -139,9 +131,10 @@ def repaired(
     Returns
     -------
     Configuration or None
-        None when the search for a feasible configuration finds none or becomes too long.
+        None when the search for a feasible configuration finds none or becomes too long, and with
+        witnesses.
     """
-    if before is None:
+    if before is None or problem.rules.witnesses:
         return None
     rules = problem.rules
     if size is None:
@@ -161,8 +154,16 @@ def repaired(
 def find_feasible(problem: Problem, prefer: Sequence[int] = ()) -> Configuration | None:
     """Find some feasible configuration, or None when there is provably none.
 
-    Leaders are tried in order of preference, then in site order.
+    Leaders are tried in order of preference, then in site order; with witnesses, under one choice
+    of their sites after another.
     """
+    for places in witness_places(problem):
+        named = named_question(problem, places)
+        found = None if named is None else find_feasible(named, prefer)
+        if found is not None:
+            return original(found, places)
+    if problem.rules.witnesses:
+        return None
     leaders = dict.fromkeys([*map(int, prefer), *range(len(problem.rules.may_lead))])
     for leader in leaders:
         found = complete_configuration(problem, leader, prefer)
@@ -198,7 +199,6 @@ def violations(problem: Problem, configuration: Configuration) -> tuple[str, ...
     if len(voters) != rules.voters:
         broken.append(f"{len(voters)} voters instead of {rules.voters}")
     holding = voters if not rules.witnesses else tuple(s for s in voters if s not in witnesses)
-    broken += _lease_violations(problem, configuration)
     for role, chosen, allowed, needed in (
         ("replica", replicas, rules.may_hold, rules.must_hold),
         ("vote", holding, rules.may_vote, rules.must_vote),
@@ -212,31 +212,10 @@ def violations(problem: Problem, configuration: Configuration) -> tuple[str, ...
     for group in rules.groups:
         if not group.satisfied(voters if group.role == "voters" else replicas):
             broken.append(f"{group.why} does not hold")
-    if rules.vote_spread is not None and not rules.vote_spread.obeyed(np.array([voters]))[0]:
-        broken.append(f"{rules.vote_spread.why} does not hold")
     broken += [why for limit in problem.limits if (why := limit.broken(configuration))]
     if not broken:
         broken.extend(problem.objective.violations(problem, configuration))
     return tuple(broken)
-
-
-def _lease_violations(problem: Problem, configuration: Configuration) -> list[str]:
-    """Return the violations by the lease holders of a configuration, in words."""
-    rules, sites = problem.rules, problem.instance.sites
-    leased = configuration.lease_holders
-    broken = []
-    if len(leased) != rules.lease_holders:
-        broken.append(f"{len(leased)} lease holders instead of {rules.lease_holders}")
-    if len(set(leased)) != len(leased):
-        broken.append("a lease holder is listed twice")
-    held = configuration.replicas
-    broken += [f"the lease holder {sites[s]} is not a replica" for s in leased if s not in held]
-    if leased and configuration.leader not in leased:
-        broken.append(f"the leader {sites[configuration.leader]} holds no lease")
-    if rules.voters_hold_leases:
-        missing = [s for s in leased if s in held and s not in configuration.voters]
-        broken += [f"the lease holder {sites[s]} does not vote" for s in missing]
-    return broken
 
 
 def reasons_infeasible(problem: Problem) -> tuple[str, ...]:

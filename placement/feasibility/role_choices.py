@@ -1,15 +1,13 @@
-"""Every choice of roles on given replicas: voters, witnesses, leader and lease holders."""
+"""Every choice of roles on given replicas: voters, witnesses and leader."""
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.feasibility.holder_choice import holder_choices
 from placement.model.configuration import Configuration
 
 if TYPE_CHECKING:
@@ -38,6 +36,4 @@ def role_choices(problem: Problem, replicas: tuple[int, ...]) -> Iterator[Config
         leaders = [site for site in voters if rules.may_lead[site]]
         for witnesses in itertools.combinations(free, rules.witnesses):
             for leader in leaders[:1] if problem.demand.leaderless else leaders:
-                one = Configuration(leader, (*voters, *witnesses), replicas)
-                for holders in holder_choices(problem, one):
-                    yield dataclasses.replace(one, lease_holders=holders)
+                yield Configuration(leader, (*voters, *witnesses), replicas)

@@ -78,10 +78,7 @@ class FleetMember:
         for field, odd, expected in (
             ("objective", not problem.objective.minimises_mean, "the mean latency"),
             ("budget", problem.budget is not None, "no budget: limits belong to the fleet"),
-            ("votes", bool(problem.votes), "one vote for each voter, as with votes={}"),
             ("protocol", problem.demand.has_waits, "operations without waits"),
-            ("protocol", problem.client_paths is not None, "the same shares for all clients"),
-            ("vote_layout", problem.vote_layout is not None, "one vote for each voter"),
             ("witnesses", bool(problem.rules.witnesses), "voters with a replica alone"),
             (
                 "cost_weight",

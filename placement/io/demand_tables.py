@@ -14,12 +14,10 @@ import numpy as np
 
 from placement.errors import InputError
 from placement.io.formats.column_reader import ColumnTable, read_frame, read_frames
-from placement.io.formats.tables import Table, name_cell, number_cell
 from placement.io.interval_order import order_intervals
-from placement.model.protocol_parts.client_shares import COLUMNS, ClientShare, checked_shares
 from placement.support.checks import FloatArray, IntArray
 
-__all__ = ["DemandTable", "demand_of", "read_database_demand", "read_demand", "read_shares"]
+__all__ = ["DemandTable", "demand_of", "read_database_demand", "read_demand"]
 
 COUNT = "a finite number of operations >= 0"
 
@@ -305,31 +303,3 @@ def _complete(
         expected=f"a row for it{in_interval}, of zeros if it issued nothing; a table of client, "
         "operation and count may leave them out",
     )
-
-
-def read_shares(table: Table, clients: Sequence[str]) -> tuple[ClientShare, ...]:
-    """Return the shares of the paths of a protocol by client, from a table.
-
-    Parameters
-    ----------
-    table
-        With the columns client, parameter and value.
-    clients
-        Names of all clients of the instance.
-
-    Raises
-    ------
-    InputError
-        For a missing column, and, with row and column, for an unknown client or parameter, a value
-        that is no number from 0 to 1, and a share given twice.
-    """
-    client, parameter, value = (table.column(name) for name in COLUMNS)
-    rows = [
-        (
-            name_cell(cells[client], table.at(row), COLUMNS[0]),
-            name_cell(cells[parameter], table.at(row), COLUMNS[1]).strip(),
-            number_cell(cells[value], table.at(row), COLUMNS[2], "a number from 0 to 1"),
-        )
-        for row, cells in enumerate(table.rows)
-    ]
-    return checked_shares(rows, clients, table.at)

@@ -16,7 +16,7 @@ from placement.io.instance_folder import (
     operation_from,
 )
 from placement.io.prices_document import prices_embedded, prices_from_embedded
-from placement.io.problem_document import read_protocol, votes_from
+from placement.io.problem_document import read_protocol, refuse_gone
 from placement.model.instance import SITE_LEVEL, Instance
 from placement.support.checks import FloatArray
 
@@ -47,7 +47,6 @@ def instance_document(instance: Instance) -> dict[str, object]:
         "site_rtt": instance.site_rtt.tolist(),
         "client_rtt": instance.client_rtt.tolist(),
         "counts": instance.counts.tolist(),
-        **({"shares": [list(row) for row in instance.shares]} if instance.shares else {}),
     }
 
 
@@ -60,6 +59,7 @@ def instance_from_document(document: Document) -> Instance:
         When it was changed since, or is no such object.
     """
     document.check_format(FORMAT, VERSION)
+    refuse_gone(document)
     prices = None
     if document.has("prices"):
         prices = prices_from_embedded(document.table("prices"), _array)
@@ -85,8 +85,6 @@ def instance_from_document(document: Document) -> Instance:
             name=document.text("name"),
             provenance=document.names("provenance"),
             protocol=read_protocol(document),
-            shares=document.values.get("shares", ()),  # type: ignore[arg-type]  # checked there
-            votes=votes_from(document),
         )
     except InputError as error:
         raise (

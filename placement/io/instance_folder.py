@@ -26,7 +26,6 @@ from typing import Literal
 import numpy as np
 
 from placement.errors import InputError, PlacementWarning
-from placement.io.demand_tables import read_shares
 from placement.io.feeds.headers import coordinate_columns, read_header
 from placement.io.formats.column_reader import ColumnTable, text_numbers
 from placement.io.formats.document import Document, encode_json, read_document
@@ -51,10 +50,9 @@ from placement.io.prices_document import (
     prices_head,
     prices_tables,
 )
-from placement.io.problem_document import read_protocol, votes_from
+from placement.io.problem_document import read_protocol, refuse_gone
 from placement.model.instance import Instance
 from placement.model.operations import NAMED_OPERATIONS, Operation
-from placement.model.protocol_parts.client_shares import COLUMNS
 from placement.support.checks import FloatArray
 
 __all__ = [
@@ -71,7 +69,7 @@ __all__ = [
 
 FORMAT = "replica-placement instance"
 VERSION = 2
-"""Version 2 has waits, constants, shares of clients and a protocol; others are of version 1."""
+"""Version 2 has waits, constants and a protocol; others are of version 1."""
 MANIFEST = "instance.json"
 _MANIFESTS = (MANIFEST, "instance.toml")
 
@@ -88,10 +86,9 @@ _KEYS = (
     "intervals",
     "levels",
     "prices",
-    "votes",
     "tables",
 )
-_TABLES = ("sites", "clients", "site_rtt", "client_rtt", "counts", "shares", *PRICE_TABLES)
+_TABLES = ("sites", "clients", "site_rtt", "client_rtt", "counts", *PRICE_TABLES)
 
 Rows = Iterable[Sequence[str | float | None]]
 Writer = Callable[[Sequence[str], Rows], bytes]
@@ -199,7 +196,6 @@ def head(instance: Instance) -> dict[str, object]:
                 **({} if operation.kind == operation.usual_kind else {"kind": operation.kind}),
                 **({"waits": list(map(str, operation.waits))} if operation.waits else {}),
                 **({"constant": operation.constant} if operation.constant else {}),
-                **({} if operation.at == "replicas" else {"at": operation.at}),
             }
             for operation in instance.operations
         ],
@@ -207,14 +203,12 @@ def head(instance: Instance) -> dict[str, object]:
         "intervals": list(instance.intervals),
         "levels": _level_columns(instance),
         "prices": None if prices is None else prices_head(prices),
-        **({} if instance.votes is None else {"votes": dict(instance.votes)}),
     }
 
 
 def _of_version_2(instance: Instance) -> bool:
     """Return whether an instance has a part that version 1 of the format lacks."""
-    asks = bool(instance.shares or instance.votes) or instance.protocol is not None
-    return asks or any(one.has_waits for one in instance.operations)
+    return instance.protocol is not None or any(one.has_waits for one in instance.operations)
 
 
 def _tables(instance: Instance) -> list[tuple[str, Sequence[str], Rows]]:
@@ -253,8 +247,6 @@ def _tables(instance: Instance) -> list[tuple[str, Sequence[str], Rows]]:
         ("counts", instance.counts, "client", instance.clients, operations),
     ):
         found.append((name, *to_rows(values, word, instance.intervals, rows, header)))
-    if instance.shares:
-        found.append(("shares", COLUMNS, instance.shares))
     return [*found, *prices_tables(instance)]
 
 
@@ -275,8 +267,10 @@ def load_instance(path: str | os.PathLike[str]) -> Instance:
     manifest = _manifest(Path(path))
     document = read_document(manifest)
     document.check_format(FORMAT, VERSION)
+    refuse_gone(document)
     document.only(_KEYS)
     files = document.table("tables")
+    refuse_gone(files)
     files.only(_TABLES)
 
     def table(name: str) -> Table | None:
@@ -295,7 +289,7 @@ def load_instance(path: str | os.PathLike[str]) -> Instance:
     intervals = document.names("intervals", ())
     if not intervals and counts.intervals:
         intervals = order_intervals(counts.intervals, counts.source, fill=False).labels
-    listed, people, shares = table("sites"), table("clients"), table("shares")
+    listed, people = table("sites"), table("clients")
     sites, places, domains = (
         (site_rtt.rows, None, {}) if listed is None else read_sites(listed, _levels(document))
     )
@@ -328,9 +322,7 @@ def load_instance(path: str | os.PathLike[str]) -> Instance:
             prices=prices,
             name=document.text("name", manifest.parent.resolve().name),
             provenance=document.names("provenance", ()),
-            shares=() if shares is None else read_shares(shares, clients),
             protocol=read_protocol(document),
-            votes=votes_from(document),
         )
     except InputError as error:
         raise (error if error.source else error.at(str(manifest))) from None
@@ -509,7 +501,8 @@ def operation_from(row: Document) -> Operation:
     InputError
         For an unknown key, and for what is no operation, naming the row.
     """
-    row.only(("name", "near", "relay", "direct", "quorum", "kind", "waits", "constant", "at"))
+    refuse_gone(row)
+    row.only(("name", "near", "relay", "direct", "quorum", "kind", "waits", "constant"))
     try:
         return Operation(
             row.text("name"),
@@ -520,7 +513,6 @@ def operation_from(row: Document) -> Operation:
             kind=row.text("kind", ""),  # type: ignore[arg-type]  # checked there
             waits=row.names("waits", ()),
             constant=row.number("constant", 0.0),
-            at=row.text("at", "replicas"),  # type: ignore[arg-type]  # checked there
         )
     except InputError as error:
         raise (error if error.source else error.at(f"{row.source}, {row.place}")) from None

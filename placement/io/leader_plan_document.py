@@ -29,7 +29,7 @@ __all__ = [
 
 FORMAT = "replica-placement plan"
 VERSION = 2
-"""Version 2: with a protocol, waits, votes or witnesses; a plan without is of version 1."""
+"""Version 2: with a protocol, waits or witnesses; a plan without is of version 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +122,6 @@ def configuration_document(plan: Plan) -> dict[str, object]:
         "voters": list(plan.voters),
         "replicas": list(plan.replicas),
         **({"witnesses": list(plan.witnesses)} if plan.witnesses else {}),
-        **({"lease_holders": list(plan.lease_holders)} if plan.lease_holders else {}),
-        **({"votes": plan.votes} if plan.votes else {}),
         # Plan.voters is in order of answer; the order the method gave is kept for exactness.
         "voters_as_found": None
         if configuration is None
@@ -139,8 +137,7 @@ def configuration_document(plan: Plan) -> dict[str, object]:
 
 def _of_version_2(problem: Problem) -> bool:
     """Return whether a question needs a field that version 1 of the format lacks."""
-    several = problem.vote_layout is not None or bool(problem.votes)
-    asks = problem.protocol is not None or several
+    asks = problem.protocol is not None
     return asks or problem.demand.has_waits or problem.rules.witnesses > 0
 
 
@@ -155,7 +152,7 @@ def breakdown_document(plan: Plan) -> dict[str, object]:
             "quorum": _rows(plan.quorum_members),
             **({"parts": _rows(plan.parts), "waits": _rows(plan.waits)} if has_waits else {}),
         },
-        "failures": failures_document(plan.failures) if plan.found else None,
+        "failures": failures_document(plan.failures) if plan.found and plan.tells_losses else None,
         "tail": _objective_rows(plan),
         "bill": None if plan.bill is None else bill_document(plan.bill),
     }
@@ -184,9 +181,7 @@ def _objective_rows(plan: Plan) -> dict[str, object] | None:
 
 def failures_document(failures: Failures) -> dict[str, object]:
     """Return the effect of each loss on a plan, JSON-ready: recomputed from the plan when read."""
-    worst, each = failures.worst, _rows(failures.each)
-    if not failures.stop_first:  # plans without such waits say nothing about them
-        each = [{key: row[key] for key in row if key != "stops_first"} for row in each]
+    worst = failures.worst
     return {
         "level": failures.level,
         "together": failures.together,
@@ -199,7 +194,7 @@ def failures_document(failures: Failures) -> dict[str, object]:
             {"leader": name, "mean_latency_ms": finite(latency)}
             for name, latency in failures.failover
         ],
-        "each": each,
+        "each": _rows(failures.each),
     }
 
 

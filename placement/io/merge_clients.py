@@ -75,18 +75,18 @@ def merge_clients(instance: Instance, most: float) -> MergedClients:
     Raises
     ------
     InputError
-        When `most` is negative or not finite, or when the instance has waits, a protocol, shares of
-        clients or prices, for which the bound says nothing.
+        When `most` is negative or not finite, or when the instance has waits, a protocol or
+        prices, for which the bound says nothing.
     """
     if not 0 <= most < math.inf:
         raise InputError(
             "out of range", field="--merge-clients", value=most, expected="milliseconds >= 0"
         )
     operations = instance.operations
-    own = instance.protocol is not None or instance.shares or instance.prices is not None
+    own = instance.protocol is not None or instance.prices is not None
     if own or any(operation.waits for operation in operations):
         raise InputError(
-            "waits, a protocol, shares or prices, for which no bound is known",
+            "waits, a protocol or prices, for which no bound is known",
             field="--merge-clients",
             value=most,
             expected="operations with round trips near, relay, direct and quorum only",

@@ -274,7 +274,6 @@ def _configuration(document: Document, instance: Instance) -> Configuration | No
         else min(voters),
         voters,
         instance.site_indices(document.names("replicas"), "replicas").tolist(),
-        instance.site_indices(document.names("lease_holders", ()), "lease_holders").tolist(),
     )
 
 

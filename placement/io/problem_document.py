@@ -22,7 +22,7 @@ from placement.model.protocols import Protocol as CommitProtocol
 from placement.problem import Problem
 from placement.support.entry_points import Group
 
-__all__ = ["problem_document", "problem_from", "read_protocol", "votes_from"]
+__all__ = ["problem_document", "problem_from", "read_protocol", "refuse_gone"]
 
 
 @runtime_checkable
@@ -59,12 +59,6 @@ def problem_document(problem: Problem) -> dict[str, object]:
         "replicas": replicas,
         "voters": list(voters) if isinstance(voters, Sequence) else int(voters),
         "quorum": None if problem.quorum is None else int(problem.quorum),
-        **(
-            {}
-            if problem.vote_layout is None
-            else {"vote_layout": [int(entry) for entry in problem.vote_layout]}
-        ),
-        **_votes_document(problem),
         **_witness_document(problem),
         "leader": problem.leader,
         "leaders": None if problem.leaders is None else list(problem.leaders),
@@ -104,29 +98,11 @@ def _moves_document(problem: Problem) -> dict[str, object]:
     return found if problem.moves is None else {**found, "moves": problem.moves.given}
 
 
-def _layout_from(document: Document) -> tuple[int, ...] | None:
-    """Return the votes per voter; entries that are no numbers are refused by the question."""
-    if not document.has("vote_layout"):
-        return None
-    given = document.values["vote_layout"]
-    if not isinstance(given, list):
-        raise document.refuse("vote_layout", "no list", "votes per voter, as [2, 2, 1]")
-    return tuple(given)
-
-
-def _votes_document(problem: Problem) -> dict[str, object]:
-    """Return the votes of a question, empty where it has none and its instance has some."""
-    if problem.votes is None and problem.instance.votes is None:
-        return {}
-    return {"votes": dict(problem.votes or {})}
-
-
 def _current_from(document: Document) -> CurrentSites | None:
     if not document.has("current"):
         return None
     table = document.table("current")
-    leader = table.text("leader") if table.has("leader") else None
-    return CurrentSites(leader, table.names("voters"), table.names("replicas"))
+    return CurrentSites(table.text("leader"), table.names("voters"), table.names("replicas"))
 
 
 def _moves_from(document: Document) -> Moves | None:
@@ -165,6 +141,7 @@ def problem_from(document: Document, instance: Instance) -> Problem:
     InputError
         For a key that says nothing, a wrong value, and a question that the instance cannot have.
     """
+    refuse_gone(document)
     replicas: int | tuple[int, int] | tuple[str, ...]
     if isinstance(document.values.get("replicas"), dict):
         span = document.table("replicas")
@@ -179,8 +156,6 @@ def problem_from(document: Document, instance: Instance) -> Problem:
         replicas=replicas,
         voters=document.names("voters") if by_name else document.whole("voters"),
         quorum=document.whole("quorum") if document.has("quorum") else None,
-        vote_layout=_layout_from(document),
-        votes=votes_from(document),
         witnesses=_witnesses_from(document),
         leader=document.text("leader") if document.has("leader") else None,
         leaders=document.names("leaders") if document.has("leaders") else None,
@@ -204,24 +179,36 @@ def problem_from(document: Document, instance: Instance) -> Problem:
     return problem
 
 
-def votes_from(document: Document) -> dict[str, int] | None:
-    """Return the votes by site in a manifest or a question; None where it has none."""
-    if not document.has("votes"):
-        return None
-    table = document.table("votes")
-    return {site: table.whole(site) for site in table.values}
+_GONE = {
+    "votes": ("sites vote once or not at all", "non_voters: the sites that do not vote"),
+    "vote_layout": ("sites vote once or not at all", "voters and quorum as numbers"),
+    "shares": ("a share is one for all clients", "it as a parameter of the protocol"),
+    "at": ("an operation goes to the nearest replica", "no such key, and replicas that all vote"),
+}
+
+
+def refuse_gone(document: Document) -> None:
+    """Refuse keys of files of older versions of this package, with what takes their place.
+
+    Raises
+    ------
+    InputError
+        Naming the file, the key and the way out.
+    """
+    for key, (what, instead) in _GONE.items():
+        if document.has(key):
+            raise document.refuse(key, what, instead)
 
 
 def read_protocol(document: Document) -> CommitProtocol | None:
     """Return the protocol of a question or an instance; None without the key ``protocol``.
 
-    The key is a text, ``"epaxos:slow=0.05"``, or a table: `name` with the parameters, or `kinds`, a
-    table of kind to text.
+    The key is a text, ``"epaxos:slow=0.05"``, or a table: `name` with the parameters.
 
     Raises
     ------
     InputError
-        Naming the file, for an unknown name, kind, key or value, and for a contradiction.
+        Naming the file, for an unknown name, key or value.
     """
     if not document.has("protocol"):
         return None
@@ -230,9 +217,9 @@ def read_protocol(document: Document) -> CommitProtocol | None:
             return CommitProtocol(document.text("protocol"))
         table = document.table("protocol")
         if table.has("kinds"):
-            table.only(("kinds",))
-            kinds = table.table("kinds")
-            return CommitProtocol({kind: kinds.text(kind) for kind in kinds.values})
+            raise table.refuse(
+                "kinds", "a protocol is one for all kinds of operations", "name and parameters"
+            )
         others = {key: table.plain(key) for key in table.values if key != "name"}
         return CommitProtocol(table.text("name"), others)  # type: ignore[arg-type]  # checked there
     except InputError as error:

@@ -27,7 +27,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from placement.errors import SolverError, UnsupportedError
-from placement.evaluation.waits.wait_checks import needs_roles
 from placement.evaluation.waits.wait_notes import wait_notes
 from placement.feasibility.feasible_plans import reasons_infeasible, repaired, violations
 from placement.methods.options import Options, Progress, Setting, all_settings
@@ -94,8 +93,6 @@ class Method:
     objectives
         Kinds of objective it can minimise; see :mod:`placement.evaluation.objective`. "waits": the
         mean latency of operations with waits or constants. "witnesses": voters without a replica.
-        "lease holders": a part of the replicas with leases, chosen beside the voters. KIND and
-        "-waits": that objective with waits, constants, witnesses or a vote layout.
     cost_parts
         Parts of the cost beside prices of sites that it can take, of :attr:`Problem.cost_parts`.
     settings
@@ -142,14 +139,9 @@ def available() -> tuple[str, ...]:
 
 
 def _kind(problem: Problem) -> str:
-    """Return the kind of a problem: that of the objective, or "waits" of operations with waits.
-
-    Another objective than the mean has a kind of its own with waits, witnesses or several votes.
-    """
+    """Return the kind of a problem: that of the objective, or "waits" of operations with waits."""
     objective = problem.objective.kind
-    if objective != "mean":
-        return f"{objective}-waits" if needs_roles(problem) else objective
-    if problem.demand.has_waits or problem.votes:
+    if problem.demand.has_waits:
         return "waits"
     return "witnesses" if problem.rules.witnesses else objective
 
@@ -182,27 +174,10 @@ def refusal(method: Method, problem: Problem) -> str | None:
     if (conflict := _cost_conflict(problem)) is not None:  # first: other reasons name methods
         return conflict
     kind = _kind(problem)
-    if problem.rules.lease_holders and "lease holders" not in method.objectives:
-        return (
-            f"it gives every replica a lease, and the problem has {problem.rules.lease_holders} "
-            "lease holders; use 'exact', or leases with holders=replicas"
-        )
     if problem.rules.witnesses and "witnesses" not in method.objectives:
         return (
             "it supports only voters with a replica, and the problem has witnesses; use 'exact', "
             "or leave them out"
-        )
-    if kind not in method.objectives and kind.endswith("-waits"):
-        return (
-            f"it does not minimise {problem.objective.describe()} for operations with waits, "
-            "witnesses, votes of sites or a vote layout (protocol, witnesses, votes, "
-            "vote_layout); use 'exhaustive', or a protocol whose commits wait for one quorum of "
-            "votes, such as raft"
-        )
-    if problem.votes and kind == "waits" and kind not in method.objectives:
-        return (
-            f"it counts one vote for each voter, and the problem gives sites several (votes: "
-            f"{', '.join(problem.votes)}); use 'exact', or leave them out"
         )
     if kind == "waits" and kind not in method.objectives:
         return (
@@ -220,7 +195,6 @@ def refusal(method: Method, problem: Problem) -> str | None:
 _PRICE_FIELDS = {
     "near reads": "reads from the nearest replica have prices (prices.gb_per_op, prices.requests)",
     "votes": "replicas that do not vote have prices of their own (prices.machines_non_voting)",
-    "witnesses": "witnesses have a price (prices.witness_share)",
     "moves": "moves from the present configuration have prices or limits (moves)",
 }
 """Why the cost is no sum of prices of sites, by the part of the cost."""
@@ -230,11 +204,9 @@ def _cost_conflict(problem: Problem) -> str | None:
     """Return the part of the cost that no method supports in a question, and a way out; or None."""
     for part in problem.cost_parts:
         way_out = _without(part)
-        if problem.rules.witnesses and part != "witnesses":
-            return f"{_PRICE_FIELDS[part]}, and the question has witnesses: {way_out}"
         if problem.objective.kind != "mean":
             return f"{_PRICE_FIELDS[part]}, and the objective is not the mean latency: {way_out}"
-        if part not in ("votes", "witnesses") and problem.instance.varying_rtt:
+        if part != "votes" and problem.instance.varying_rtt:
             return f"{_PRICE_FIELDS[part]}, and RTTs vary by interval: {way_out}"
     return None
 
@@ -335,7 +307,7 @@ def run(method: Method, problem: Problem, options: Options) -> Plan:
 def _check_indices(problem: Problem, start: Configuration) -> None:
     """Refuse a start with a site that the instance does not have."""
     most = len(problem.instance.sites) - 1
-    for site in (start.leader, *start.voters, *start.replicas, *start.lease_holders):
+    for site in (start.leader, *start.voters, *start.replicas):
         whole(site, "start", maximum=most)
 
 
@@ -365,8 +337,7 @@ def _start_on(problem: Problem, plan: Plan) -> Configuration | None:
         return None
     leader = index.get(before[found.leader], voters[0])
     replicas = [index[before[site]] for site in found.replicas if before[site] in index]
-    leased = [index[before[site]] for site in found.lease_holders if before[site] in index]
-    return Configuration.of(leader, voters, replicas, leased)
+    return Configuration.of(leader, voters, replicas)
 
 
 def solve(

@@ -81,8 +81,6 @@ def without_sites(instance: Instance, sites: Sequence[str]) -> Instance:
         prices = prices.at_sites(instance.sites, kept.tolist())
     places = instance.site_coordinates
     names = ", ".join(instance.sites[s] for s in gone)
-    left = {instance.sites[s] for s in kept}
-    votes = {name: n for name, n in (instance.votes or {}).items() if name in left}
     return instance.replace(
         sites=tuple(instance.sites[s] for s in kept),
         client_rtt=instance.client_rtt[..., kept],
@@ -92,7 +90,6 @@ def without_sites(instance: Instance, sites: Sequence[str]) -> Instance:
         },
         site_coordinates=None if places is None else places[kept],
         prices=prices,
-        votes=votes,
         provenance=(*instance.provenance, f"Without the sites {names}."),
     )
 

@@ -23,8 +23,6 @@ class Configuration:
         V; in the order in which they answer the leader where a method cares.
     replicas
         R, ascending.
-    lease_holders
-        L, ascending; empty where the question has no such role, or every replica holds a lease.
 
     Raises
     ------
@@ -35,18 +33,16 @@ class Configuration:
     leader: int
     voters: tuple[int, ...]
     replicas: tuple[int, ...]
-    lease_holders: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        known = type(self.voters) is tuple and type(self.replicas) is tuple
-        if known and type(self.lease_holders) is tuple:
-            for site in (self.leader, *self.voters, *self.replicas, *self.lease_holders):
+        if type(self.voters) is tuple and type(self.replicas) is tuple:
+            for site in (self.leader, *self.voters, *self.replicas):
                 if type(site) is not int or not 0 <= site <= LARGEST_WHOLE:
                     break
             else:
                 return  # the usual case is quick
         object.__setattr__(self, "leader", whole(self.leader, "leader"))
-        for field in ("voters", "replicas", "lease_holders"):
+        for field in ("voters", "replicas"):
             sites = elements(getattr(self, field), field, "site indices")
             object.__setattr__(self, field, tuple(whole(site, field) for site in sites))
 
@@ -57,42 +53,22 @@ class Configuration:
         return tuple(site for site in self.voters if site not in held)
 
     def to_document(self) -> dict[str, object]:
-        """Return the roles as a certificate names them: site indices by role, as lists.
-
-        Lease holders are named where the question has the role.
-        """
-        document: dict[str, object] = {
+        """Return the roles as a certificate names them: site indices by role, as lists."""
+        return {
             "leader": self.leader,
             "voters": list(self.voters),
             "replicas": list(self.replicas),
         }
-        if self.lease_holders:
-            document["lease_holders"] = list(self.lease_holders)
-        return document
 
     @classmethod
-    def of(
-        cls,
-        leader: int,
-        voters: Sequence[int],
-        replicas: Sequence[int],
-        lease_holders: Sequence[int] = (),
-    ) -> Configuration:
-        """Build one from any sequences of integers; replicas, lease holders put in site order."""
-        if any(isinstance(sites, bytes) for sites in (voters, replicas, lease_holders)):
-            return cls(leader, voters, replicas, lease_holders)  # type: ignore[arg-type]  # it raises
+    def of(cls, leader: int, voters: Sequence[int], replicas: Sequence[int]) -> Configuration:
+        """Build one from any sequences of integers; replicas are put in site order."""
+        if any(isinstance(sites, bytes) for sites in (voters, replicas)):
+            return cls(leader, voters, replicas)  # type: ignore[arg-type]  # it raises
         try:
             return cls(
-                index(leader),
-                tuple(map(index, voters)),
-                tuple(sorted(map(index, replicas))),
-                tuple(sorted(map(index, lease_holders))),
+                index(leader), tuple(map(index, voters)), tuple(sorted(map(index, replicas)))
             )
         except TypeError:  # checked again, to name the field
-            found = cls(leader, voters, replicas, lease_holders)  # type: ignore[arg-type]  # it converts or raises
-            return cls(
-                found.leader,
-                found.voters,
-                tuple(sorted(found.replicas)),
-                tuple(sorted(found.lease_holders)),
-            )
+            found = cls(leader, voters, replicas)  # type: ignore[arg-type]  # it converts or raises
+            return cls(found.leader, found.voters, tuple(sorted(found.replicas)))

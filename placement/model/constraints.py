@@ -15,7 +15,6 @@ from placement.support.checks import BoolArray, IntArray, text, whole
 
 if TYPE_CHECKING:
     from placement.io.formats.document import Document
-    from placement.model.votes.vote_spread import VoteSpread
 
 __all__ = ["Diversity", "GroupRule", "Role", "Rules", "laminar", "majority"]
 
@@ -264,7 +263,7 @@ class Rules:
     voters
         v = |V|, witnesses included.
     quorum
-        m, the votes a commit waits for; 1 where sites have several votes: waits count those.
+        m, the votes a commit waits for.
     may_hold, must_hold
         Sites that may / must hold a replica, boolean, shape (sites,); must_hold ⊆ may_hold.
     may_vote, must_vote
@@ -282,15 +281,6 @@ class Rules:
     may_witness, must_witness
         Sites that may / must vote without a replica, boolean, shape (sites,); None: no site.
         No site of them must hold a replica.
-    lease_holders
-        p, the number of lease holders, the leader included; 0: the question has no such role, or
-        every replica is one.
-    voters_hold_leases
-        Whether the lease holders are the voters with a replica.
-    votes
-        Votes of each site, shape (sites,); None: one each.
-    vote_spread
-        At most so many of these votes in a domain; None: no such rule. It is a rule for voters.
     """
 
     replicas_min: int
@@ -308,10 +298,6 @@ class Rules:
     witnesses: int = 0
     may_witness: BoolArray | None = None
     must_witness: BoolArray | None = None
-    lease_holders: int = 0
-    voters_hold_leases: bool = False
-    votes: IntArray | None = None
-    vote_spread: VoteSpread | None = None
 
     @property
     def data_voters(self) -> int:
@@ -322,13 +308,6 @@ class Rules:
     def able_voters(self) -> BoolArray:
         """Return the sites that may vote, with a replica or as a witness, shape (sites,)."""
         return self.may_vote if self.may_witness is None else self.may_vote | self.may_witness
-
-    @property
-    def may_lease(self) -> BoolArray:
-        """Return the sites that may hold a lease, shape (sites,); none without the role."""
-        if not self.lease_holders:
-            return np.zeros_like(self.may_hold)
-        return self.may_vote if self.voters_hold_leases else self.may_hold
 
     def witness_sites(self, replicas: Sequence[int] | IntArray) -> IntArray:
         """Return the sites beside some replicas that may vote as witnesses, ascending."""
@@ -355,8 +334,6 @@ class Rules:
             if group.cap is not None:
                 good &= held.max(axis=1) <= group.cap
             good &= group.missing(held) <= 0
-        if role == "voters" and self.vote_spread is not None:
-            good &= self.vote_spread.obeyed(chosen)
         return good
 
     @cached_property
@@ -393,12 +370,9 @@ class Rules:
             and self.must_vote is other.must_vote
             and self.may_lead is other.may_lead
             and self.groups is other.groups
-            and (self.voters, self.quorum, self.witnesses, self.lease_holders)
-            == (other.voters, other.quorum, other.witnesses, other.lease_holders)
-            and self.voters_hold_leases == other.voters_hold_leases
+            and (self.voters, self.quorum, self.witnesses)
+            == (other.voters, other.quorum, other.witnesses)
             and self.may_witness is other.may_witness
-            and self.votes is other.votes
-            and self.vote_spread is other.vote_spread
             and (self.budget, self.cost_weight) == (other.budget, other.cost_weight)
         )
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from placement.errors import InputError
 from placement.io.formats.frame_axes import values_by_name
 from placement.model.instance import Instance
 from placement.model.operations import NAMED_OPERATIONS, Operation
-from placement.model.protocol_parts.client_shares import COLUMNS
 from placement.support.checks import FloatArray, instances_of, unique_names
 
 if TYPE_CHECKING:
@@ -28,8 +27,6 @@ def from_frames(
     sites: pd.DataFrame | None = None,
     clients: pd.DataFrame | None = None,
     operations: pd.DataFrame | Iterable[Operation] | None = None,
-    shares: pd.DataFrame | None = None,
-    votes: pd.DataFrame | Mapping[str, int] | None = None,
     name: str = "instance",
     provenance: Iterable[str] = (),
 ) -> Instance:
@@ -54,11 +51,6 @@ def from_frames(
     operations
         A row per operation with columns near, relay, direct, quorum, or a list of
         :class:`placement.Operation`; None: the columns of `counts` name standard operations.
-    shares
-        Columns client, parameter and value: shares of paths of a protocol; None: none by client.
-    votes
-        Votes of a voter, a row per site (named by the index, or by a column ``site``) and a column
-        ``votes``, or by site as in :class:`placement.Instance`; None: one each.
     name, provenance
         As in :class:`placement.Instance`.
 
@@ -86,8 +78,6 @@ def from_frames(
         client_coordinates=_coordinates(homes, "clients"),
         name=name,
         provenance=provenance,  # type: ignore[arg-type]  # the instance makes a tuple of it
-        shares=() if shares is None else shares,  # type: ignore[arg-type]
-        votes=_votes(votes),
     )
 
 
@@ -139,13 +129,7 @@ def to_frames(instance: Instance) -> dict[str, pd.DataFrame]:
     if any(operation.has_waits for operation in instance.operations):
         operations["waits"] = [list(map(str, one.waits)) for one in instance.operations]
         operations["constant"] = [one.constant for one in instance.operations]
-        operations["at"] = [one.at for one in instance.operations]
-    more = {} if not instance.shares else {"shares": _shares_frame(instance)}
-    if instance.votes is not None:
-        index = pd.Index(list(instance.votes), name="site", dtype=object)
-        more["votes"] = pd.DataFrame({"votes": list(instance.votes.values())}, index=index)
     return {
-        **more,
         "client_rtt": matrix(instance.client_rtt, client_index, instance.sites),
         "site_rtt": matrix(instance.site_rtt, site_index, instance.sites),
         "counts": matrix(instance.counts, client_index, names),
@@ -153,29 +137,6 @@ def to_frames(instance: Instance) -> dict[str, pd.DataFrame]:
         "clients": clients,
         "operations": operations,
     }
-
-
-def _votes(given: pd.DataFrame | Mapping[str, int] | None) -> Mapping[str, int] | None:
-    """Return the votes by site of a table, or as they are."""
-    if given is None or isinstance(given, Mapping):
-        return given
-    table = _table(given, "votes", "site")
-    assert table is not None
-    if "votes" not in table.columns:
-        raise InputError(
-            "missing column",
-            field="votes",
-            value=", ".join(map(str, table.columns)),
-            expected="a column votes, a row per site",
-        )
-    names = unique_names(table.index.tolist(), "votes")
-    return dict(zip(names, table["votes"].tolist(), strict=True))
-
-
-def _shares_frame(instance: Instance) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame(list(instance.shares), columns=pd.Index(COLUMNS, dtype=object))
 
 
 def _table(frame: pd.DataFrame | None, field: str, key: str) -> pd.DataFrame | None:
@@ -234,11 +195,10 @@ def _operations(
     kinds = given["kind"].tolist() if "kind" in given.columns else [""] * len(rows)
     waits = given["waits"].tolist() if "waits" in given.columns else [()] * len(rows)
     constants = given["constant"].tolist() if "constant" in given.columns else [0.0] * len(rows)
-    at = given["at"].tolist() if "at" in given.columns else ["replicas"] * len(rows)
     return tuple(
-        Operation(name, near, relay, direct, quorum, kind, wait, constant, role)
-        for name, (near, relay, direct, quorum), kind, wait, constant, role in zip(
-            _names(given, "operations"), rows, kinds, waits, constants, at, strict=True
+        Operation(name, near, relay, direct, quorum, kind, wait, constant)
+        for name, (near, relay, direct, quorum), kind, wait, constant in zip(
+            _names(given, "operations"), rows, kinds, waits, constants, strict=True
         )
     )
 

@@ -22,9 +22,8 @@ import numpy as np
 from placement.errors import InputError
 from placement.model.instance import Instance
 from placement.model.operations import Operation
-from placement.model.protocol_parts.client_shares import ClientPaths
 from placement.model.wait_terms import WaitTerm, wait_terms, wait_times
-from placement.support.checks import FloatArray, IntArray, number
+from placement.support.checks import FloatArray, number
 
 __all__ = ["Demand", "aggregate", "decay_weights"]
 
@@ -59,12 +58,6 @@ class Demand:
         How often each operation waits each of them, shape (operations, waits).
     constants
         Constant ms of each operation, shape (operations,).
-    measured_rtt
-        d(r, s) as it was measured, where `site_rtt` is the lead of a time stamp in its place; None:
-        they are the same.
-    of
-        Operation of the instance for each operation here, where shares of paths differ by client
-        (:class:`.ClientPaths`); empty: they are the same.
     """
 
     client_rtt: FloatArray
@@ -79,19 +72,6 @@ class Demand:
     waits: tuple[WaitTerm, ...] = ()
     times: FloatArray = dataclasses.field(default_factory=lambda: np.zeros((0, 0)))
     constants: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(0))
-    of: tuple[int, ...] = ()
-    measured_rtt: FloatArray | None = None
-
-    @property
-    def rtt_between(self) -> FloatArray:
-        """Return d(r, s) in ms as it was measured, shape (scenarios, sites, sites)."""
-        return self.site_rtt if self.measured_rtt is None else self.measured_rtt
-
-    def rows_of(self, operation: int) -> tuple[int, ...]:
-        """Return the operations here that stand for one of the instance."""
-        if not self.of:
-            return (operation,)
-        return tuple(row for row, place in enumerate(self.of) if place == operation)
 
     @property
     def scenarios(self) -> int:
@@ -110,21 +90,12 @@ class Demand:
         return float((self.counts @ self.constants).sum()) if self.constants.any() else 0.0
 
     @property
-    def lease_reads(self) -> FloatArray:
-        """Return the weighted trips to the nearest lease holder, shape (scenarios, clients)."""
-        found = np.zeros(self.counts.shape[:2])
-        for term in self.waits:
-            if term.to_lease_holder:
-                found += term.weight
-        return found
-
-    @property
     def leaderless(self) -> bool:
         """Return whether there are waits, and no operation needs a leader."""
         return (
             bool(self.waits)
             and not self.coefficients[:, 1:].any()
-            and all(term.origin != "leader" and not term.of_holders for term in self.waits)
+            and all(term.origin != "leader" for term in self.waits)
         )
 
 
@@ -155,10 +126,7 @@ def decay_weights(intervals: int, decay: float) -> FloatArray:
 def aggregate(
     instance: Instance,
     decay: float = 1.0,
-    operations: tuple[Operation, ...] | ClientPaths | None = None,
-    votes: IntArray | None = None,
-    *,
-    tuned_lead: bool = False,
+    operations: tuple[Operation, ...] | None = None,
 ) -> Demand:
     """Aggregate the intervals of an instance into the coefficients of Eq. 1.
 
@@ -169,13 +137,7 @@ def aggregate(
     decay
         τ >= 1 of Eq. 2.
     operations
-        Operations under a protocol, or its paths where shares differ by client; None: the
-        operations of the instance.
-    votes
-        Votes of every site, shape (sites,), where waits count them; None: one each.
-    tuned_lead
-        Whether leaders wait for the lead of a time stamp to their farthest replica, and not for
-        the RTT (:func:`.lead_beyond_least`).
+        Operations under a protocol; None: the operations of the instance.
 
     Returns
     -------
@@ -190,20 +152,16 @@ def aggregate(
     Notes
     -----
     O(T·C·O) for T intervals, C clients, O operations, once per instance, decay and operations: all
-    problems on an instance share what comes out, of the last few protocols; with tuned leads for
-    each problem.
+    problems on an instance share what comes out, of the last few protocols.
     """
     own = operations is None or operations == instance.operations
     asked = instance.operations if operations is None or own else operations
-    weighed = None if votes is None else votes.tobytes()
-    kept, key = instance.aggregated, None if own and votes is None else (asked, weighed)
+    kept, key = instance.aggregated, None if own else asked
     known = kept.get((decay, key)) if isinstance(decay, (int, float)) else None
-    if known is not None and not tuned_lead:
+    if known is not None:
         return known
     weights = decay_weights(len(instance.intervals), decay)
-    demand = _aggregate(instance, weights, asked, votes)
-    if tuned_lead:
-        return _with_leads(demand)
+    demand = _aggregate(instance, weights, asked)
     others = [one for one in kept if one[1] is not None]
     if len(others) >= _MOST_KEPT:
         del kept[others[0]]  # the oldest one
@@ -211,27 +169,12 @@ def aggregate(
     return demand
 
 
-def _with_leads(demand: Demand) -> Demand:
-    """Return the demand with leads in the place of RTTs between sites."""
-    from placement.model.protocol_families import lead_beyond_least
-
-    leads = lead_beyond_least(demand.site_rtt)
-    leads.flags.writeable = False
-    return dataclasses.replace(demand, site_rtt=leads, measured_rtt=demand.site_rtt)
-
-
 def _aggregate(
     instance: Instance,
     weights: FloatArray,
-    operations: tuple[Operation, ...] | ClientPaths,
-    votes: IntArray | None,
+    operations: tuple[Operation, ...],
 ) -> Demand:
     weighted = instance.counts * weights[:, np.newaxis, np.newaxis]
-    issued = float(weighted.sum())
-    of: tuple[int, ...] = ()
-    if isinstance(operations, ClientPaths):
-        weighted, of = operations.parted(weighted), operations.of
-        operations = operations.operations
     if not weighted.any():
         raise InputError(
             "all counts are zero: there is nothing to optimise"
@@ -269,12 +212,11 @@ def _aggregate(
     more: dict[str, Any] = {}
     if any(operation.has_waits for operation in operations):
         more = {
-            "waits": wait_terms(instance, operations, arrays["counts"], votes),
+            "waits": wait_terms(instance, operations, arrays["counts"]),
             "times": wait_times(operations)[1],
             "constants": np.array([operation.constant for operation in operations]),
         }
-    total = issued if of else float(counts.sum())
-    return Demand(operations=total, of=of, **arrays, **more)
+    return Demand(operations=float(counts.sum()), **arrays, **more)
 
 
 def _per_interval(rtt: FloatArray, periods: int) -> FloatArray:

@@ -25,13 +25,8 @@ from placement.io.formats.frame_axes import (
 from placement.model.distances import checked_coordinates
 from placement.model.operations import STANDARD_OPERATIONS, Operation
 from placement.model.prices import Prices, checked_prices
-from placement.model.protocol_parts.client_shares import (
-    ClientShare,
-    checked_shares,
-)
 from placement.model.protocols import Protocol
 from placement.model.units import RttMatrix, warn_of_units
-from placement.model.votes.given_votes import read_votes
 from placement.support.checks import (
     FloatArray,
     IntArray,
@@ -88,10 +83,6 @@ class Instance:
         Latitude and longitude in degrees, shape (n, 2), NaN where unknown; for maps only.
     prices
         Prices of replicas, if money matters.
-    shares
-        Shares of the paths of a protocol by client, where they differ (`slow`, `interference`,
-        `fresh`, …): parameter -> client -> value from 0 to 1, or rows (client, parameter, value).
-        Other clients have the share that the protocol of a question says.
     protocol
         The commit protocol in use, which questions have that name none: a :class:`.Protocol`, its
         text, or a protocol for each kind of operation. None: what the operations say.
@@ -99,8 +90,6 @@ class Instance:
         What people call this instance.
     provenance
         Sentences that say where the numbers come from; they travel with the instance.
-    votes
-        Votes of the sites that have several, by name; a question may say otherwise.
 
     Raises
     ------
@@ -120,7 +109,7 @@ class Instance:
     arrays and lists go by position.
 
     Two instances are equal when all that can change a score is equal: names, RTTs, counts,
-    operations, domains, prices and votes. `fingerprint` is a digest of exactly that.
+    operations, domains and prices. `fingerprint` is a digest of exactly that.
     """
 
     sites: tuple[str, ...]
@@ -136,9 +125,7 @@ class Instance:
     prices: Prices | None = None
     name: str = "instance"
     provenance: tuple[str, ...] = ()
-    shares: tuple[ClientShare, ...] = ()
-    protocol: Protocol | Mapping[str, Protocol | str] | str | None = None
-    votes: Mapping[str, int] | None = None
+    protocol: Protocol | str | None = None
 
     def __post_init__(self) -> None:
         instance_of(self.name, str, "name", "a string")
@@ -170,7 +157,6 @@ class Instance:
         self._put("site_rtt", self._rtt(self.site_rtt, "site_rtt", ("site", self.sites)))
         self._check_diagonal()
         self._put("domains", _domains(self.domains, self.sites))
-        self._put("votes", read_votes(self.votes, self))
         self._put("prices", checked_prices(self.prices, self.sites, self.clients, self.operations))
         for field, names in (
             ("site_coordinates", self.sites),
@@ -180,8 +166,6 @@ class Instance:
         self._put(
             "provenance", tuple(map(str, elements(self.provenance, "provenance", "sentences")))
         )
-        if type(self.shares) is not tuple or self.shares:
-            self._put("shares", checked_shares(self.shares, self.clients))
         if self.protocol is not None and not isinstance(self.protocol, Protocol):
             self._put("protocol", Protocol(self.protocol))
         self._check_units()
@@ -225,7 +209,7 @@ class Instance:
 
     @cached_property
     def aggregated(self) -> dict[tuple[float, object], Demand]:
-        """The demands that were aggregated, by decay, operations and votes; None: its own."""
+        """The demands that were aggregated, by decay and operations; None: its own."""
         return {}
 
     @cached_property
@@ -350,14 +334,8 @@ class Instance:
             head["prices"] = {k: v for k, v in self.prices.given.items() if k != "source"}
         if any(operation.has_waits for operation in self.operations):
             head["waits"] = [(*map(str, o.waits), o.constant.hex()) for o in self.operations]
-        if any(operation.at != "replicas" for operation in self.operations):
-            head["at"] = [operation.at for operation in self.operations]
-        if self.shares:
-            head["shares"] = [(*named, value.hex()) for *named, value in self.shares]
         if self.protocol is not None:
             head["protocol"] = str(self.protocol)
-        if self.votes is not None:
-            head["votes"] = dict(self.votes)
         digest.update(json.dumps(head, sort_keys=True).encode())
         arrays = [self.client_rtt, self.site_rtt, self.counts]
         if self.prices is not None:
@@ -413,8 +391,6 @@ class Instance:
         sites: pd.DataFrame | None = None,
         clients: pd.DataFrame | None = None,
         operations: pd.DataFrame | Iterable[Operation] | None = None,
-        shares: pd.DataFrame | None = None,
-        votes: pd.DataFrame | Mapping[str, int] | None = None,
         name: str = "instance",
         provenance: Iterable[str] = (),
     ) -> Instance:
@@ -428,8 +404,6 @@ class Instance:
             sites=sites,
             clients=clients,
             operations=operations,
-            shares=shares,
-            votes=votes,
             name=name,
             provenance=provenance,
         )

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from placement.errors import InputError
-from placement.model.waits import Wait, WaitRole
+from placement.model.waits import Wait
 from placement.support.checks import LARGEST, elements, number, text
 
 __all__ = [
@@ -62,15 +62,12 @@ class Operation:
         Waits beside the δ rounds of votes, as :class:`Wait` or as its text; they add up.
     constant
         ms that every operation takes, wherever the replicas are (a commit wait, a time stamp).
-    at
-        Who handles the operation near the client: the nearest of all "replicas", of the "voters",
-        or of the "lease holders".
 
     Raises
     ------
     InputError
         For a name that is no text, a coefficient that is negative, not finite or too large, an
-        unknown kind or role, or a text that is no wait.
+        unknown kind, or a text that is no wait.
 
     Examples
     --------
@@ -94,12 +91,10 @@ waits=(Wait('leader: 2 of voters + 1 of voters outside region'),))
     kind: Kind | Literal[""] = ""
     waits: Sequence[Wait | str] = ()
     constant: float = 0.0
-    at: WaitRole = "replicas"
 
     def __repr__(self) -> str:
         fields = ["name", "near", "relay", "direct", "quorum", "kind"]
         fields += ["waits"] * bool(self.waits) + ["constant"] * bool(self.constant)
-        fields += ["at"] * (self.at != "replicas")
         values = {field: self.__getattribute__(field) for field in fields}
         return f"Operation({', '.join(f'{key}={value!r}' for key, value in values.items())})"
 
@@ -126,13 +121,6 @@ waits=(Wait('leader: 2 of voters + 1 of voters outside region'),))
             object.__setattr__(self, "waits", tuple(waits))
         if self.constant != 0 or type(self.constant) is not float:
             object.__setattr__(self, "constant", number(self.constant, "constant", maximum=LARGEST))
-        if self.at not in ("replicas", "voters", "lease holders"):
-            raise InputError(
-                f"unknown role at operation {self.name!r}",
-                field="at",
-                value=self.at,
-                expected="'replicas', 'voters' or 'lease holders'",
-            )
         if self.kind == "":
             object.__setattr__(self, "kind", self.usual_kind)
         elif self.kind not in ("read", "write"):
@@ -156,7 +144,7 @@ waits=(Wait('leader: 2 of voters + 1 of voters outside region'),))
     @property
     def has_waits(self) -> bool:
         """Return whether more than the four coefficients says how long the operation takes."""
-        return bool(self.waits) or self.constant > 0 or self.at != "replicas"
+        return bool(self.waits) or self.constant > 0
 
     @property
     def is_transaction(self) -> bool:

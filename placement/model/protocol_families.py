@@ -1,63 +1,198 @@
 """The protocols that the package knows: their paths as formulas, their assumptions, their sources.
 
-Thresholds count the origin when it is a member. Papers that count its peers only are one lower.
+A family has parameters, and a path for each kind of operation. Thresholds count the origin when it
+is a member. Papers that count its peers only are one lower.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
-import numpy as np
-
 from placement.errors import InputError
-from placement.model.protocol_parts.protocol_family import (
-    Parameter,
-    Path,
-    ProtocolFamily,
-    Values,
-    share_of_wait,
-)
-from placement.model.wait_terms import TO_LEASE_HOLDER
-from placement.support.checks import FloatArray, text
+from placement.support.checks import number, text, whole
 
-__all__ = [
-    "FAMILIES",
-    "LEAD_KNEE",
-    "STEEPEST_LEAD",
-    "TUNED_LEAD",
-    "family_of",
-    "lead_beyond_least",
-    "read_protocol",
-]
+__all__ = ["FAMILIES", "Parameter", "Path", "ProtocolFamily", "family_of", "read_protocol"]
 
-TUNED_LEAD = "leader: all of replicas"
-"""Wait of a write of crdb-global:rho=auto, on RTTs that :func:`lead_beyond_least` has priced."""
-
-LEAD_KNEE = 180.0
-"""RTT in ms at which the lead of a time stamp gets steeper."""
-
-STEEPEST_LEAD = 1.5
-"""Largest rise of the lead of a time stamp per ms of RTT."""
+Values = Mapping[str, float | str]
+"""Parameters by name."""
 
 
-def lead_beyond_least(rtt: FloatArray) -> FloatArray:
-    """Return how much longer the lead is than that to a replica at no distance, ms.
+@dataclass(frozen=True, slots=True)
+class Path:
+    """Trips (α, β, γ), waits in words, and constant ms of one kind of operation."""
 
-        max(1.5·d + 20, 0.5·d + 200) − 200 = max(1.5·d − 180, 0.5·d)
+    trips: tuple[float, float, float]
+    waits: tuple[str, ...] = ()
+    constant: float = 0.0
 
-    It rises with d, so that the lead to the farthest replica is the largest of all leads.
+    def __str__(self) -> str:
+        words = ("to the nearest replica", "from there to the leader", "to the leader")
+        parts = [
+            (f"{count:g} × " if count != 1 else "") + word
+            for count, word in zip(self.trips, words, strict=True)
+            if count
+        ]
+        parts += [f"[{wait}]" for wait in self.waits]
+        parts += [f"{self.constant:g} ms"] * bool(self.constant)
+        return " + ".join(parts) or "0"
 
-    Examples
-    --------
-    >>> lead_beyond_least(np.array([0.0, 100.0, 180.0, 200.0])).tolist()
-    [0.0, 50.0, 90.0, 120.0]
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter: its default (None: it must be given, or is absent), meaning and range.
+
+    `kind` is "share" (0 to 1), "number" (>= 0), "whole" (>= 1) or "level" (a failure-domain level).
     """
-    return np.asarray(np.maximum(STEEPEST_LEAD * rtt - LEAD_KNEE, 0.5 * rtt))
+
+    default: float | str | None
+    meaning: str
+    kind: str = "share"
+    required: bool = False
+
+    def read(self, name: str, value: object) -> float | str:
+        """Return a checked value; text of a command line is converted."""
+        if self.kind == "level":
+            return text(value, name)
+        try:
+            if isinstance(value, bool):
+                raise TypeError(value)
+            if isinstance(value, str):
+                value = float(value)
+            if self.kind == "whole":
+                return float(whole(int(value) if value == int(value) else value, name, minimum=1))  # type: ignore[call-overload]  # refused there
+            return number(value, name, maximum=1.0 if self.kind == "share" else 1e9)
+        except (InputError, ValueError, TypeError, OverflowError):
+            ranges = {
+                "share": "a number from 0 to 1",
+                "whole": "a whole number >= 1",
+            }
+            raise InputError(
+                "bad parameter of a protocol",
+                field=name,
+                value=value,
+                expected=f"{ranges.get(self.kind, 'a number >= 0')}: {self.meaning}",
+            ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolFamily:
+    """A protocol without its parameters.
+
+    Attributes
+    ----------
+    name, summary, source
+        What it is called, in a line, and where it is described.
+    make
+        (parameters with defaults, voters) -> path of each kind of operation.
+    parameters
+        By name.
+    assumptions
+        Sentences beside those common to all.
+    one_group_only
+        Whether a transaction over several groups has no path: no leader commits it.
+    """
+
+    name: str
+    summary: str
+    source: str
+    make: Callable[[Values, int], Mapping[str, Path]]
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    assumptions: tuple[str, ...] = ()
+    one_group_only: bool = False
+
+    @property
+    def all_parameters(self) -> Mapping[str, Parameter]:
+        """Return the parameters, with `multi` where transactions over groups have no path."""
+        return {**self.parameters, **({"multi": _MULTI} if self.one_group_only else {})}
+
+    def checked(self, given: Values) -> Values:
+        """Return the parameters that were given, checked, in the order of the family."""
+        known = self.all_parameters
+        for key in given:
+            if self.name == "leases" and key == "holders" and given[key] != "replicas":
+                raise InputError(
+                    "every replica holds a lease",
+                    field="protocol",
+                    value=f"leases:holders={given[key]}",
+                    expected="leases, with as many replicas as shall hold one",
+                )
+            if key not in known:
+                raise InputError(
+                    f"the protocol {self.name} has no such parameter",
+                    field="protocol",
+                    value=key,
+                    expected="one of " + ", ".join(known) if known else "no parameter",
+                )
+        for key, parameter in known.items():
+            if parameter.required and key not in given:
+                raise InputError(
+                    f"the protocol {self.name} needs a parameter",
+                    field="protocol",
+                    value=self.name,
+                    expected=f"{self.name}:{key}=… ({parameter.meaning})",
+                )
+        return MappingProxyType(
+            {key: known[key].read(key, given[key]) for key in known if key in given}
+        )
+
+    def paths(self, given: Values, voters: int) -> Mapping[str, Path]:
+        """Return the path of each kind of operation for a number of voters."""
+        return self._with_groups(given, self.make(self.values(given), voters))
+
+    def values(self, given: Values) -> Values:
+        """Return the parameters with their defaults."""
+        known = self.all_parameters.items()
+        return {**{key: one.default for key, one in known if one.default is not None}, **given}
+
+    def _with_groups(self, given: Values, paths: Mapping[str, Path]) -> Mapping[str, Path]:
+        """Return paths with that of transactions over several groups."""
+        found = dict(paths)
+        if "multi_write" not in found:
+            times = float(given.get("multi", 1.0 if self.one_group_only else 2.0))
+            found["multi_write"] = _repeated(found["write"], times, whole=self.one_group_only)
+        return found
+
+    def warnings(self, given: Values, replicas: int) -> tuple[str, ...]:
+        """Return warnings about unusual parameters, as sentences."""
+        found = []
+        for key in ("slow", "interference"):
+            if float(given.get(key, 0.0)) > 0.3:
+                found.append(
+                    f"{key} = {float(given[key]):g}: so much interference changes more than this "
+                    "share; a model of conflicts is not part of this package"
+                )
+        if self.name == "coordinated" and float(given["r"]) + float(given["w"]) <= replicas:
+            found.append(f"r + w <= {replicas} replicas: a read need not see the write before it")
+        return tuple(found)
+
+
+_MULTI = Parameter(
+    None, "commits, one after another, of a transaction over several groups", "whole"
+)
+
+
+def _repeated(path: Path, times: float, *, whole: bool) -> Path:
+    """Return a path whose waits (`whole`: whose every part) are gone through several times."""
+    waits: list[str] = []
+    for wait in path.waits:
+        before, cross, rest = wait.rpartition(" × ")
+        waits.extend(share_of_wait(times * (float(before) if cross else 1.0), rest))
+    if not whole:
+        return Path(path.trips, tuple(waits), path.constant)
+    near, relay, direct = (times * trip for trip in path.trips)
+    return Path((near, relay, direct), tuple(waits), times * path.constant)
+
+
+def share_of_wait(times: float, wait: str) -> tuple[str, ...]:
+    """Return a wait for a share of the operations; nothing for none."""
+    if times == 0:
+        return ()
+    return (wait,) if times == 1 else (f"{repr(times).removesuffix('.0')} × {wait}",)
 
 
 _NEAR, _RELAYED, _DIRECT = (1.0, 0.0, 0.0), (1.0, 1.0, 0.0), (0.0, 0.0, 1.0)
-_NOWHERE = (0.0, 0.0, 0.0)
 _TO_NEAREST, _TO_LEADER, _THROUGH_NEAREST = Path(_NEAR), Path(_DIRECT), Path(_RELAYED)
 _QUORUM = "leader: quorum of voters"
 
@@ -126,33 +261,22 @@ def _atlas(p: Values, voters: int) -> dict[str, Path]:
     return _near(float(p["slow"]), voters // 2 + losses, str(losses + 1))
 
 
-def _atlas_without_fast(p: Values, voters: int) -> tuple[int, dict[str, Path]]:
-    losses = _tolerated(p, voters)
-    return voters // 2 + losses, _near(1.0, "majority", str(losses + 1))
-
-
 def _asked_by_client(slow: float, first: str) -> dict[str, Path]:
     return _alike(Path((0, 0, slow), (f"client: {first} of voters", *share_of_wait(slow, _QUORUM))))
 
 
 def _global_tables(p: Values, voters: int) -> dict[str, Path]:
     del voters
-    tuned = p["rho"] == "auto"
-    rho = 0.0 if tuned else float(p["rho"])
+    rho = float(p["rho"])
     lead = float(p["max_offset"]) + 25 + max(1.5 * rho + 20, 0.5 * rho + 200)
-    waits = (TUNED_LEAD,) if tuned else ()
-    paths = _led(*waits, strong=Path(_NEAR), bounded=Path(_NEAR), constant=lead)
+    paths = _led(strong=Path(_NEAR), bounded=Path(_NEAR), constant=lead)
     return {**paths, "multi_write": paths["write"]}
 
 
 def _leases(p: Values, voters: int) -> dict[str, Path]:
     del voters
     meets = share_of_wait(float(p["interference"]) / 2, _QUORUM)
-    if p["holders"] == "replicas":
-        strong, holders = Path(_NEAR, meets), "replicas"
-    else:
-        strong, holders = Path(_NOWHERE, (str(TO_LEASE_HOLDER), *meets)), "lease holders"
-    return _led(f"{_QUORUM} + all of {holders}", bounded=Path(_NEAR), strong=strong)
+    return _led(f"{_QUORUM} + all of replicas", bounded=Path(_NEAR), strong=Path(_NEAR, meets))
 
 
 def _tidb(p: Values, voters: int) -> dict[str, Path]:
@@ -220,17 +344,12 @@ _ALL = (
         {"epsilon": Parameter(0.0, "commit wait, ms", "number")},
     ),
     ProtocolFamily(
-        "leases", "replicas with a lease read alone, and every write waits for all of them",
+        "leases", "every replica has a lease and reads alone, and every write waits for all",
         "Hu and Arpaci-Dusseau: Bodega, arXiv 2509.07158", _leases,
         {
-            "holders": Parameter(
-                "replicas", "who holds a lease: all replicas, the voters, or how many replicas",
-                "holders",
-            ),
             "interference": Parameter(0.0, "share of strong reads that meet a write under way"),
         },
         ("After the loss of a lease holder writes stop until its lease ends.",),
-        own_writes=True,
     ),
     ProtocolFamily(
         "crdb-global", "a write waits until its time stamp, set into the future, has passed",
@@ -238,12 +357,10 @@ _ALL = (
         {
             "max_offset": Parameter(500.0, "largest offset of the clocks, ms", "number"),
             "rho": Parameter(
-                150.0, "RTT to the farthest replica that it assumes, ms, or 'auto': the true one",
-                "tuned",
+                150.0, "RTT to the farthest replica that it assumes, ms", "number",
             ),
         },
-        ("The lead of the time stamp is fixed; with rho=auto exact, where the store rounds it.",),
-        own_writes=True,
+        ("The lead of the time stamp is fixed.",),
     ),
     ProtocolFamily(
         "tidb", "as raft, with reads of followers if wanted", "TiDB documentation: follower read",
@@ -274,22 +391,19 @@ _ALL = (
         "Moraru, Andersen and Kaminsky, SOSP 2013",
         lambda p, v: _near(float(p["slow"]), _epaxos_votes(v), "majority"), _SLOW,
         one_group_only=True,
-        fast=lambda p, v: (_epaxos_votes(v), _near(1.0, "majority", "majority")),
     ),
     ProtocolFamily(
         "atlas", "as epaxos, with a smaller fast quorum for few losses",
         "Enes et al., EuroSys 2020", _atlas, {"f": _F, **_SLOW}, one_group_only=True,
-        fast=_atlas_without_fast,
     ),
     ProtocolFamily(
         "tempo", "quorums of atlas, order by time stamps", "Enes et al., EuroSys 2021", _atlas,
-        {"f": _F, **_SLOW}, one_group_only=True, fast=_atlas_without_fast,
+        {"f": _F, **_SLOW}, one_group_only=True,
     ),
     ProtocolFamily(
         "caesar", "no leader: a fast quorum of three quarters", "Arun et al., DSN 2017",
         lambda p, v: _near(float(p["slow"]), _three_quarters(v), "majority"), _SLOW,
         one_group_only=True,
-        fast=lambda p, v: (_three_quarters(v), _near(1.0, "majority", "majority")),
     ),
     ProtocolFamily(
         "mencius", "the voters lead in turn: a commit hears from all of them",
@@ -308,7 +422,6 @@ _ALL = (
         "Lamport, MSR-TR-2005-112",
         lambda p, v: _asked_by_client(float(p["slow"]), str(_three_quarters(v))), _SLOW,
         one_group_only=True,
-        fast=lambda p, v: (_three_quarters(v), _asked_by_client(1.0, "majority")),
     ),
     ProtocolFamily(
         "pqr", "as raft, but a client reads from a majority itself",
@@ -376,6 +489,13 @@ def read_protocol(
         For an unknown name, for a parameter that is unknown or given twice, and for a bad value.
     """
     name, _, rest = text(name, "protocol").partition(":")
+    if "=" in name:
+        raise InputError(
+            "a protocol is one for all kinds of operations",
+            field="protocol",
+            value=name,
+            expected="NAME:PARAMETER=VALUE,…, and --wait for an operation that differs",
+        )
     family = family_of(name.strip())
     for part in filter(None, map(str.strip, rest.split(","))):
         key, equals, value = part.partition("=")

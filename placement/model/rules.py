@@ -13,14 +13,8 @@ import numpy as np
 
 from placement.errors import InputError
 from placement.model.constraints import Diversity, GroupRule, Rules, group_rule, majority, mask
-from placement.model.protocols import Protocol, asks_for_quorum, operations_under
-from placement.model.votes.given_votes import check_reach, most_votes, site_votes
-from placement.model.votes.vote_layouts import (
-    layout_quorum,
-    refuse_protocol_quorum,
-)
-from placement.model.votes.vote_spread import VoteSpread
-from placement.support.checks import BoolArray, IntArray, whole
+from placement.model.protocols import Protocol
+from placement.support.checks import BoolArray, whole
 
 if TYPE_CHECKING:
     from placement.problem import Problem
@@ -69,11 +63,7 @@ def is_count(value: object) -> TypeGuard[int | tuple[int, int] | range]:
 
 
 def _quorum(problem: Problem, voters: int) -> int:
-    """Return m: the question's, or the protocol's, or a majority; 1 where waits count votes."""
-    if problem.votes:
-        return _given_quorum(problem)
-    if problem.vote_layout is not None:
-        return layout_quorum(problem, voters)
+    """Return m: the question's, or the protocol's, or a majority."""
     of_protocol = (
         problem.protocol.quorum(voters) if isinstance(problem.protocol, Protocol) else None
     )
@@ -88,21 +78,6 @@ def _quorum(problem: Problem, voters: int) -> int:
             expected=f"{of_protocol}, as in {problem.protocol}, or no quorum",
         )
     return quorum
-
-
-def _given_quorum(problem: Problem) -> int:
-    """Return 1: operations wait for votes that sites were given, and for no number of voters."""
-    if problem.vote_layout is not None:
-        raise InputError(
-            "a layout places votes that sites were given",
-            field="vote_layout",
-            value=problem.vote_layout,
-            expected="no vote_layout, or no votes",
-        )
-    refuse_protocol_quorum(problem, "sites have several votes")
-    if problem.quorum is not None:
-        whole(problem.quorum, "quorum", minimum=1)
-    return 1
 
 
 def _named_witnesses(problem: Problem, forbidden: BoolArray) -> BoolArray:
@@ -157,13 +132,6 @@ def _witness_count(problem: Problem, voters: int, given: BoolArray | None) -> in
     return count
 
 
-def _lease_holders(problem: Problem, voters: int) -> int | None:
-    """Return how many replicas hold a lease; None where all do, or no protocol has leases."""
-    if not isinstance(problem.protocol, Protocol):
-        return None
-    return problem.protocol.lease_holders(voters)
-
-
 @dataclass(frozen=True, slots=True)
 class AllowedSites:
     """Roles that each site may and must take, for any number of replicas.
@@ -178,8 +146,6 @@ class AllowedSites:
         |V| and m.
     witnesses, may_witness, must_witness
         As in :class:`Rules`; what `must_hold` adds later is still in `may_witness`.
-    lease_holders, voters_hold_leases, votes
-        As in :class:`Rules`.
     pins
         Sites that are pinned: `must_hold` but for voters that have no choice.
     held, holders
@@ -197,9 +163,6 @@ class AllowedSites:
     witnesses: int
     may_witness: BoolArray | None
     must_witness: BoolArray | None
-    lease_holders: int
-    voters_hold_leases: bool
-    votes: IntArray | None
     pins: int
     held: int
     holders: int
@@ -290,10 +253,6 @@ def allowed_sites(problem: Problem) -> AllowedSites:
     for array in (may_hold, must_hold, may_vote, must_vote, may_lead):
         array.flags.writeable = False  # problems that differ in the number of replicas share them
     may_witness = ~forbidden & ~non_voters if given is None else given
-    votes = site_votes(problem.votes, instance.sites) if problem.votes else None
-    if votes is not None:
-        able = may_vote | may_witness if witnesses else may_vote
-        check_reach(problem.quorum, most_votes(votes, able, must_vote, count))
     return AllowedSites(
         may_hold=may_hold,
         must_hold=must_hold,
@@ -306,11 +265,6 @@ def allowed_sites(problem: Problem) -> AllowedSites:
         witnesses=witnesses,
         may_witness=may_witness if witnesses else None,
         must_witness=given,
-        lease_holders=_lease_holders(problem, holding) or 0,
-        voters_hold_leases=(
-            isinstance(problem.protocol, Protocol) and problem.protocol.voters_hold_leases
-        ),
-        votes=votes,
         pins=pins,
         held=_count(must_hold),
         holders=_count(may_hold),
@@ -370,14 +324,6 @@ def compile_rules(problem: Problem, known: AllowedSites, before: Rules | None = 
     if may_witness is not None:
         may_witness = may_witness & ~must_hold
         able = may_vote | may_witness
-    leases = known.lease_holders
-    if leases > least:
-        raise InputError(
-            "more lease holders than replicas",
-            field="protocol",
-            value=str(problem.protocol),
-            expected=f"holders <= {least}, or holders=replicas",
-        )
     alike = before is not None and before.may_hold is may_hold and before.may_vote is may_vote
     if before is not None and alike and may_witness is None:
         return before.with_size(least, most, must_hold, may_lead)
@@ -397,10 +343,6 @@ def compile_rules(problem: Problem, known: AllowedSites, before: Rules | None = 
         witnesses=known.witnesses,
         may_witness=may_witness,
         must_witness=known.must_witness,
-        lease_holders=leases,
-        voters_hold_leases=known.voters_hold_leases,
-        votes=known.votes,
-        vote_spread=_vote_spread(problem, known.votes, able),
     )
 
 
@@ -418,17 +360,14 @@ def _count(chosen: BoolArray) -> int:
 def _groups(
     problem: Problem, voters: int, quorum: int, may_hold: np.ndarray, may_vote: np.ndarray
 ) -> tuple[GroupRule, ...]:
-    implied = problem.objective.diversity(voters, quorum) if not problem.votes else ()
-    given, protocol = problem.instance, problem.protocol
-    if implied and not asks_for_quorum(operations_under(protocol, given, voters, quorum)):
-        implied = ()  # fewer voters than m may serve on
+    implied = problem.objective.diversity(voters, quorum)
+    given = problem.instance
     groups = [
         group_rule(problem.instance, rule, may_vote if rule.role == "voters" else may_hold)
         for rule in (*problem.diversity, *implied)
     ]
     if problem.survive is not None:
         given.labels(problem.survive, "survive")  # refuses an unknown level by this name
-    if problem.survive is not None and not problem.votes:
         needed = max(quorum, voters - quorum + 1)
         if needed == voters and voters - needed == 0:
             raise InputError(
@@ -448,14 +387,6 @@ def _groups(
             )
         )
     return tuple(groups)
-
-
-def _vote_spread(problem: Problem, votes: IntArray | None, able: BoolArray) -> VoteSpread | None:
-    """Return the rule that a loss leaves enough votes; None: sites have one vote each, or none."""
-    if problem.survive is None or votes is None:
-        return None
-    rule = group_rule(problem.instance, Diversity(problem.survive, "voters"), able)
-    return VoteSpread(problem.survive, rule.labels, votes, problem.quorum)
 
 
 def _within(

@@ -21,11 +21,7 @@ from placement.support.checks import FloatArray, IntArray
 if TYPE_CHECKING:
     from placement.model.instance import Instance
 
-__all__ = ["TO_LEASE_HOLDER", "WaitTerm", "wait_terms", "wait_times"]
-
-
-TO_LEASE_HOLDER = Wait("client", (Clause(1, "lease holders"),))
-"""The trip of a client to its nearest lease holder and back, as a wait."""
+__all__ = ["WaitTerm", "wait_terms", "wait_times"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,29 +37,16 @@ class WaitTerm:
         the clause is about all members.
     weight
         Rounds per scenario and client, weighted with the decay, shape (scenarios, clients).
-    votes
-        Votes of every site, shape (sites,); None: one each.
     """
 
     wait: Wait
     labels: tuple[IntArray | None, ...]
     weight: FloatArray
-    votes: IntArray | None = None
 
     @property
     def origin(self) -> Origin:
         """Return who waits."""
         return self.wait.origin
-
-    @property
-    def to_lease_holder(self) -> bool:
-        """Return whether the trip leads from a client to the nearest lease holder."""
-        return self.wait == TO_LEASE_HOLDER
-
-    @property
-    def of_holders(self) -> bool:
-        """Return whether the answers of lease holders are waited for."""
-        return any(clause.role == "lease holders" for clause in self.clauses)
 
     @property
     def clauses(self) -> tuple[Clause, ...]:
@@ -91,10 +74,7 @@ def wait_times(operations: Sequence[Operation]) -> tuple[tuple[Wait, ...], Float
 
 
 def wait_terms(
-    instance: Instance,
-    operations: Sequence[Operation],
-    counts: FloatArray,
-    votes: IntArray | None = None,
+    instance: Instance, operations: Sequence[Operation], counts: FloatArray
 ) -> tuple[WaitTerm, ...]:
     """Return the distinct waits of some operations with their weights.
 
@@ -106,8 +86,6 @@ def wait_terms(
         What is counted.
     counts
         Weighted counts, shape (scenarios, clients, operations).
-    votes
-        Votes of every site, shape (sites,); None: one each.
 
     Raises
     ------
@@ -120,7 +98,6 @@ def wait_terms(
             wait,
             tuple(_labels(instance, clause) if clause.scope else None for clause in wait.clauses),
             counts @ times[:, j],
-            votes,
         )
         for j, wait in enumerate(waits)
     )

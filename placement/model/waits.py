@@ -4,7 +4,7 @@ A wait has an origin that asks, and clauses that say whose answers it needs:
 
     [TIMES ×] ORIGIN: NEED of ROLE [inside|outside LEVEL] (+ NEED of ROLE [inside|outside LEVEL] …)
 
-NEED is a number of members, "majority", "quorum", "all", or "W votes" where sites have several.
+NEED is a number of members, "majority", "quorum" or "all".
 All clauses are asked at once, so that a wait lasts as long as its slowest clause. The order
 statistic of a clause is computed in :mod:`placement.evaluation.waits.wait_latency`.
 """
@@ -21,18 +21,15 @@ from placement.support.checks import LARGEST, instance_of, number, text
 __all__ = ["Clause", "Need", "Origin", "Scope", "Wait", "WaitRole"]
 
 Origin = Literal["leader", "near", "client"]
-WaitRole = Literal["voters", "replicas", "lease holders"]
+WaitRole = Literal["voters", "replicas"]
 Scope = Literal["", "inside", "outside"]
 Need = int | Literal["majority", "quorum", "all"]
 
-_ROLES = ("voters", "replicas", "lease holders")
-_GRAMMAR = (
-    "[TIMES ×] leader|near|client: NEED of voters|replicas|lease holders [inside|outside LEVEL] "
-    "[+ …]"
-)
+_ROLES = ("voters", "replicas")
+_GRAMMAR = "[TIMES ×] leader|near|client: NEED of voters|replicas [inside|outside LEVEL] [+ …]"
 _WAIT = re.compile(r"(?:(?P<times>[^:]*?)\s*[×x*]\s*)?(?P<origin>[a-z]+)\s*:\s*(?P<clauses>.*)")
 _CLAUSE = re.compile(
-    r"(?P<need>\d+|[a-z]+)(?P<votes>\s+votes?)?\s+of\s+(?P<role>[a-z ]+?)"
+    r"(?P<need>\d+|[a-z]+)\s+of\s+(?P<role>[a-z ]+?)"
     r"(?:\s+(?P<scope>inside|outside)\s+(?P<level>.+))?"
 )
 _MOST_MEMBERS = 10**6
@@ -48,13 +45,10 @@ class Clause:
         How many: a whole number >= 1; "majority" of the role's members (with `scope` "inside": of
         those in the domain); "quorum", the votes that the problem's commits wait for; "all".
     role
-        "voters", "replicas" or "lease holders", the replicas that serve strong reads alone.
+        "voters" or "replicas".
     scope, level
         Only members "inside" or "outside" the origin's domain of a failure-domain level; both
         empty: all members.
-    of_votes
-        Whether `need` is a number of votes of voters, and not of members. Both are the same where
-        every site has one vote.
 
     Raises
     ------
@@ -66,7 +60,6 @@ class Clause:
     role: WaitRole = "voters"
     scope: Scope = ""
     level: str = ""
-    of_votes: bool = False
 
     def __post_init__(self) -> None:
         good = (
@@ -86,14 +79,7 @@ class Clause:
                 "unknown role of a wait",
                 field="role",
                 value=self.role,
-                expected="'voters', 'replicas' or 'lease holders'",
-            )
-        if self.of_votes and (self.role != "voters" or isinstance(self.need, str)):
-            raise InputError(
-                "not a number of votes",
-                field="need",
-                value=f"{self.need} votes of {self.role}",
-                expected="a whole number >= 1, of voters",
+                expected="'voters' or 'replicas'",
             )
         if self.scope not in ("", "inside", "outside") or bool(self.scope) != bool(self.level):
             raise InputError(
@@ -112,8 +98,7 @@ class Clause:
 
     def __str__(self) -> str:
         where = f" {self.scope} {self.level}" if self.scope else ""
-        votes = f" vote{'' if self.need == 1 else 's'}" if self.of_votes else ""
-        return f"{self.need}{votes} of {self.role}{where}"
+        return f"{self.need} of {self.role}{where}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,10 +200,4 @@ def _clause(part: str, whole: str) -> Clause:
         )
     need = int(found["need"]) if found["need"].isdigit() else found["need"]
     scope, level = found["scope"] or "", (found["level"] or "").strip()
-    return Clause(
-        cast("Need", need),
-        cast("WaitRole", found["role"]),
-        cast("Scope", scope),
-        level,
-        of_votes=found["votes"] is not None,
-    )
+    return Clause(cast("Need", need), cast("WaitRole", found["role"]), cast("Scope", scope), level)

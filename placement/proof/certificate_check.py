@@ -61,9 +61,7 @@ import numpy as np
 
 from placement.errors import CertificateError
 from placement.evaluation.objective import MEAN_LATENCY
-from placement.evaluation.waits.wait_floors import voters_with_replicas
 from placement.feasibility.feasible_plans import violations
-from placement.feasibility.lease_copies import lease_copies
 from placement.feasibility.witness_places import (
     MOST_PLACES,
     count_places,
@@ -85,15 +83,12 @@ from placement.proof.losses import FORMAT as LOSSES
 from placement.proof.losses import check_losses
 from placement.proof.no_plan_check import FORMAT as NO_PLAN
 from placement.proof.no_plan_check import check_no_plan
-from placement.proof.sets.set_check import FORMAT as SETS
-from placement.proof.sets.set_check import WITHOUT_PAIRS, check_sets
 from placement.support.checks import instance_of
 from placement.support.status import Status, status_of
 from placement.support.work import WORK, Work
 
 __all__ = [
     "FORMAT",
-    "LEASES",
     "MALFORMED",
     "PLACES",
     "CheckResult",
@@ -103,14 +98,11 @@ __all__ = [
 
 FORMAT = "replica-placement/bound/1"
 
-LEASES = "replica-placement/leases/1"
-"""A certificate about the question that stands for one with lease holders, in `copies`."""
-
 PLACES = "replica-placement/witness-places/1"
 """A certificate for each choice of sites for the witnesses, in `parts`."""
 
 _FORMATS = (
-    FORMAT, LOSSES, PERCENTILE, LIMITS, SETS, WITHOUT_PAIRS, LEASES, PLACES, ENUMERATION,
+    FORMAT, LOSSES, PERCENTILE, LIMITS, PLACES, ENUMERATION,
 )  # fmt: skip
 _FEW_STEPS = 100_000_000  # of an enumeration that runs without being asked for
 _SCORE_TOLERANCE = 1e-9
@@ -184,7 +176,7 @@ def check_certificate(plan: Plan, *, work: int = WORK) -> CheckResult:
 
 def _check_no_plan(plan: Plan, certificate: Mapping[str, Any] | None, work: Work) -> CheckResult:
     """Show by counting that there is no plan, or by looking at everything where that is little."""
-    rules, sites = voters_with_replicas(_survivors(plan.problem).rules), plan.problem.instance.sites
+    rules, sites = _survivors(plan.problem).rules, plan.problem.instance.sites
     limited = bool(plan.problem.limits) and plan.problem.objective.minimises_mean
     try:
         if certificate is None and limited and _beyond_limits(plan.problem, work):
@@ -236,10 +228,6 @@ def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: W
     if problem.limits and not problem.objective.minimises_mean:
         raise CertificateError("certificates prove limits only where the mean is minimised")
     score, bound = _claimed(plan, problem, certificate)
-    if kind in (SETS, WITHOUT_PAIRS):
-        return CheckResult(bound, score, *check_sets(problem, bound, certificate, work))
-    if kind == LEASES:
-        return CheckResult(bound, score, *_check_copies(problem, bound, certificate, work))
     if kind == PLACES:
         return CheckResult(bound, score, *_check_places(problem, bound, certificate, work))
     if kind == LIMITS:
@@ -261,16 +249,6 @@ def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: W
     return CheckResult(bound, score, *check_mean(free, bound, certificate, work))
 
 
-def _check_copies(
-    problem: Problem, bound: float, certificate: Mapping[str, Any], work: Work
-) -> tuple[int, int, int]:
-    """Prove the bound for the question on two copies of every site, which is the same question."""
-    copies = lease_copies(problem)
-    if copies is None or certificate["copies"]["format"] != FORMAT:
-        raise CertificateError("certificates of this format do not prove this question")
-    return check_mean(copies.problem, bound, certificate["copies"], work)
-
-
 def _check_places(
     problem: Problem, bound: float, certificate: Mapping[str, Any], work: Work
 ) -> tuple[int, int, int]:
@@ -286,11 +264,10 @@ def _check_places(
         named = named_question(problem, chosen)
         if named is None or part["format"] not in (FORMAT, NO_PLAN):
             raise CertificateError("certificates of this format do not prove this question")
-        other = named.problem
         if part["format"] == NO_PLAN:
-            counts[:2] += check_no_plan(other.rules, other.instance.sites, part)
+            counts[:2] += check_no_plan(named.rules, named.instance.sites, part)
         else:
-            counts += check_mean(other, bound, part, work)
+            counts += check_mean(named, bound, part, work)
     leaders, events, bounds = counts.tolist()
     return leaders, events, bounds
 
@@ -333,12 +310,10 @@ def _claimed(plan: Plan, problem: Problem, certificate: Mapping[str, Any]) -> tu
             raise CertificateError(f"a bound of {bound!r} does not say that there is no plan")
         return math.inf, bound
     own = Configuration.of(
-        int(certificate["leader"]), certificate["voters"], certificate["replicas"],
-        certificate.get("lease_holders", ()),
-    )  # fmt: skip
-    if (own.leader, set(own.voters), own.replicas, own.lease_holders) != (
+        int(certificate["leader"]), certificate["voters"], certificate["replicas"]
+    )
+    if (own.leader, set(own.voters), own.replicas) != (
         plan.configuration.leader, set(plan.configuration.voters), plan.configuration.replicas,
-        plan.configuration.lease_holders,
     ):  # fmt: skip
         raise CertificateError("the certificate is about another configuration than the plan")
     broken = violations(problem, plan.configuration)

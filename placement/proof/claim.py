@@ -13,14 +13,7 @@ import numpy.typing as npt
 
 from placement.evaluation.cost_model import LinearCost
 from placement.evaluation.waits.wait_cases import WaitCases, case_rounds, case_wait, no_cases
-from placement.evaluation.waits.wait_floors import (
-    floor_costs,
-    nearest_voters,
-    no_floors,
-    voters_with_replicas,
-    wait_order,
-    witness_floors,
-)
+from placement.evaluation.waits.wait_floors import floor_costs, nearest_voters, wait_order
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
 from placement.support.checks import FloatArray, IntArray
@@ -192,9 +185,6 @@ class Claim:
         The scenario of each active client.
     scenario_rtt
         RTTs between sites in each scenario, shape (scenarios, sites, sites).
-    wait_floors
-        Least wait of each leader, ms, shape (sites,), where some voters are witnesses: `rules` are
-        then those of the other voters (:mod:`placement.evaluation.waits.wait_floors`). Else None.
     quorum
         D of each scenario; where waits are taken by cases, of each distinct wait of the leaders.
     constant
@@ -215,12 +205,9 @@ class Claim:
     ) -> None:
         if not math.isfinite(bound):
             raise ValueError(f"the claimed bound {bound!r} is no number")
-        demand, self.rules = problem.demand, voters_with_replicas(problem.rules)
-        self.wait_floors: FloatArray | None = None
-        if problem.rules.witnesses:
-            if reason := no_floors(demand, problem.rules):
-                raise ValueError(f"certificates of this kind do not take witnesses: {reason}")
-            self.wait_floors = witness_floors(demand, problem.rules)
+        demand, self.rules = problem.demand, problem.rules
+        if self.rules.witnesses:
+            raise ValueError("certificates of this kind do not take witnesses")
         self.bound = bound
         near, relay = demand.near.reshape(-1), demand.relay.reshape(-1)
         self.clients: IntArray = np.nonzero((near > 0) | (relay > 0))[0]
@@ -309,21 +296,11 @@ class Claim:
             return np.zeros(self.scenario_rtt.shape[:2])
         return np.asarray(self.scenario_rtt[:, :, list(leaders)].min(axis=2))
 
-    def least_wait(self, leader: int) -> float:
-        """Wait of a leader, in ms, that witnesses alone decide: its floor where m' is 1, else 0."""
-        if self.wait_floors is None or self.rules.quorum > 1:
-            return 0.0
-        return float(self.wait_floors[leader])
-
     def wait_places(self, leader: int) -> FloatArray:
-        """Waits of the sites as far as their order counts: RTTs, or places in a common order.
-
-        With witnesses, the RTTs that are not below the floor of the leader.
-        """
-        floors = self.wait_floors
+        """Waits of the sites as far as their order counts: RTTs, or places in a common order."""
         waits = self.scenario_rtt[:, leader]
         if not self.varies:
-            return np.asarray(waits[0] if floors is None else np.maximum(waits[0], floors[leader]))
+            return np.asarray(waits[0])
         places = np.empty(waits.shape[1])
         places[wait_order(waits, self.quorum)] = np.arange(waits.shape[1])
         return places

@@ -42,8 +42,6 @@ def steps_of_enumeration(problem: Problem) -> int:
     )
     if rules.witnesses and rules.may_witness is not None:
         sets *= math.comb(int(rules.may_witness.sum()), rules.witnesses)
-    if rules.lease_holders and not rules.voters_hold_leases:
-        sets *= math.comb(rules.replicas_max - 1, rules.lease_holders - 1)
     leaders = 1 if problem.demand.leaderless else rules.data_voters
     losses = 0 if problem.minimises_mean else len(instance.sites)
     each = _STEPS_OF_A_CONFIGURATION * (1 + losses) + len(instance.clients) * rules.replicas_max

@@ -122,7 +122,7 @@ def plan_figures(plan: Plan) -> Mapping[str, Callable[[], Figure]]:
         }
         if plan.leaders:
             found["leaders"] = lambda: _leaders(plan)
-        if plan.found:
+        if plan.tells_losses:
             found["failures"] = lambda: _failures(plan)
     return found
 
@@ -211,8 +211,6 @@ def _map(plan: Plan) -> Figure:
         look: dict[str, Any] = {"facecolor": colour, "edgecolor": "white", "lw": 1.2}
         if mark.role == "witness":
             look |= {"linestyle": "dashed", "edgecolor": _INK}
-        if mark.leased:
-            look |= {"edgecolor": _INK, "lw": 1.8}
         corner = (mark.x - mark.size * 0.9, mark.y - mark.size * 0.9)
         axes.add_patch(
             Polygon(star(mark.x, mark.y, mark.size), closed=True, zorder=7, **look)

@@ -52,7 +52,7 @@ def plan_sections(plan: Plan, today: Configuration | None = None) -> list[Markup
         sections += [_clients(plan), *_values(plan), *_bill_section(plan, today), *_moves(plan)]
         if plan.leaders:
             sections.append(_leaders(plan))
-        if plan.found:
+        if plan.tells_losses:
             sections.append(_failures(plan))
         sections.append(_operations(plan))
     sections.append(_background(plan))
@@ -86,7 +86,7 @@ def _summary(plan: Plan) -> Markup:
                f"{plan.termination.value}.")  # fmt: skip
     if not plan.found:
         return section("answer", "Answer", badge, question, made, reasons("Why", plan.reasons))
-    worst = plan.failures.worst if plan.found else None
+    worst = plan.failures.worst if plan.tells_losses else None
     pairs = [
         *_headline(plan),
         ("Mean latency", milliseconds(plan.mean_latency), "over all operations"),
@@ -251,7 +251,7 @@ def _leaders(plan: Plan) -> Markup:
 
 
 def _failures(plan: Plan) -> Markup:
-    from placement.evaluation.losses import STOPS_FIRST, failures
+    from placement.evaluation.losses import failures
 
     configuration = plan.configuration
     if configuration is None:
@@ -301,7 +301,6 @@ def _failures(plan: Plan) -> Markup:
                 row.overhead,
                 row.worst_leader or "–",
                 row.worst_latency,
-                *([("stopped" if row.stops_first else "–")] if found.stop_first else []),
             ]
             for row in found.each
         ]
@@ -316,13 +315,10 @@ def _failures(plan: Plan) -> Markup:
                     Column("Over normal, %", True),
                     Column("Worst leader"),
                     Column("Mean latency then, ms", True),
-                    *([Column("Until reconfigured")] if found.stop_first else []),
                 ],
                 rows,
             )
         )
-        if found.stop_first:
-            parts.append(tag("p", None, STOPS_FIRST))
         if single and found.failover:
             order = ", then ".join(f"{name} ({ms:.1f} ms)" for name, ms in found.failover)
             parts.append(

@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.evaluation.waits.wait_checks import needs_roles
 from placement.model.site_families import MOST_FAMILIES, site_families
 from placement.problem import Problem
 from placement.support.checks import FloatArray, IntArray
@@ -248,8 +247,6 @@ def why_no_sum(problem: Problem, goal: Percentile) -> str | None:
         The percentile that it asks for.
     """
     rules = problem.rules
-    if needs_roles(problem):
-        return "operations have waits or constants, or there are witnesses or a vote layout"
     if rules.budget is not None:
         return "there is a budget"
     if len(site_families(rules, "replicas")) > MOST_FAMILIES:

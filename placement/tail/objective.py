@@ -25,7 +25,6 @@ from placement.support.status import Status
 from placement.tail.distribution_arithmetic import percentile
 from placement.tail.latency_mixture import mixture, weighted_sum
 from placement.tail.rtt_distributions import Distributions
-from placement.tail.wait_distributions import AfterLoss
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -116,16 +115,12 @@ class Percentile:
     ) -> float:
         """p-th percentile in ms; infinite when it lies beyond the horizon of the distributions.
 
-        Infinite too where a wait of some operation has too few members. `quorum` as in
-        :meth:`latency`.
+        `quorum` as in :meth:`latency`.
         """
         key = (problem, configuration, quorum)
         value = self._known.get(key)
         if value is None:
-            never = problem.demand.waits and math.isinf(score_of(problem, configuration))
-            value = math.inf
-            if not never:
-                value = self._of_latency(self.latency(problem, configuration, quorum))
+            value = self._of_latency(self.latency(problem, configuration, quorum))
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
             self._known[key] = value
@@ -136,7 +131,6 @@ class Percentile:
         problem: Problem,
         configuration: Configuration,
         quorum: int | None = None,
-        after: AfterLoss | None = None,
     ) -> FloatArray:
         """Distribution of the latency of all operations, per bin.
 
@@ -148,8 +142,6 @@ class Percentile:
             The plan, or what a loss leaves of it.
         quorum
             Votes that a commit waits for; None: those of the configuration.
-        after
-            What a loss leaves, where operations have waits; None: nothing is lost.
         """
         parts = self.by_scenario(problem)
         counts = problem.demand.counts
@@ -158,7 +150,7 @@ class Percentile:
             [
                 (
                     float(counts[scenario].sum()) / whole if len(parts) > 1 else 1.0,
-                    mixture(problem, configuration, one, scenario, quorum, after),
+                    mixture(problem, configuration, one, scenario, quorum),
                 )
                 for scenario, one in enumerate(parts)
             ]
@@ -235,8 +227,6 @@ class Percentile:
         """Say so when the percentile lies beyond the horizon."""
         if math.isfinite(self.value(problem, configuration)):
             return ()
-        if problem.demand.waits and math.isinf(score_of(problem, configuration)):
-            return ("a wait needs more answers than there are members",)
         horizon = self.distributions.bins * self.distributions.width
         return (f"its {self.describe()} lies beyond the horizon of {horizon:g} ms",)
 
@@ -256,14 +246,7 @@ class Percentile:
         return max(1, math.ceil(-math.log10(self.distributions.width) - 1e-9))
 
     def check(self, problem: Problem) -> None:
-        """Check that the distributions are the instance's, and that no money or lead counts."""
-        if problem.tunes_lead:
-            raise InputError(
-                "percentiles do not follow a lead that is tuned to the farthest replica",
-                field="protocol",
-                value=str(problem.protocol),
-                expected="rho=… as a number of ms, or the mean latency",
-            )
+        """Check that the distributions are the instance's, and that no money counts."""
         for one in (self.distributions, *self.by_interval):
             one.check(problem.instance)
         periods = len(problem.instance.intervals) if problem.instance.varying_rtt else 0

@@ -74,9 +74,7 @@ def by_leader(problem: Problem, configuration: Configuration) -> tuple[TailAlter
     assert goal is not None
     if problem.demand.leaderless:
         return ()
-    # a witness cannot lead, nor a replica without a lease
-    held = set(configuration.lease_holders or configuration.replicas)
-    candidates = {s for s in configuration.voters if problem.rules.may_lead[s] and s in held}
+    candidates = {s for s in configuration.voters if problem.rules.may_lead[s]}
     rows = []
     for site in sorted(candidates | {configuration.leader}):
         other = dataclasses.replace(configuration, leader=site)

@@ -3,8 +3,7 @@
 Closest first is exact here too when the RTTs from a leader are *stochastically ordered*: each
 closer voter answers by any time with at least the probability of each farther one. Then its quorum
 wait is the stochastically smallest, and so is every percentile. If they are not ordered, or greedy
-is not exact for the rules, the voter sets of that leader are enumerated. All roles are enumerated
-where operations have waits or constants, and with witnesses, lease holders or a vote layout.
+is not exact for the rules, the voter sets of that leader are enumerated.
 """
 
 from __future__ import annotations
@@ -16,8 +15,6 @@ import numpy as np
 
 from placement.evaluation.score import closest_first
 from placement.evaluation.voter_choice import best_voters
-from placement.evaluation.waits.wait_checks import needs_roles
-from placement.feasibility.role_choices import role_choices
 from placement.model.configuration import Configuration
 from placement.plan import cheapest
 from placement.problem import Problem
@@ -63,10 +60,6 @@ def best_roles(problem: Problem, replicas: list[int]) -> RoleChoice:
     """
     percentile = problem.objective
     assert isinstance(percentile, Percentile)
-    if needs_roles(problem):
-        choices = list(role_choices(problem, tuple(sorted(replicas))))
-        leaders = len({one.leader for one in choices})
-        return RoleChoice(cheapest(problem, choices), leaders, leaders)
     rules, rtt = problem.rules, problem.demand.site_rtt[0]
     candidates: list[Configuration] = []
     leaders = enumerated = 0
@@ -110,8 +103,7 @@ def describe_voter_search(leaders: int, enumerated: int) -> str:
     if enumerated == leaders:
         return (
             "voters: every voter set was tried, because closest first (Algorithm 2) is not exact "
-            "here: RTTs are not stochastically ordered, the rules do not nest, or operations have "
-            "other waits"
+            "here: RTTs are not stochastically ordered, or the rules do not nest"
         )
     return (
         f"voters: closest first (Algorithm 2) for {leaders - enumerated} of {leaders} leaders, "

@@ -266,21 +266,20 @@ def worlds(seed: int = 0) -> tuple[World, ...]:
 def every_configuration(problem: Problem) -> Iterator[Configuration]:
     """Every configuration that obeys all constraints, by plain enumeration.
 
-    Witnesses are voters outside the replicas; lease holders are chosen among the replicas.
+    Witnesses are voters outside the replicas.
     """
     rules = problem.rules
     sites = range(len(problem.instance.sites))
     for size in range(rules.replicas_min, rules.replicas_max + 1):
         for replicas in itertools.combinations(sites, size):
             others = [site for site in sites if site not in replicas]
-            for holding, witnesses, leased in itertools.product(
+            for holding, witnesses in itertools.product(
                 itertools.combinations(replicas, rules.data_voters),
                 itertools.combinations(others, rules.witnesses),
-                itertools.combinations(replicas, rules.lease_holders or 0),
             ):
                 voters = sorted((*holding, *witnesses))
                 for leader in holding:
-                    configuration = Configuration.of(leader, voters, replicas, leased)
+                    configuration = Configuration.of(leader, voters, replicas)
                     if not violations(problem, configuration):
                         yield configuration
 

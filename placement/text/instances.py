@@ -85,7 +85,6 @@ def _demand(instance: Instance, most: int) -> str:
 def _beside(operation: Operation) -> str:
     """Return the waits of an operation beside its coefficients."""
     parts = [*map(str, operation.waits), *[f"{operation.constant:g} ms"] * bool(operation.constant)]
-    parts += [f"handled at the nearest of the {operation.at}"] * (operation.at != "replicas")
     return "; ".join(parts)
 
 

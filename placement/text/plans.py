@@ -59,7 +59,7 @@ def plan_text(plan: Plan, today: MonthlyBill | None = None) -> str:
                 section("The same replicas with a leader chosen by a baseline rule", _naive(plan)),
             ]
         )
-    if plan.found:
+    if plan.found and plan.tells_losses:
         lost = section(f"When {plan.failures.describe()}", _failures(plan.failures))
         sections.append(lost)
     sections.extend(sentences("Notes", plan.notes))
@@ -112,18 +112,9 @@ def _decision(plan: Plan) -> list[tuple[str, str]]:
         ("Leader", plan.leader or "none: no operation needs one"),
     ]
     if plan.commits:
-        layout = plan.problem.vote_layout
-        total, noun = len(plan.quorum_members), "votes"
-        if plan.votes:
-            total = sum(plan.votes.values())
-            votes = total // 2 + 1 if plan.problem.quorum is None else plan.problem.quorum
-        if layout is not None:
-            votes, total = sum(layout[:votes]), sum(layout)
-            noun += f" ({' + '.join(map(str, layout))}: the leader's, then the closest voter's, …)"
-        wait = f"waits {number_text(plan.quorum_wait)} ms for {votes} of {total} {noun}"
+        total = len(plan.quorum_members)
+        wait = f"waits {number_text(plan.quorum_wait)} ms for {votes} of {total} votes"
         rows.append(("Commit", wait))
-    if plan.lease_holders:
-        rows.append(("Leases", f"on {', '.join(plan.lease_holders)}; strong reads go there"))
     prices = plan.problem.instance.prices
     if prices is not None and plan.priced:
         rows.append(("Cost", f"{number_text(plan.cost)} {prices.currency} per month"))
@@ -173,13 +164,11 @@ def _replicas(plan: Plan) -> str:
     for member in plan.quorum_members:
         role = "leader" if member.voter == plan.leader else "voter"
         role = "witness" if member.voter in witnesses else role
-        if (several := plan.votes.get(member.voter, 1)) > 1:
-            role += f", {several} votes"
         counted = "counted" if member.counted else ""
         cells = [number_text(member.rtt), counted] if plan.leader else ["–", ""]
         rows.append([member.voter, role, *cells])
     voters = set(plan.voters)
-    rtt = plan.problem.demand.rtt_between[-1]
+    rtt = plan.problem.demand.site_rtt[-1]
     sites = plan.problem.instance.sites
     if plan.configuration is not None:
         rows.extend(
@@ -377,24 +366,18 @@ def failures_table(report: Failures, most: int | None = None) -> str:
     rows = [
         [
             row.lost,
-            row.leader or ("none" if row.survives else "no quorum: the service stops"),
+            row.leader or "no quorum: the service stops",
             number_text(row.mean_latency, 3),
             "–" if math.isinf(row.overhead) else f"{row.overhead:+.2f} %",
-            *([("stopped" if row.stops_first else "–")] if report.stop_first else []),
         ]
         for row in sorted(report.each, key=lambda row: -row.mean_latency)[:most]
     ]
     heads = ["lost", "new leader", "mean ms", "overhead"]
-    heads += ["until reconfigured"] * report.stop_first
     return table(heads, rows, right=(2, 3), indent="  ")
 
 
 def _failures(report: Failures) -> str:
     text = failures_table(report, MOST_FAILURES)
-    if report.stop_first:
-        from placement.evaluation.losses import STOPS_FIRST
-
-        text += "\n  " + wrap(escape(STOPS_FIRST), page_width() - 2, indent="    ")
     if report.failover:
         order = ", then ".join(f"{name} ({latency:.1f} ms)" for name, latency in report.failover)
         sentence = escape(f"If the leader is lost: {order}.")

@@ -14,7 +14,6 @@ from formulations.exact.reduced_problem import ReducedProblem
 from placement import Problem, check_certificate, with_waits
 from placement.evaluation.waits.single_waits import SingleWaits
 from placement.evaluation.waits.wait_cases import FORBIDDEN
-from placement.feasibility.lease_copies import lease_copies
 from tests.effort import seeds
 from tests.protocols.test_leader_waits import assert_cheapest_cases
 from tests.protocols.worlds import world
@@ -74,85 +73,6 @@ def test_a_search_from_afar_finds_what_enumeration_finds(part: int) -> None:
             assert (found.configuration is not None) == best.found
             if found.configuration is not None:
                 assert core.score(found.configuration) == pytest.approx(best.score, rel=1e-9)
-
-
-def of_some_sites(seed: int) -> Problem:
-    """Return a random question of lease holders: its copies bar replicas at some sites alone.
-
-    Distances tie and differ by direction; caps, pins and minimums of domains hold beside.
-    """
-    rng = np.random.default_rng(seed)
-    one = world(seed, int(rng.integers(6, 9)), int(rng.integers(2, 6)), ties=bool(seed % 3))
-    between = np.asarray(one.site_rtt) + 10.0 * rng.integers(0, 2, np.shape(one.site_rtt))
-    np.fill_diagonal(between, 0.0)
-    one = dataclasses.replace(one, site_rtt=between)
-    size = int(rng.integers(2, 6))
-    voters = size if rng.random() < 0.7 else int(rng.integers(1, size + 1))
-    holders = "voters" if rng.random() < 0.2 else int(rng.integers(1, size + 1))
-    share = ("", ",interference=0.2")[int(rng.integers(2))]
-    rule = placement.Diversity("region", "replicas", cap=int(rng.integers(1, 4)))
-    if rng.random() < 0.3:
-        rule = placement.Diversity("region", "replicas", min_domains=2)
-    return Problem(
-        one,
-        replicas=size,
-        voters=voters,
-        quorum=int(rng.integers(1, voters + 1)) if rng.random() < 0.3 else None,
-        diversity=[rule] if rng.random() < 0.5 else (),
-        pinned=one.sites[2:3] if rng.random() < 0.2 else (),
-        protocol=f"leases:holders={holders}{share}",
-    )
-
-
-@pytest.mark.parametrize("part", seeds(8, 300))
-def test_a_search_among_copies_from_afar_finds_what_enumeration_finds(part: int) -> None:
-    """The start is inflated, and none is proposed: swaps, cases and rules have to find the plan."""
-    for seed in range(10 * part, 10 * part + 10):
-        problem = of_some_sites(seed)
-        copies = lease_copies(problem)
-        if copies is None or ReducedProblem.refuses(copies.problem.demand, copies.problem.rules):
-            continue
-        best = placement.solve(problem, method="exhaustive")
-        core = ReducedProblem.of(copies.problem)
-        for kernel in ("compiled", "tight"):
-            pretend = best.score * 1.5 + 1 if best.found else None
-            found = search(core, kernel=open_kernel(core, kernel), pretend=pretend)
-            assert (found.configuration is not None) == best.found
-            if found.configuration is not None:
-                assert core.score(found.configuration) == pytest.approx(best.score, rel=1e-9)
-                assert found.proven == pytest.approx(best.score, rel=1e-9)
-        plan = placement.solve(problem)
-        if plan.found:
-            assert check_certificate(plan).bound == pytest.approx(best.score, rel=1e-9)
-
-
-@pytest.mark.parametrize("part", seeds(6, 300))
-def test_the_bound_among_copies_is_that_of_the_cheapest_case(part: int) -> None:
-    for seed in range(10 * part, 10 * part + 10):
-        copies = lease_copies(of_some_sites(seed))
-        if copies is None:
-            continue
-        asked = copies.problem
-        if seed % 2:  # a site beside the leader is in, near or far
-            asked = asked.replace(pinned=asked.instance.sites[seed % 5 :][:1])
-        rules, demand = asked.rules, asked.demand
-        if ReducedProblem.refuses(demand, rules) or rules.of("voters") or rules.must_vote.any():
-            continue
-        if ReducedProblem.of(asked).cases is not None:
-            assert_cheapest_cases(asked, seed)
-
-
-def test_copies_bar_replicas_at_some_sites() -> None:
-    barred = set()
-    for seed in range(20):
-        copies = lease_copies(of_some_sites(seed))
-        core = None if copies is None else ReducedProblem.of(copies.problem)
-        if core is not None and core.cases is not None:
-            barred.update(
-                (bool((one.scope & FORBIDDEN).any()), bool((one.scope & FORBIDDEN).all()))
-                for one in core.cases.waits
-            )
-    assert (True, False) in barred
 
 
 def test_a_site_that_may_not_lead_has_no_cases() -> None:

@@ -45,8 +45,7 @@ def test_a_plan_without_a_leader_goes_through_every_verb_that_shows_it(
     assert document["leader"] is None
     assert document["version"] == 2
     assert document["problem"]["protocol"] == "epaxos:slow=0.1,multi=2"
-    assert [row["leader"] for row in document["failures"]["each"]] == [None] * 3
-    assert document["failures"]["failover"] == []
+    assert document["failures"] is None
     assert "proved" in run(capsys, "check", "plan.json")
     assert run(capsys, "report", "plan.json", "-o", "page.html") is not None
     page = (folder / "page.html").read_text()
@@ -88,8 +87,12 @@ def test_a_wait_by_hand(folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
         (("--wait", "single_group=leader: some of voters"), "need"),
         (
             ("--protocol", "leases", "--spread", "0.2", "--percentile", "99", "--method", "milp"),
-            "use 'exhaustive'",
+            "have plans for the mean latency alone",
         ),
+        (("--protocol", "leases:holders=2"), "every replica holds a lease"),
+        (("--protocol", "write=leases"), "a protocol is one for all kinds of operations"),
+        (("--protocol", "crdb-global:rho=auto"), "expected a number >= 0"),
+        (("--votes", "s1=2"), "sites vote once or not at all"),
     ],
 )
 def test_the_command_line_refuses(
@@ -129,12 +132,37 @@ def test_the_list_and_the_description_of_protocols(capsys: pytest.CaptureFixture
             assert taken == (method in found["proven_by"].replace(",", " ").split())
 
 
+def test_a_vote_of_0_is_a_site_without_a_vote(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    voting = (*ASK[:-1], "2", "--json")
+    asked = json.loads(run(capsys, *voting, "--no-vote", "s1"))
+    same = json.loads(run(capsys, *voting, "--votes", "s1=0"))
+    assert same["problem"] == asked["problem"]
+    assert same["score"] == asked["score"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("votes", {"s1": 2}, "sites vote once or not at all"),
+        ("protocol", {"kinds": {"write": "leases"}}, "a protocol is one for all kinds"),
+    ],
+)
+def test_what_older_folders_hold_is_refused_with_what_took_its_place(
+    folder: Path, capsys: pytest.CaptureFixture[str], key: str, value: object, said: str
+) -> None:
+    manifest = folder / "world" / "instance.json"
+    document = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps({**document, key: value}))
+    assert said in run(capsys, *ASK, code=1)
+
+
 @pytest.mark.parametrize(
     ("asked", "proven"),
     [
-        ("leases:holders=3", "exact, milp, cp-sat, exhaustive"),
-        ("strong_read=pqr; write=pqr", "exact (by its search over sets), exhaustive"),
-        ("weak_read=raft; write=leases", "exact, milp, cp-sat, exhaustive"),
+        ("leases:interference=0.2", "exact, milp, cp-sat, exhaustive"),
+        ("pqr", "exact (by its enumeration of sets), exhaustive"),
     ],
 )
 def test_methods_that_prove_a_protocol_are_named(

@@ -19,8 +19,10 @@ from placement.model.configuration import Configuration
 from placement.model.protocol_families import FAMILIES
 from placement.overtime.moves.move_prices import MovePrices
 from placement.overtime.moves.move_search import best_move
+from placement.overtime.replay import Deployments, Trace
 from placement.proof.certificate_check import check_certificate
 from placement.support.status import Status
+from placement.tail import Distributions, Percentile
 from placement.testing.small_worlds import every_configuration
 from placement.workloads import MIXES
 from tests.overtime.watch.worlds import settings
@@ -261,20 +263,38 @@ def test_analyses_that_do_not_know_waits_refuse_them() -> None:
         next_best_plans(seen)
 
 
-def test_what_happens_over_time_takes_waits() -> None:
+def test_waits_are_refused_beside_losses_percentiles_moves_and_rtts_that_vary() -> None:
     one = world(1)
     problem = Problem(one, replicas=3, voters=3, protocol="leases")
-    here = placement.solve(problem).configuration
+    plan = placement.solve(problem)
+    here = plan.configuration
     assert here is not None
-    assert settings(problem=problem).problem is problem
-    stays = best_move(problem, here, MovePrices(leader=1.0), 5.0, placement.solve)
-    assert stays is not None
-    assert stays.configuration == here
-    holders = Problem(one, replicas=3, voters=3, protocol="leases:holders=2")
-    with pytest.raises(UnsupportedError, match=r"a watch gives a lease to every replica"):
-        settings(problem=holders)
-    with pytest.raises(UnsupportedError, match=r"a move with a price gives a lease to every"):
-        best_move(holders, here, MovePrices(leader=1.0), 5.0, placement.solve)
+    varying = one.replace(
+        intervals=("a", "b"),
+        client_rtt=np.stack([one.client_rtt, one.client_rtt + 1]),
+        counts=np.concatenate([one.counts, one.counts]),
+    )
+    percentile = Percentile(99, Distributions.constant(one))
+    for field, asked in (
+        ("objective", {"objective": placement.Contingency()}),
+        ("objective", {"objective": percentile}),
+        ("objective", {"objective": placement.Contingency(percentile=percentile)}),
+        ("current", {"current": here}),
+        ("current", {"current": here, "moves": placement.Moves(add=1)}),
+        ("instance", {"instance": varying}),
+    ):
+        with pytest.raises(InputError, match="have plans for the mean latency alone") as caught:
+            problem.replace(**asked)
+        assert caught.value.field == field
+    assert not plan.tells_losses
+    for refused in (
+        lambda: plan.failures,
+        lambda: settings(problem=problem),
+        lambda: best_move(problem, here, MovePrices(leader=1.0), 5.0, placement.solve),
+        lambda: Deployments.solved(problem, Trace.of_instance(one)),
+    ):
+        with pytest.raises(UnsupportedError, match="protocol whose commits wait for one quorum"):
+            refused()
 
 
 def test_a_protocol_says_what_is_unusual() -> None:
@@ -371,10 +391,8 @@ def test_a_plan_under_waits_has_no_bill() -> None:
     assert waiting.bill is None
 
 
-@pytest.mark.parametrize(
-    "asked", ["leases:holders=2", {"write": "leases", "weak_read": "follower-reads:fresh=0.7"}]
-)
-def test_a_question_with_a_protocol_goes_to_another_process(asked: str | dict[str, str]) -> None:
+def test_a_question_with_a_protocol_goes_to_another_process() -> None:
+    asked = "leases:interference=0.2"
     problem = Problem(world(1), replicas=3, voters=3, protocol=asked)
     again = pickle.loads(pickle.dumps(problem))
     assert again.protocol == problem.protocol

@@ -1,4 +1,4 @@
-"""The search over sets: equal to enumeration, its bounds below every set, its limits honest."""
+"""The enumeration of sets: equal to enumeration, its bounds below every set, its limits honest."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 import placement
-from formulations.waits.set_search import _Search, compiled_available
-from formulations.waits.set_tables import WaitTables
+from formulations.waits import _kernel
+from formulations.waits.sets import _Search, compiled_available, why_not
 from placement import Diversity, LimitError, Operation, Problem
 from placement.evaluation.objective import score_of
 from placement.evaluation.score import score_many
 from placement.feasibility.feasible_plans import violations
+from placement.methods.options import Options
 from placement.model.configuration import Configuration
 from placement.support.status import Status, Termination
 from tests.effort import seeds
@@ -80,6 +81,8 @@ def questions(seed: int) -> Problem:
 def test_the_search_finds_what_enumeration_finds(part: int) -> None:
     for seed in range(10 * part, 10 * part + 10):
         problem = questions(seed)
+        if why_not(problem) is not None:
+            continue
         found = placement.solve(problem, "sets")
         expected = placement.solve(problem, "exhaustive")
         assert found.status is expected.status, seed
@@ -98,31 +101,33 @@ def test_the_search_finds_what_enumeration_finds(part: int) -> None:
 @pytest.mark.parametrize("seed", seeds(12, 120))
 def test_no_set_is_below_the_bound_of_its_beginning(seed: int) -> None:
     problem = questions(seed)
-    size = problem.rules.replicas_max
-    if problem.rules.voters < size and not problem.demand.waits:
+    if why_not(problem) is not None:
         return
-    tables = WaitTables.of(problem, size)
-    for place, leader in enumerate(tables.leaders):
-        root = tuple(dict.fromkeys((*tables.forced, *((leader,) if leader >= 0 else ()))))
+    search, size = _Search(problem, Options()), problem.rules.voters
+    if search.kernel is None:
+        return
+    demand = problem.demand
+    direct = search.by_site @ demand.direct[0][demand.counts[0].any(axis=1)] + demand.constant
+    leaders = np.nonzero(problem.rules.may_lead[search.order])[0].tolist()
+    for leader in [-1] if demand.leaderless else leaders:
+        constant = demand.constant if leader < 0 else float(direct[leader])
+        root = tuple(dict.fromkeys((*search.forced, *((leader,) if leader >= 0 else ()))))
         if len(root) > size:
             continue
-        tables.lead(place)
         values = {}
-        free = [s for s in range(len(tables.order)) if s not in root]
+        free = [s for s in range(len(search.order)) if s not in root]
         for rest in itertools.combinations(free, size - len(root)):
-            replicas = tables.order[list(root + rest)].tolist()
-            leads = replicas[:1] if leader < 0 else [int(tables.order[leader])]
-            votes = [v for v in itertools.combinations(replicas, problem.rules.voters)
-                     if leads[0] in v]  # fmt: skip
-            named = [Configuration.of(leads[0], v, replicas) for v in votes]
-            good = [score_of(problem, one) for one in named if not violations(problem, one)]
-            if good:
-                values[rest] = min(good)
+            replicas = search.order[list(root + rest)].tolist()
+            leads = min(replicas) if leader < 0 else int(search.order[leader])
+            one = Configuration.of(leads, replicas, replicas)
+            if not violations(problem, one):
+                values[rest] = score_of(problem, one)
         for rest in values:
             for length in range(len(rest) + 1):
                 begin = rest[:length]
                 first = begin[-1] + 1 if begin else 0
-                bound = tables.kernel_bound((*root, *begin), first)
+                prefix = np.array((*root, *begin), dtype=np.int32)
+                bound = _kernel.bound(search.kernel, leader, constant, prefix, first)
                 below = min(v for one, v in values.items() if one[:length] == begin)
                 assert bound <= below * (1 + 1e-12), (seed, leader, begin)
 
@@ -213,23 +218,22 @@ def test_an_interrupt_keeps_what_was_found() -> None:
 
 @needs_kernel
 @pytest.mark.parametrize("opened", range(4))
-@pytest.mark.parametrize("seed", range(3))
-def test_an_interrupt_before_every_size_is_open_proves_nothing_of_the_others(
-    opened: int, seed: int, monkeypatch: pytest.MonkeyPatch
+def test_an_interrupt_before_every_part_is_bounded_proves_nothing_of_the_others(
+    opened: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """More replicas are better here, and their sets come last."""
-    problem = Problem(world(seed, sites=6, clients=5), replicas=(2, 5), voters=2)
+    problem = Problem(world(opened), replicas=3, voters=3, protocol="abd:multi=2")
     best = placement.solve(problem, "sets").objective
-    calls, honest = itertools.count(), _Search.open_size
+    calls, honest = itertools.count(), _Search._add
 
-    def interrupted(self: _Search, tables: WaitTables) -> None:
+    def interrupted(self: _Search, *part: object) -> None:
         if next(calls) == opened:
             raise KeyboardInterrupt
-        honest(self, tables)
+        honest(self, *part)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(_Search, "open_size", interrupted)
+    monkeypatch.setattr(_Search, "_add", interrupted)
     plan = placement.solve(problem, "sets")
-    assert (plan.status, plan.termination) == (Status.UNKNOWN, Termination.INTERRUPTED)
+    assert plan.termination is Termination.INTERRUPTED
+    assert plan.status is not Status.OPTIMAL
     assert plan.bound <= best
 
 
@@ -242,17 +246,6 @@ def test_what_the_search_does_not_take_is_refused_with_the_way_out() -> None:
     ):
         with pytest.raises(placement.UnsupportedError, match="does not support money"):
             placement.solve(Problem(one, **asked), "sets")  # type: ignore[arg-type]
-    moving = one.replace(
-        counts=np.repeat(one.counts, 2, axis=0),
-        intervals=("a", "b"),
-        client_rtt=np.stack([one.client_rtt, 2 * one.client_rtt]),
-    )
-    problem = Problem(moving, replicas=3, voters=3, protocol="leases")
-    with pytest.raises(placement.UnsupportedError, match="vary by interval"):
-        placement.solve(problem, "sets")
-    plan = placement.solve(problem)
-    assert plan.status is Status.OPTIMAL
-    assert any("exhaustive" in note for note in plan.notes)
 
 
 @pytest.mark.parametrize("protocol", ["caesar:multi=2", "hermes:multi=2", "pqr", "leases"])
@@ -281,7 +274,7 @@ def test_reasons_without_a_plan_keep_the_replicas_that_waits_ask_for() -> None:
 
 
 def test_without_the_kernel_enumeration_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("formulations.waits.set_search.compiled_available", lambda: False)
+    monkeypatch.setattr("formulations.waits.sets.compiled_available", lambda: False)
     problem = Problem(world(3), replicas=3, voters=3, protocol="epaxos:multi=2")
     plan = placement.solve(problem, "sets")
     assert plan.status is Status.OPTIMAL

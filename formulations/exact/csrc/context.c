@@ -64,7 +64,6 @@ void context_free(context *x)
     free(p->relay_weight);
     free(p->step_scale);
     free(p->site_rtt);
-    free(p->own_relay_rtt);
     free(p->scenario);
     free(p->scenario_rtt);
     free(p->scenario_weight);
@@ -156,8 +155,6 @@ int context_prepare(context *x)
         if ((p->may_hold[s] && !p->may_vote[s]) || p->must_vote[s])
             p->plain_voters = 0;
     find_balls(p);
-    if (!find_vote_rows(p))
-        return 0;
     forget_incumbent(x);
     x->view.costed_leader = -2;
     x->tree.closed = x->tree.enough = BIG;

@@ -58,8 +58,6 @@ typedef struct {
     int relays;                /* 1: some B > 0, so closest-assignment multipliers can matter */
     double *step_scale;        /* (A + B) / the largest of these, padded: the metric of the steps */
     double *site_rtt;          /* sites x sites, row = the waiting side; of several scenarios, floors of the waits */
-    double *relay_rtt;         /* sites x sites: trips from a site to a leader; site_rtt, or own_relay_rtt */
-    double *own_relay_rtt;     /* with witnesses, whose floors site_rtt has; else NULL */
     int scenarios;             /* 1: the RTTs are the same at all times */
     int *scenario;             /* clients: the scenario of each, ascending */
     double *scenario_rtt;      /* scenarios x sites x sites, as site_rtt; of one scenario NULL */
@@ -133,7 +131,6 @@ typedef struct {
     const unsigned char *member; /* of its case: bits by site; NULL: there are none */
     const unsigned char *decided; /* of a search for near sites: by site, IN and OUT where it decides; NULL: there is none */
     double reach;              /* no replica that may be barred is farther from the leader; BIG: there is no such limit */
-    double within, vote_price; /* where votes are counted, of relaxation 0: its radius and price of a vote; -1: there is none */
 } radius_minimum;
 
 /* What the rules for replicas say beside the sites that are in: it changes with these sites, not with reduced costs.

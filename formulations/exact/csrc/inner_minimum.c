@@ -77,8 +77,6 @@ void clear_answer(radius_minimum *a)
     }
     a->member = a->decided = NULL;
     a->reach = BIG;
-    a->within = 0.0;
-    a->vote_price = -1.0;
 }
 
 /* The `limit` smallest keys of the free positions, ascending (ties: earlier position). */

@@ -140,21 +140,6 @@ static inline int has_interval_waits(const context *x)
 void find_waits(context *x, const tree_node *f);
 int raise_by_intervals(context *x, const tree_node *f, int lo, int hi, int all, double slack, int *count, double *least);
 
-/* waits/vote_rows.c */
-int find_vote_rows(problem *p);
-void free_vote_room(vote_room *room);
-const vote_rows *useful_rows(const context *x, const leader_wait *wait, int leader);
-int counts_all_votes(const context *x, int count);
-void rest_of_votes(const context *x, int leader, const int *replicas, int count, int without, vote_rest *rest);
-double wait_with_voter(const context *x, int leader, const vote_rest *rest, int site);
-double least_wait_of_votes(const context *x, const vote_rest *rest);
-double radius_of_votes(const context *x, const leader_wait *wait, int leader, const int *replicas, int count);
-
-/* waits/vote_search.c */
-const double *keys_within(context *x, const tree_node *f, const radius_minimum *a);
-void cheapest_votes_of(context *x, const tree_node *f, const keyed *sorted, int n, int lo, int hi, int all, double slack,
-                       const radius_minimum *common, double least, cheapest_case *best);
-
 /* waits/case_search.c */
 int fix_far_sites(context *x, tree_node *f);
 void cheapest_case_of(context *x, tree_node *f, const keyed *sorted, int n, int lo, int hi, int all, double slack,

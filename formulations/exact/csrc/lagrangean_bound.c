@@ -139,12 +139,10 @@ static void find_choice_bounds(context *x, const tree_node *f, int lo, int hi, d
                 used[count++] = k;
                 largest = a->base[k] > largest ? a->base[k] : largest;
             }
-        int votes = a->vote_price >= 0.0; /* then its value is that of the cheapest row */
-        apart = count != 1 || votes || a->member || a->decided || a->reach < BIG;
-        largest = votes && a->value > largest ? a->value : largest;
+        apart = count != 1 || a->member || a->decided || a->reach < BIG;
         unchanged = largest < unchanged ? largest : unchanged;
         for (int i = 0; i < n && apart; i++)
-            plus[i] = minus[i] = votes ? a->value : -BIG;
+            plus[i] = minus[i] = -BIG;
         for (int j = 0; j < count; j++) {
             int k = used[j];
             double top = a->size[k] < hi && a->top[k] < 0.0 ? 0.0 : a->top[k];
@@ -152,7 +150,7 @@ static void find_choice_bounds(context *x, const tree_node *f, int lo, int hi, d
             if (!apart)
                 lower_choice_bounds(a->base[k], top, next, rho, n, with, without);
             else
-                raise_choice_bounds(a->base[k], top, next, k == 0 && votes ? keys_within(x, f, a) : rho, n, plus, minus);
+                raise_choice_bounds(a->base[k], top, next, rho, n, plus, minus);
         }
         for (int i = 0; i < n && a->member; i++)
             if (a->member[f->free_site[i]] & FORBIDDEN) /* too far for the waits of this case */

@@ -10,7 +10,7 @@ double relay_rtt(const problem *p, int client, int site, int leader)
     size_t S = (size_t)p->sites, at = (size_t)site * S + (size_t)leader;
     if (site == leader)
         return 0.0;
-    return p->scenarios > 1 ? p->scenario_rtt[(size_t)p->scenario[client] * S * S + at] : p->relay_rtt[at];
+    return p->scenarios > 1 ? p->scenario_rtt[(size_t)p->scenario[client] * S * S + at] : p->site_rtt[at];
 }
 
 /* End of the run of clients from `first` on, before `end`, that are of one scenario: these are in order. */
@@ -29,7 +29,7 @@ static void costs_of_site(context *x, int leader, int j)
 {
     const problem *p = &x->p;
     int several = p->scenarios > 1 && p->relays && leader >= 0;
-    double relay = leader < 0 || j == leader || several ? 0.0 : p->relay_rtt[(size_t)j * p->sites + leader];
+    double relay = leader < 0 || j == leader || several ? 0.0 : p->site_rtt[(size_t)j * p->sites + leader];
     const double *rtt = p->rtt + (size_t)j * p->padded;
     double *out = x->view.costs + (size_t)j * p->padded;
     for (int c = 0; c < p->padded; c++)

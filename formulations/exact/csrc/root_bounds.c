@@ -220,7 +220,7 @@ static void quick_bound_block(context *x, const int *leader, int count, double *
                         ? reduced_cost_by_scenario(p, leader[i], (int)s, x->scratch.block_u + (size_t)i * width, (int)first,
                                                    cells)
                         : reduced_cost_from_rtts(p->rtt + s * width + first, p->near_weight + first,
-                                                 p->relay_weight + first, p->relay_rtt[s * S + (size_t)leader[i]],
+                                                 p->relay_weight + first, p->site_rtt[s * S + (size_t)leader[i]],
                                                  x->scratch.block_u + (size_t)i * width + first, cells);
     }
     for (int i = 0; i < count; i++)

@@ -162,7 +162,7 @@ def present_configuration(instance: Instance, path: str) -> Configuration:
         plan = load_plan(path)
         if plan.configuration is None:
             raise InputError("a plan without a configuration", source=path, field="--from")
-        return CurrentSites(plan.leader, plan.voters, plan.replicas).on(instance)
+        return CurrentSites(plan.leader or "", plan.voters, plan.replicas).on(instance)
     except InputError as error:
         raise error if error.source else error.at(path) from None
 

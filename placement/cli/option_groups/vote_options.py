@@ -1,22 +1,17 @@
-"""Options about votes: how many a commit waits for, and how many a voter has."""
+"""Options about votes: how many a commit waits for, and which sites have none."""
 
 from __future__ import annotations
 
 import argparse
-import re
 
 from placement.cli import argument_parser as types
 from placement.errors import InputError
 
-__all__ = ["add_votes", "votes_from"]
-
-_PAIR = re.compile(r"\s*(?P<site>[^=]+?)\s*=\s*(?P<votes>[^,=]*?)\s*(?:,|$)")
-_MOST = 10**6
-_FORM = "SITE=VOTES, once for each site"
+__all__ = ["add_votes", "without_vote"]
 
 
 def add_votes(group: argparse._ArgumentGroup) -> None:
-    """Add ``--quorum``, ``--vote-layout`` and ``--votes``."""
+    """Add ``--quorum`` and ``--votes``."""
     group.add_argument(
         "--quorum",
         type=types.whole(1),
@@ -24,40 +19,32 @@ def add_votes(group: argparse._ArgumentGroup) -> None:
         help="votes a commit waits for (default: a majority)",
     )
     group.add_argument(
-        "--vote-layout",
-        type=types.whole_numbers,
-        metavar="V,V,…",
-        help="votes per voter, largest first: votes of the leader, then of the voters closest to "
-        "it",
-    )
-    group.add_argument(
         "--votes",
         action="append",
         default=[],
-        metavar="SITE=V,…",
-        help="votes of the sites that have several; --quorum then counts votes",
+        type=types.names,
+        metavar="SITE=0,…",
+        help="sites without a vote, as a database writes them; the same as --no-vote SITE,…",
     )
 
 
-def votes_from(args: argparse.Namespace) -> dict[str, int] | None:
-    """Return the votes by site that ``--votes`` gives; None: one each.
+def without_vote(args: argparse.Namespace) -> tuple[str, ...]:
+    """Return the sites to which ``--votes`` gives no vote.
 
     Raises
     ------
     InputError
-        With the option, for a text of another form, a site given twice, and votes that are no whole
-        number >= 1. The question refuses unknown sites.
+        With the option, for a text of another form and for other numbers than 0.
     """
-    found: dict[str, int] = {}
-    for value in args.votes:
-        end = 0
-        while end < len(value):
-            pair = _PAIR.match(value, end)
-            if pair is None:
-                problem = "not votes of a site"
-                raise InputError(problem, field="--votes", value=value, expected=_FORM)
-            site, end = pair["site"], pair.end()
-            if site in found:
-                raise InputError("given twice", field="--votes", value=site, expected=_FORM)
-            found[site] = types.read_whole(pair["votes"], "--votes", 1, _MOST)
-    return found or None
+    found = []
+    for one in args.votes:
+        site, _, votes = one.rpartition("=")
+        if not site.strip() or votes.strip() != "0":
+            raise InputError(
+                "sites vote once or not at all",
+                field="--votes",
+                value=one,
+                expected="SITE=0 for a site without a vote, and no option for the others",
+            )
+        found.append(site.strip())
+    return tuple(found)

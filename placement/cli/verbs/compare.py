@@ -163,15 +163,11 @@ def protocol_names(given: Sequence[str]) -> list[str]:
     --------
     >>> protocol_names(["raft,atlas:f=1,slow=0.1", "pqr"])
     ['raft', 'atlas:f=1,slow=0.1', 'pqr']
-    >>> protocol_names(["raft,write=leases:holders=3,interference=0.1;strong_read=raft"])
-    ['raft', 'write=leases:holders=3,interference=0.1;strong_read=raft']
     """
-    from placement.model.protocol_parts.protocol_kinds import KINDS
-
     found: list[str] = []
     for part in (part.strip() for text in given for part in text.split(",")):
         key, equals, _ = part.partition("=")
-        if found and equals and ":" not in key and key.strip() not in KINDS:
+        if found and equals and ":" not in key:
             found[-1] += f",{part}"
         elif part:
             found.append(part)

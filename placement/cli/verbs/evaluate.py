@@ -45,8 +45,5 @@ def run(args: argparse.Namespace) -> int:
     problem = apply_percentile(problem_from(args, instance, configuration=True), args)
     check_present(problem, args)
     replicas, voters = names(args.replicas, known), names(args.voters, known)
-    leased = names(args.lease_holders, known) if args.lease_holders else None
-    plan = evaluate(
-        problem, leader=args.leader, voters=voters, replicas=replicas, lease_holders=leased
-    )
+    plan = evaluate(problem, leader=args.leader, voters=voters, replicas=replicas)
     return show_plan(plan, args)

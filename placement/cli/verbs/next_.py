@@ -131,7 +131,7 @@ def _moves(plan: Plan, question: Problem, moves: Moves | None, args: argparse.Na
     if plan.configuration is None:
         raise InputError("a plan without a configuration", source=args.present, field="--from")
     try:
-        current = CurrentSites(plan.leader, plan.voters, plan.replicas)
+        current = CurrentSites(plan.leader or "", plan.voters, plan.replicas)
         instance, moves = instance_from(args), question.moves if moves is None else moves
         problem = question.replace(instance=instance, current=current, moves=moves)
         table = move_counts(problem, None if args.moves == _ALL else args.moves)

@@ -15,8 +15,7 @@ from placement.cli.plan_output import print_json
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from placement.model.protocol_parts.protocol_family import Path, ProtocolFamily
-    from placement.model.protocols import Protocol
+    from placement.model.protocol_families import Path, ProtocolFamily
 
 __all__ = ["add_parser", "run"]
 
@@ -47,7 +46,6 @@ def add_parser(verbs: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the list or the description."""
     from placement.model.protocol_families import FAMILIES
-    from placement.model.protocol_parts.protocol_kinds import names_kinds
     from placement.model.protocols import Protocol
 
     if args.name is None:
@@ -57,8 +55,6 @@ def run(args: argparse.Namespace) -> int:
         else:
             print_page(_list(FAMILIES))
         return exits.FOUND
-    if names_kinds(args.name):
-        return _describe_kinds(Protocol(args.name), args)
     given: dict[str, float | str] = {}
     bare = args.name.strip() in FAMILIES
     if bare:  # a description needs no value for parameters that a user must give
@@ -73,37 +69,6 @@ def run(args: argparse.Namespace) -> int:
         print_json(_document(protocol.family, str(protocol), paths, args.voters))
     else:
         print_page(_description(protocol.family, str(protocol), paths, args.voters))
-    return exits.FOUND
-
-
-def _describe_kinds(protocol: Protocol, args: argparse.Namespace) -> int:
-    """Print the formula of every kind that a protocol is given for, and what is assumed."""
-    from placement.text import escape, wrap
-
-    paths = protocol.paths(args.voters)
-    parts = {kind: one for kind in paths if (one := protocol.part(kind)) is not None}
-    assumed = dict.fromkeys(
-        sentence for one in parts.values() for sentence in one.family.assumptions
-    )
-    if args.json:
-        print_json(
-            {
-                "protocol": str(protocol),
-                "voters": args.voters,
-                "proven_by": _proven_by(paths),
-                "assumptions": [*_ASSUMED, *assumed],
-                "kinds": {kind: str(one) for kind, one in parts.items()},
-                "paths": _paths_document(paths),
-            }
-        )
-        return exits.FOUND
-    facts = [("voters", f"{args.voters}")]
-    facts += [(kind, f"{one}: {paths[kind]}") for kind, one in parts.items()]
-    facts.append(("proven by", _proven_by(paths)))
-    facts.append(("assumed", " ".join((*_ASSUMED, *assumed))))
-    width = max(len(word) for word, _ in facts) + 2
-    lines = [wrap(f"{word:<{width}}{escape(said)}", indent=" " * width) for word, said in facts]
-    print_page("\n".join(lines))
     return exits.FOUND
 
 
@@ -128,12 +93,11 @@ def _list(families: Mapping[str, ProtocolFamily]) -> str:
 
 def _proven_by(paths: Mapping[str, Path]) -> str:
     """Name the methods that prove plans under the paths of a protocol."""
-    from placement.model.wait_terms import TO_LEASE_HOLDER
     from placement.model.waits import Wait
 
     waits = [Wait(wait) for path in paths.values() for wait in path.waits]
-    if any(wait.origin != "leader" and wait.clauses != TO_LEASE_HOLDER.clauses for wait in waits):
-        return "exact (by its search over sets), exhaustive"
+    if any(wait.origin != "leader" for wait in waits):
+        return "exact (by its enumeration of sets), exhaustive"
     return "exact, milp, cp-sat, exhaustive"
 
 

@@ -109,7 +109,6 @@ def _document(instance: Instance) -> dict[str, object]:
                 "coefficients": list(operation.coefficients),
                 **({"waits": list(map(str, operation.waits))} if operation.waits else {}),
                 **({"constant": operation.constant} if operation.constant else {}),
-                **({} if operation.at == "replicas" else {"at": operation.at}),
                 "operations": float(by_operation[o]),
             }
             for o, operation in enumerate(instance.operations)

@@ -14,11 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from placement.evaluation.waits.vote_cases import vote_blocks
 from placement.evaluation.waits.wait_latency import needed
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
-from placement.model.votes.given_votes import counts_votes
 from placement.model.waits import Clause
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
@@ -28,7 +26,6 @@ __all__ = [
     "ClausesOfWait",
     "SingleWait",
     "SingleWaits",
-    "crossing_votes",
     "waits_of",
 ]
 
@@ -61,14 +58,9 @@ class SingleWait:
         Whether a block holds only sites within the radius, shape (blocks,).
     least
         Sites that a replica set, the leader among them, must hold in a block: one row, or one for
-        each number of voters inside a domain, or for each choice of voters by their votes, shape
-        (sizes, blocks).
+        each number of voters inside a domain, shape (sizes, blocks).
     of_voters
         Whether a block is one of voters, shape (blocks,).
-    votes
-        Votes of a site of each block, 0 where sites are counted, shape (blocks,).
-    needed
-        Votes that end the wait where votes are counted, 0: a majority.
     """
 
     rounds: float
@@ -78,8 +70,6 @@ class SingleWait:
     near: BoolArray
     least: IntArray
     of_voters: BoolArray
-    votes: IntArray
-    needed: int
 
     @classmethod
     def of(
@@ -99,17 +89,12 @@ class SingleWait:
         everyone = rules.replicas_min == rules.replicas_max == rules.voters
         counted = any(c.need == "majority" and c.scope == "inside" for c, _ in wait)
         voting = np.arange(1, rules.voters + 1) if counted else np.zeros(1, dtype=np.intp)
-        weighed = [c for c, _ in wait if counts_votes(c, rules.votes) and c not in implied]
-        by_votes = vote_blocks(weighed[0], rules) if weighed else None  # no_cases: at most one
-        if by_votes is not None:
-            voting = np.zeros(len(by_votes.least), dtype=np.intp)
         everywhere = np.ones((1, distance.shape[1]), dtype=bool)
         asked = np.zeros(distance.shape, dtype=bool)
         scope = np.zeros(distance.shape, dtype=np.uint8)
         near: list[bool] = []
         least: list[IntArray] = []
         of_voters: list[bool] = []
-        weight: list[int] = []
         for clause, labels in wait:
             votes = clause.role == "voters"
             able = rules.may_vote if votes else np.ones_like(rules.may_vote)
@@ -123,13 +108,7 @@ class SingleWait:
                 scope |= part.astype(np.uint8) << MOST_BLOCKS
                 continue
             found: list[tuple[BoolArray, bool, IntArray]] = []
-            counted_votes: tuple[int, ...] = ()
-            if clause in weighed:
-                assert by_votes is not None
-                parts = zip(by_votes.classes, by_votes.near, by_votes.least.T, strict=True)
-                found.extend((sites & part, ball, count) for sites, ball, count in parts)
-                counted_votes = by_votes.votes
-            elif clause.need == "majority" and clause.scope == "inside":
+            if clause.need == "majority" and clause.scope == "inside":
                 found.append((part, True, voting // 2 + 1))
                 found.append((part, False, voting))
                 found.append((~inside & able, False, rules.voters - voting))
@@ -143,7 +122,6 @@ class SingleWait:
                 near.append(ball)
                 least.append(count)
                 of_voters.append(votes)
-            weight.extend(counted_votes or (0,) * len(found))
         asked[np.arange(len(leaders)), leaders] = True  # a radius of 0
         ascending = ordered
         if not asked.all():
@@ -154,8 +132,7 @@ class SingleWait:
         rows = np.stack(least, axis=1) if least else np.zeros((len(voting), 0), dtype=np.intp)
         return cls(
             rounds, start, ascending[new], scope, np.array(near, dtype=bool), rows,
-            np.array(of_voters, dtype=bool), np.array(weight, dtype=np.intp),
-            by_votes.needed if by_votes is not None else 0,
+            np.array(of_voters, dtype=bool),
         )  # fmt: skip
 
     def of_sites(self, leaders: IntArray) -> SingleWait:
@@ -276,16 +253,6 @@ def waits_of(demand: Demand, rules: Rules) -> tuple[list[ClausesOfWait], FloatAr
     return waits, np.array(rounds)
 
 
-def crossing_votes(rules: Rules, clauses: Sequence[Clause]) -> bool:
-    """Return whether voters of one number of votes may be a block that crosses another one.
-
-    Classes of sites with as many votes are disjoint, and so are their balls; another block of
-    voters is a ball that holds sites of several classes.
-    """
-    weighed = [counts_votes(clause, rules.votes) for clause in clauses]
-    return any(weighed) and not all(weighed)
-
-
 def _blocks_may_cross(rules: Rules, waits: Sequence[ClausesOfWait]) -> bool:
     """Return whether two blocks of a case may cross, for all that the clauses tell.
 
@@ -296,8 +263,6 @@ def _blocks_may_cross(rules: Rules, waits: Sequence[ClausesOfWait]) -> bool:
     clauses = [clause for wait in waits for clause, _ in wait]
     clauses = [c for c in clauses if c.need != "all" or not (everyone or c.role == "replicas")]
     scoped = [clause for clause in clauses if clause.scope]
-    if crossing_votes(rules, clauses):
-        return True
     counted = any(clause.need == "majority" for clause in scoped)
     return (
         len({clause.role for clause in clauses}) > 1

@@ -11,13 +11,12 @@ import numpy as np
 
 from placement.evaluation.objective import quorum_size
 from placement.evaluation.score import nearest, score_terms, wait_latencies
-from placement.evaluation.waits.wait_latency import needed, needed_votes
+from placement.evaluation.waits.wait_latency import needed
 from placement.model.configuration import Configuration
 from placement.model.demand import Demand
-from placement.model.votes.given_votes import counts_votes
 from placement.model.wait_terms import WaitTerm
 from placement.model.waits import Clause, Wait, WaitRole
-from placement.support.checks import FloatArray, IntArray
+from placement.support.checks import FloatArray
 
 if TYPE_CHECKING:
     from placement.problem import Problem
@@ -34,7 +33,7 @@ class OperationParts:
     operation
         Its name.
     to_nearest
-        Trips from the client to its nearest replica, or to its nearest lease holder.
+        Trips from the client to its nearest replica.
     to_leader
         Trips from there, and from the client, to the leader.
     waiting
@@ -66,7 +65,7 @@ class WaitLatency:
         The member that most often answers last of those waited for, and the share of the
         operations for which it does.
     one_fewer
-        Mean of one round in ms if each clause needed one answer, or one vote, fewer.
+        Mean of one round in ms if each clause needed one answer fewer.
     """
 
     operation: str
@@ -85,46 +84,21 @@ def by_part(problem: Problem, configuration: Configuration) -> tuple[OperationPa
     demand, quorum = problem.demand, quorum_size(problem, configuration)
     asked = (configuration.leader, configuration.voters, configuration.replicas, quorum)
     near, relay, direct, votes = score_terms(demand, *asked)
-    waits = wait_latencies(demand, *asked, configuration.lease_holders or None)
+    waits = wait_latencies(demand, *asked)
     found = []
-    for place, operation in enumerate(problem.instance.operations):
-        means: list[tuple[FloatArray, list[float]]] = []
-        for row in demand.rows_of(place):
-            alpha, beta, gamma, delta = demand.coefficients[row]
-            waiting = np.broadcast_to(delta * votes[:, np.newaxis], near.shape).copy()
-            reading = alpha * near
-            for j, latency in enumerate(waits):
-                if demand.times[row, j] and demand.waits[j].to_lease_holder:
-                    reading += demand.times[row, j] * latency
-                elif demand.times[row, j]:
-                    waiting += demand.times[row, j] * latency
-            constant = float(demand.constants[row]) if demand.constants.size else 0.0
-            count = demand.counts[:, :, row]
-            parts = (reading, beta * relay + gamma * direct, waiting)
-            means.append(
-                (
-                    count,
-                    [
-                        *(_mean(part, count) for part in parts),
-                        constant if count.any() else math.nan,
-                    ],
-                )
-            )
-        found.append(OperationParts(operation.name, *_together(means)))
+    for row, operation in enumerate(problem.instance.operations):
+        alpha, beta, gamma, delta = demand.coefficients[row]
+        waiting = np.broadcast_to(delta * votes[:, np.newaxis], near.shape).copy()
+        for j, latency in enumerate(waits):
+            if demand.times[row, j]:
+                waiting += demand.times[row, j] * latency
+        constant = float(demand.constants[row]) if demand.constants.size else 0.0
+        count = demand.counts[:, :, row]
+        parts = (alpha * near, beta * relay + gamma * direct, waiting)
+        means = [_mean(part, count) for part in parts]
+        means.append(constant if count.any() else math.nan)
+        found.append(OperationParts(operation.name, *means))
     return tuple(found)
-
-
-def _together(means: list[tuple[FloatArray, list[float]]]) -> list[float]:
-    """Return the means of an operation from those of its paths, weighted with their counts."""
-    issued = [(float(count.sum()), each) for count, each in means if count.any()]
-    if len(issued) <= 1:
-        return issued[0][1] if issued else means[0][1]
-    total = sum(number for number, _ in issued)
-    columns = zip(*(each for _, each in issued), strict=True)
-    return [
-        sum(number * value for (number, _), value in zip(issued, column, strict=True)) / total
-        for column in columns
-    ]
 
 
 def _mean(values: FloatArray, count: FloatArray) -> float:
@@ -142,14 +116,13 @@ def by_wait(problem: Problem, configuration: Configuration) -> tuple[WaitLatency
     """
     demand, quorum = problem.demand, quorum_size(problem, configuration)
     asked = (configuration.leader, configuration.voters, configuration.replicas, quorum)
-    holders = configuration.lease_holders or None
-    latencies = wait_latencies(demand, *asked, holders)
-    fewer = wait_latencies(_one_fewer(demand, configuration, quorum), *asked, holders)
+    latencies = wait_latencies(demand, *asked)
+    fewer = wait_latencies(_one_fewer(demand, configuration, quorum), *asked)
     last = [_last(demand, term, configuration, quorum) for term in demand.waits]
     found = []
-    for place, operation in enumerate(problem.instance.operations):
+    for row, operation in enumerate(problem.instance.operations):
         for j, term in enumerate(demand.waits):
-            count, times = _rounds(demand, demand.rows_of(place), j)
+            count, times = demand.counts[:, :, row], float(demand.times[row, j])
             if not (times and count.any()):
                 continue
             share = np.bincount(
@@ -171,53 +144,30 @@ def by_wait(problem: Problem, configuration: Configuration) -> tuple[WaitLatency
     return tuple(found)
 
 
-def _rounds(demand: Demand, rows: tuple[int, ...], j: int) -> tuple[FloatArray, float]:
-    """Return who waits the j-th wait, (scenarios, clients), and how often per operation.
-
-    Where an operation has several paths, the counts are rounds, up to a factor.
-    """
-    times = [float(demand.times[row, j]) for row in rows]
-    counts = [demand.counts[:, :, row] for row in rows]
-    if len(rows) == 1:
-        return counts[0], times[0]
-    rounds = sum((one * count for one, count in zip(times, counts, strict=True)), 0 * counts[0])
-    issued = float(sum(count.sum() for count in counts))
-    return rounds, float(rounds.sum()) / issued if issued else 0.0
-
-
 def _one_fewer(demand: Demand, configuration: Configuration, quorum: int) -> Demand:
     """Return the demand with one answer fewer in every clause, at least one.
 
     A clause whose need follows from the members of the origin's domain stays.
     """
 
-    def fewer(clause: Clause, votes: IntArray | None) -> Clause:
+    def fewer(clause: Clause) -> Clause:
         if clause.scope and not isinstance(clause.need, int):
             return clause
         members = _members(configuration, clause.role)
-        if counts_votes(clause, votes):
-            assert votes is not None
-            asked = int(needed_votes(clause, votes[list(members)].sum()))
-            return dataclasses.replace(clause, need=max(1, asked - 1), of_votes=True)
         size = np.array(len(members))
         need = int(needed(clause, len(members), quorum, size))
         return dataclasses.replace(clause, need=max(1, need - 1))
 
     terms = tuple(
-        dataclasses.replace(
-            term, wait=Wait(term.origin, tuple(fewer(one, term.votes) for one in term.clauses))
-        )
+        dataclasses.replace(term, wait=Wait(term.origin, tuple(map(fewer, term.clauses))))
         for term in demand.waits
     )
     return dataclasses.replace(demand, waits=terms)
 
 
 def _members(configuration: Configuration, role: WaitRole) -> tuple[int, ...]:
-    """Return the sites of a role; without chosen lease holders every replica is one."""
-    if role == "voters":
-        return configuration.voters
-    leased = configuration.lease_holders if role == "lease holders" else ()
-    return leased or configuration.replicas
+    """Return the sites of a role."""
+    return configuration.voters if role == "voters" else configuration.replicas
 
 
 def _last(demand: Demand, term: WaitTerm, configuration: Configuration, quorum: int) -> np.ndarray:
@@ -228,13 +178,8 @@ def _last(demand: Demand, term: WaitTerm, configuration: Configuration, quorum: 
         configuration.voters,
         configuration.replicas,
         quorum,
-        configuration.lease_holders or None,
     )[0]
-    asked = {*configuration.voters, *configuration.replicas}
-    of_votes = all(counts_votes(clause, term.votes) for clause in term.clauses)
-    if of_votes or any(clause.role == "lease holders" for clause in term.clauses):
-        asked = {site for one in term.clauses for site in _members(configuration, one.role)}
-    members = np.array(sorted(asked), dtype=np.intp)
+    members = np.array(sorted({*configuration.voters, *configuration.replicas}), dtype=np.intp)
     rows = []
     for k, (rtt, between) in enumerate(zip(demand.client_rtt, demand.site_rtt, strict=True)):
         if term.origin == "client":

@@ -8,8 +8,7 @@ the sites that it forbids ("all of" a role leaves no member beyond the radius). 
 
 "m of v votes" alone has one case for each distance, with one block: the sites within that distance.
 A wait for a majority of the voters inside the domain of ℓ has one case for each number of voters
-there too, and a wait for votes of several each one for each choice of voters by their votes
-(:mod:`placement.evaluation.waits.vote_cases`).
+there too.
 
 Blocks of which any two are nested or disjoint form a *family*. For one family the cheapest sites
 that meet it are the least basis of a matroid, which a greedy finds; where blocks cross, several
@@ -32,13 +31,10 @@ from placement.evaluation.waits.single_waits import (
     ClausesOfWait,
     SingleWait,
     SingleWaits,
-    crossing_votes,
     waits_of,
 )
-from placement.evaluation.waits.vote_cases import block_count, vote_blocks
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
-from placement.model.votes.given_votes import counts_votes
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = [
@@ -156,16 +152,11 @@ def no_cases(demand: Demand, rules: Rules) -> str | None:
     everyone = rules.replicas_min == rules.replicas_max == rules.voters
     if not everyone and (rules.of("voters") or rules.must_vote.any() or not rules.may_vote.all()):
         return "there are rules for voters, and not all replicas vote"
-    if rules.votes is not None and (reason := _no_vote_cases(waits, rules)) is not None:
-        return reason
-    if not everyone and _may_cross(waits, rules):
+    if not everyone and _may_cross(waits):
         return "not all replicas vote, and clauses of the waits may cross"
     blocks = 0
     for wait in waits:
         for clause, _ in wait:
-            if counts_votes(clause, rules.votes):
-                blocks += block_count(clause, rules)
-                continue
             blocks += 3 if clause.need == "majority" and clause.scope == "inside" else 1
             of_all = clause.role == "replicas" and rules.replicas_min == rules.replicas_max
             if clause.need == "majority" and clause.role == "replicas" and not of_all:
@@ -177,29 +168,9 @@ def no_cases(demand: Demand, rules: Rules) -> str | None:
     return None
 
 
-def _no_vote_cases(waits: Sequence[ClausesOfWait], rules: Rules) -> str | None:
-    """Return why waits that count votes are not taken by cases, or None."""
-    if rules.witnesses:
-        return "sites have several votes, and some voters are witnesses"
-    for wait in waits:
-        weighed = [clause for clause, _ in wait if counts_votes(clause, rules.votes)]
-        if weighed and any(clause.scope and clause.need == "majority" for clause, _ in wait):
-            return "a wait counts votes, and a majority of some domain"
-        if len(weighed) > 1 or any(clause.scope for clause in weighed):
-            return "a wait counts votes inside or outside a domain, or twice"
-        if weighed and vote_blocks(weighed[0], rules) is None:
-            return "there are too many choices of voters by their votes"
-    return None
-
-
-def _may_cross(waits: Sequence[ClausesOfWait], rules: Rules) -> bool:
+def _may_cross(waits: Sequence[ClausesOfWait]) -> bool:
     """Return whether blocks of voters may cross: then a set of replicas does not tell the wait."""
     clauses = [clause for wait in waits for clause, _ in wait if clause.role == "voters"]
-    if crossing_votes(rules, clauses):
-        return True
-    # of two numbers of votes, each may want other voters; of one, the shorter wait decides
-    if len({clause for clause in clauses if counts_votes(clause, rules.votes)}) > 1:
-        return True
     levels = {clause.level for clause in clauses if clause.scope}
     counted = any(clause.need == "majority" and clause.scope == "inside" for clause in clauses)
     return bool(levels) and (len(waits) > 1 or len(levels) > 1 or (counted and len(clauses) > 1))

@@ -1,4 +1,4 @@
-"""Floors of the wait for votes: where RTTs vary by interval, and where voters are witnesses.
+"""Floors of the wait for votes where RTTs vary by interval.
 
 With one RTT matrix a leader waits for one order statistic of the distances to its voters. With
 several scenarios it waits Σ_k D_k·q_k(V), where q_k(V) is the m-th smallest RTT of scenario k.
@@ -32,49 +32,22 @@ them, and ∪_k N_k more than v sites. For every set V of at most v sites that m
 *Proof.* V lacks some x ∈ ∪_k N_k. Where x ∈ N_k, m sites without x are no nearer than b_k. So e may
 be raised to this number for r >= m: e still rises along the order, and the m-th site of V comes at
 r >= m.
-
-**Witnesses.** Of v voters w are witnesses, at sites without a replica, and a commit waits for m
-votes. Let E_V be the sites where a replica may vote, E_W those that may be witnesses, and
-
-    f_ℓ  =  the m-th smallest of { d(ℓ, x) : x ∈ E_V ∪ E_W }.
-
-**Lemma 3.** Let m ≤ v − w, let every site of E_W that may hold a replica be in E_V, let every site
-of E_V outside E_W hold a replica, let no voter be pinned but the leader, and let no rule bind the
-voters. Then the best voters of a leader ℓ and replicas R, with w sites of E_W left outside R, wait
-
-    max( f_ℓ,  the max(1, m − w)-th smallest of { d(ℓ, x) : x ∈ R ∩ E_V } ).
-
-*Proof.* Within a radius t let i replicas lie that may vote, ℓ among them, and e sites of E_W that
-are not in R. Up to v − w of the i vote, and up to w of the e. So m votes lie within t if and only
-if min(i, v − w) + min(e, w) ≥ m. Sites of E_W in R are in E_V, and sites of E_V outside E_W are in
-R: i + e is the number of sites of E_V ∪ E_W within t. If i ≥ m, then m replicas vote, as m ≤ v − w,
-and t is at least both terms of the claim. If i < m ≤ v − w, then m votes lie within t if and only
-if w ≥ m − i and i + e ≥ m: at least m − w replicas and at least m sites lie within t.
-
-So a question with witnesses is one of v − w voters and max(1, m − w) votes, with the RTT that a
-leader waits raised to f_ℓ. A bound on the one is a bound on the other.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from placement.model.constraints import Rules
-from placement.model.demand import Demand
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = [
     "floor_costs",
     "nearest_voters",
-    "no_floors",
-    "voters_with_replicas",
     "wait_floors",
     "wait_order",
-    "witness_floors",
 ]
 
 Costs = npt.NDArray[Any]
@@ -189,60 +162,3 @@ def wait_floors(
         if whole:
             return out
     return np.asarray(out * (1.0 - _ROUNDING * (len(weights) + 2)))
-
-
-def no_floors(demand: Demand, rules: Rules) -> str | None:
-    """Return why the lemma does not hold for a question with witnesses, or None."""
-    if rules.may_witness is None:
-        return "there are no witnesses"
-    if demand.waits:
-        return "some voters are witnesses, and operations have other waits than for votes"
-    if demand.scenarios > 1:
-        return "some voters are witnesses, and RTTs vary by interval"
-    if rules.of("voters"):
-        return "some voters are witnesses, and there are rules for voters"
-    if rules.quorum > rules.data_voters:
-        return "a commit always waits for witnesses: fewer voters hold a replica than it needs"
-    may_vote, may_witness = rules.may_vote, rules.may_witness
-    if (may_witness & rules.may_hold & ~may_vote).any():
-        return "a site may hold a replica or be a witness, but not vote with the replica"
-    if (may_vote & ~may_witness & ~rules.must_hold).any():
-        return "a site may vote, but not as a witness"
-    alone = int(rules.may_lead.sum()) == 1 and not (rules.must_vote & ~rules.may_lead).any()
-    if rules.must_vote.any() and not alone:
-        return "some voters are witnesses, and others are pinned"
-    inside = rules.replicas_max - int((rules.must_hold & ~may_witness).sum())
-    if int(may_witness.sum()) - inside < rules.witnesses:
-        return "some replicas leave too few sites for the witnesses"
-    return None
-
-
-def voters_with_replicas(rules: Rules) -> Rules:
-    """Return rules that the replicas and their votes obey, whatever the witnesses are.
-
-    v − w voters and max(1, m − w) votes; of the rules for voters the caps, which bind every part of
-    the voters. Configurations that the rules allow are all allowed here, without their witnesses.
-    """
-    if not rules.witnesses:
-        return rules
-    return dataclasses.replace(
-        rules,
-        voters=rules.data_voters,
-        quorum=max(1, rules.quorum - rules.witnesses),
-        groups=tuple(
-            group.caps_only() if group.role == "voters" else group for group in rules.groups
-        ),
-        witnesses=0,
-        may_witness=None,
-        must_witness=None,
-    )
-
-
-def witness_floors(demand: Demand, rules: Rules) -> FloatArray:
-    """Return f of every leader, ms, shape (sites,); of a question that the lemma holds for."""
-    waits = demand.site_rtt[0][:, rules.able_voters].copy()
-    places = np.cumsum(rules.able_voters) - 1
-    for leader in np.nonzero(rules.able_voters)[0].tolist():
-        waits[leader, places[leader]] = 0.0
-    place = rules.quorum - 1
-    return np.asarray(np.partition(waits, place, axis=1)[:, place])

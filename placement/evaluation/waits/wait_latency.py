@@ -4,8 +4,7 @@
                     = max over the clauses of the need-th smallest { d(o, x) : x a member }
 
 An origin that is a member itself answers at once; a client is no member. A wait that a
-configuration cannot meet, for lack of members, lasts forever. Where sites have several votes, a
-clause that counts votes has its answers as soon as those within t have as many votes as it needs.
+configuration cannot meet, for lack of members, lasts forever.
 """
 
 from __future__ import annotations
@@ -14,12 +13,11 @@ import numpy as np
 
 from placement.model.constraints import majority
 from placement.model.demand import Demand
-from placement.model.votes.given_votes import counts_votes
 from placement.model.wait_terms import WaitTerm
 from placement.model.waits import Clause
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
-__all__ = ["needed", "needed_votes", "wait_latency", "waits_score"]
+__all__ = ["needed", "wait_latency", "waits_score"]
 
 
 def needed(clause: Clause, role_size: int, quorum: int, members: IntArray) -> IntArray:
@@ -50,26 +48,6 @@ def needed(clause: Clause, role_size: int, quorum: int, members: IntArray) -> In
     return np.full_like(members, quorum if clause.need == "quorum" else clause.need)
 
 
-def needed_votes(clause: Clause, votes: IntArray) -> IntArray:
-    """Return how many votes a clause needs that counts votes.
-
-    Parameters
-    ----------
-    clause
-        A majority of voters, or a number of votes.
-    votes
-        All votes of the voters that are asked; any shape.
-
-    Returns
-    -------
-    ndarray
-        Of the shape of `votes`.
-    """
-    if isinstance(clause.need, int):
-        return np.full_like(votes, clause.need)
-    return np.asarray(votes // 2 + 1)
-
-
 def wait_latency(
     term: WaitTerm,
     client_rtt: FloatArray,
@@ -79,7 +57,6 @@ def wait_latency(
     replicas: IntArray,
     near: IntArray,
     quorum: int,
-    holders: IntArray | None = None,
 ) -> FloatArray:
     """Return how long one wait lasts in many configurations, ms.
 
@@ -95,8 +72,6 @@ def wait_latency(
         Every client's nearest replica, shape (n, clients).
     quorum
         m of the problem.
-    holders
-        Lease holders, site indices, shape (n, p); None: every replica is one.
 
     Returns
     -------
@@ -110,8 +85,6 @@ def wait_latency(
     latest = np.zeros((len(leaders), 1))
     for clause, labels in zip(term.clauses, term.labels, strict=True):
         members, asked = voters if clause.role == "voters" else replicas, None
-        if clause.role == "lease holders" and holders is not None:
-            members = holders
         if term.origin == "client":
             answers = client_rtt.T[members].transpose(0, 2, 1)  # (n, clients, members)
         else:
@@ -121,14 +94,6 @@ def wait_latency(
                 same = labels[origins][..., np.newaxis] == labels[members][:, np.newaxis, :]
                 asked = same if clause.scope == "inside" else ~same
                 answers = np.where(asked, answers, np.inf)
-        if counts_votes(clause, term.votes):
-            assert term.votes is not None
-            votes = term.votes[members][:, np.newaxis, :]
-            if votes.shape != answers.shape:
-                votes = np.broadcast_to(votes, answers.shape)
-            counted = votes if asked is None else np.where(asked, votes, 0)
-            latest = np.maximum(latest, _until_votes(clause, answers, counted))
-            continue
         latest = np.maximum(latest, _until(clause, answers, asked, members.shape[1], quorum))
     return latest
 
@@ -138,8 +103,7 @@ def _until(
 ) -> FloatArray:
     """Return when a clause has its answers of a role of some size, along the last axis.
 
-    `asked` are the members inside or outside the domain of the origin; None: all of them. A member
-    that is lost never answers: it counts for a number or a majority, and "all" leaves it out.
+    `asked` are the members inside or outside the domain of the origin; None: all of them.
     """
     if clause.need == "all":
         return np.asarray(np.where(np.isfinite(answers), answers, 0.0).max(axis=-1))
@@ -159,21 +123,6 @@ def _until(
     return np.asarray(np.where(place >= size, np.inf, found[..., 0]))
 
 
-def _until_votes(clause: Clause, answers: FloatArray, votes: IntArray) -> FloatArray:
-    """Return when the voters that have answered have the votes of a clause, along the last axis.
-
-    A voter that is lost never answers, and its votes count in all of which a majority is needed.
-    """
-    size = answers.shape[-1]
-    need = needed_votes(clause, votes.sum(axis=-1))[..., np.newaxis]
-    first = np.arange(0, answers.size, size).reshape(need.shape)
-    turn = np.argsort(answers, axis=-1, kind="stable") + first
-    arrived = np.cumsum(votes.reshape(-1)[turn], axis=-1)
-    enough = arrived >= need
-    place = turn.reshape(-1)[enough.argmax(axis=-1) + first[..., 0]]
-    return np.asarray(np.where(enough.any(axis=-1), answers.reshape(-1)[place], np.inf))
-
-
 def waits_score(
     demand: Demand,
     scenario: int,
@@ -182,7 +131,6 @@ def waits_score(
     replicas: IntArray,
     near: IntArray,
     quorum: int,
-    holders: IntArray | None = None,
 ) -> FloatArray:
     """Return the sum of all waits in the scores of many configurations in one scenario, (n,).
 
@@ -202,7 +150,6 @@ def waits_score(
             replicas,
             near,
             quorum,
-            holders,
         )
         if term.origin == "leader":
             total += latency[:, 0] * weight.sum()

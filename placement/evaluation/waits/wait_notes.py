@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 from placement.evaluation.waits.wait_checks import role_size
 from placement.model.constraints import majority
 from placement.model.protocols import Protocol
-from placement.model.votes.given_votes import counts_votes, most_votes
-from placement.model.votes.vote_layouts import layout_votes
 from placement.model.waits import Clause, Wait
 
 if TYPE_CHECKING:
@@ -44,34 +42,14 @@ def wait_notes(problem: Problem) -> tuple[str, ...]:
     said: list[str] = []
     if isinstance(problem.protocol, Protocol):
         said += problem.protocol.notes(problem.instance.operations, rules.replicas_max)
-        if problem.client_paths is not None:
-            largest = {key: 0.0 for _, key, _ in problem.instance.shares}
-            for _, key, value in problem.instance.shares:
-                largest[key] = max(largest[key], value)
-            by_client = problem.protocol.with_shares(largest).warnings(rules.replicas_max)
-            said += [warning for warning in by_client if warning not in said]
     votes = bool(problem.demand.quorum.any()) or any(
         clause.need == "quorum" for term in problem.demand.waits for clause in term.clauses
     )
-    layout = problem.vote_layout is not None
-    asked = problem.protocol is not None or problem.demand.has_waits or layout
-    needed, total = (
-        (rules.quorum, rules.voters) if problem.vote_layout is None else layout_votes(problem)
-    )
-    if problem.votes:
-        assert rules.votes is not None
-        needed = problem.quorum or 1
-        total = most_votes(rules.votes, rules.able_voters, rules.must_vote, rules.voters)
-        if problem.quorum is not None and 2 * needed <= total:
-            said.append(
-                f"a commit waits for {needed} votes, and the voters may have up to {total}: with "
-                f"{2 * needed} votes or more, two commits need not share a voter, and an election "
-                f"needs all votes but {needed - 1}"
-            )
-    elif asked and votes and 2 * needed <= total:
+    asked = problem.protocol is not None or problem.demand.has_waits
+    if asked and votes and 2 * rules.quorum <= rules.voters:
         said.append(
-            f"a commit waits for {needed} of {total} votes: two commits need not share a voter, "
-            f"and an election needs {total - needed + 1} votes"
+            f"a commit waits for {rules.quorum} of {rules.voters} votes: two commits need not "
+            f"share a voter, and an election needs {rules.voters - rules.quorum + 1} votes"
         )
     if rules.witnesses and 1 < rules.quorum <= rules.witnesses + 1 and votes:
         said.append(
@@ -107,11 +85,6 @@ def _implies(problem: Problem, met: Clause, clause: Clause) -> bool:
     rules = problem.rules
     if clause == met:
         return True
-    if counts_votes(met, rules.votes) or (counts_votes(clause, rules.votes) and met.need != "all"):
-        return False  # members of several votes each: who they are decides
-    if "lease holders" in (met.role, clause.role) and met.role != clause.role:
-        # replicas hold the leases; nothing else is known of the two roles
-        return met == Clause("all", "replicas") and clause.role == "lease holders"
     same_part = (clause.scope, clause.level) == (met.scope, met.level)
     all_vote = rules.voters == rules.replicas_min == rules.replicas_max and not rules.witnesses
     at_most = _number(problem, clause, rules.replicas_max)

@@ -2,19 +2,18 @@
 
 Under a leader ℓ every clause asks, within a radius t, for
 
-    Σ_r a_r · v_r  +  Σ_r b_r · x_r  +  Σ_r c_r · L_r  >=  least,
+    Σ_r a_r · v_r  +  Σ_r b_r · x_r  >=  least,
 
-where v_r says that site r votes, x_r that it holds a replica and L_r that it holds a lease. "k of
-voters" counts the voters in the ball of radius t; "all of" a role has −1 at each member beyond the
-radius; a majority of a group whose size the plan decides counts members in the ball twice, and
-takes every member off once. A clause that counts votes has those of each site as a factor. What
-holds within a radius holds within every longer one.
+where v_r says that site r votes and x_r that it holds a replica. "k of voters" counts the voters
+in the ball of radius t; "all of" a role has −1 at each member beyond the radius; a majority of a
+group whose size the plan decides counts members in the ball twice, and takes every member off once.
+What holds within a radius holds within every longer one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,20 +21,19 @@ import numpy as np
 from placement.evaluation.waits.wait_latency import needed
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
-from placement.model.votes.given_votes import counts_votes
 from placement.model.wait_terms import WaitTerm
 from placement.model.waits import Clause
-from placement.support.checks import BoolArray, FloatArray, IntArray
+from placement.support.checks import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from placement.problem import Problem
 
-__all__ = ["LeaderWait", "RoleRow", "leader_waits", "least_wait", "no_loss_rows", "no_rows"]
+__all__ = ["LeaderWait", "RoleRow", "leader_waits", "least_wait", "no_rows"]
 
 
 @dataclass(frozen=True)
 class RoleRow:
-    """A linear inequality over the roles: Σ a_r v_r + Σ b_r x_r + Σ c_r L_r >= least.
+    """A linear inequality over the roles: Σ a_r v_r + Σ b_r x_r >= least.
 
     Attributes
     ----------
@@ -43,14 +41,11 @@ class RoleRow:
         a and b by site, without those that are 0.
     least
         The right-hand side.
-    holders
-        c by site, without those that are 0.
     """
 
     voters: dict[int, int]
     replicas: dict[int, int]
     least: int
-    holders: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,42 +67,16 @@ class LeaderWait:
     rows: tuple[tuple[RoleRow, ...], ...]
 
 
-def no_rows(demand: Demand) -> str | None:
-    """Return why the waits of a demand are not linear in the roles under a leader, or None.
-
-    Trips to the nearest lease holder are no waits here: a client is served as by replicas.
-    """
-    for term in demand.waits:
-        if term.origin != "leader" and not term.to_lease_holder:
+def no_rows(problem: Problem) -> str | None:
+    """Return why the waits of a question are not linear in the roles under a leader, or None."""
+    for term in problem.demand.waits:
+        if term.origin != "leader":
             who = "the nearest replica waits" if term.origin == "near" else "the client waits"
             return f"{who} ({term.wait.asked}): use 'exact' or 'exhaustive'"
     return None
 
 
-def no_loss_rows(problem: Problem) -> str | None:
-    """Return why losses of a question are not linear in the roles under a leader, or None.
-
-    Roles that are chosen beside leader, voters and replicas change hands after a loss, and so may
-    the paths of operations.
-    """
-    why = no_rows(problem.demand)
-    if why is not None or problem.objective.kind == "mean":
-        return why
-    use = "use 'exact' or 'exhaustive'"
-    if problem.rules.witnesses:
-        return f"it counts no witnesses after losses: {use}"
-    if problem.rules.lease_holders:
-        return f"it chooses no lease holders under losses: {use}, or leases with holders=replicas"
-    if problem.vote_layout is not None:
-        return f"it counts one vote for each voter after losses, and there is a vote layout: {use}"
-    if problem.slow_demand is not None:
-        return f"a loss may leave no fast quorum: {use}"
-    return None
-
-
-def leader_waits(
-    demand: Demand, rules: Rules, leader: int, lost: Collection[int] = ()
-) -> dict[tuple[int, int], LeaderWait]:
+def leader_waits(demand: Demand, rules: Rules, leader: int) -> dict[tuple[int, int], LeaderWait]:
     """Return the waits of a leader beside the rounds of votes, by (place in the demand, scenario).
 
     Parameters
@@ -116,16 +85,13 @@ def leader_waits(
         Of a question for which :func:`no_rows` returns None.
     leader
         Site index.
-    lost
-        Site indices that never answer: numbers and majorities keep their size, and "all of" a role
-        asks the members that are left.
 
     Notes
     -----
     O(S²) for each clause and scenario: a radius for each site, with a coefficient for each.
     """
     return {
-        (j, k): _leader_wait(term, demand.site_rtt[k, leader], rules, leader, float(rounds), lost)
+        (j, k): _leader_wait(term, demand.site_rtt[k, leader], rules, leader, float(rounds))
         for j, term in enumerate(demand.waits)
         if term.origin == "leader"
         for k, rounds in enumerate(term.weight.sum(axis=1).tolist())
@@ -139,17 +105,13 @@ def _leader_wait(
     rules: Rules,
     leader: int,
     rounds: float,
-    lost: Collection[int],
 ) -> LeaderWait:
     radii: list[float] = []
     rows: list[tuple[RoleRow, ...]] = []
-    members = rules.may_hold | rules.able_voters | (np.arange(len(rtt)) == leader)
-    alive = np.ones(len(rtt), dtype=bool)
-    alive[list(lost)] = False
-    members &= alive
+    members = rules.may_hold | rules.may_vote | (np.arange(len(rtt)) == leader)
     for radius in np.unique(rtt[members]).tolist():
         asked = [
-            _clause_row(clause, labels, rtt, rules, leader, radius, alive)
+            _clause_row(clause, labels, rtt, rules, leader, radius)
             for clause, labels in zip(term.clauses, term.labels, strict=True)
         ]
         # a longer radius that asks for the same is never the shortest
@@ -161,7 +123,7 @@ def _leader_wait(
 
 def _may_hold(row: RoleRow) -> bool:
     """Return whether some roles, rules aside, meet a row."""
-    coefficients = (*row.voters.values(), *row.replicas.values(), *row.holders.values())
+    coefficients = (*row.voters.values(), *row.replicas.values())
     return sum(c for c in coefficients if c > 0) >= row.least
 
 
@@ -172,27 +134,17 @@ def _clause_row(
     rules: Rules,
     leader: int,
     radius: float,
-    alive: BoolArray,
 ) -> RoleRow:
     """Return the row that one clause requires within a radius."""
     of_voters = clause.role == "voters"
-    able = rules.able_voters if of_voters else rules.may_hold
-    if clause.role == "lease holders":
-        able = rules.may_lease
+    able = rules.may_vote if of_voters else rules.may_hold
     part = able.copy()
     if labels is not None:
         same = labels == labels[leader]
         part &= same if clause.scope == "inside" else ~same
-    ball = part & alive & (rtt <= radius)
+    ball = part & (rtt <= radius)
     if clause.need == "all":
-        coefficient, least = np.where(part & alive & ~ball, -1, 0), 0
-    elif counts_votes(clause, rules.votes):
-        assert rules.votes is not None
-        coefficient, least = ball * rules.votes, 1
-        if isinstance(clause.need, int):
-            least = clause.need
-        else:  # more than half of all votes
-            coefficient = 2 * coefficient - part * rules.votes
+        coefficient, least = np.where(part & ~ball, -1, 0), 0
     elif clause.need == "majority" and (clause.scope == "inside" or not of_voters):
         # ball >= ⌊n/2⌋ + 1 for n members is 2·ball >= n + 1 in whole numbers
         whole = part if clause.scope == "inside" else able
@@ -201,8 +153,6 @@ def _clause_row(
         count = needed(clause, rules.voters, rules.quorum, np.array(0))
         coefficient, least = ball.astype(np.intp), int(count)
     given = {site: int(coefficient[site]) for site in np.nonzero(coefficient)[0].tolist()}
-    if clause.role == "lease holders":
-        return RoleRow({}, {}, least, given)
     return RoleRow(given, {}, least) if of_voters else RoleRow({}, given, least)
 
 

@@ -39,7 +39,7 @@ import numpy as np
 from placement.errors import InputError, UnitsWarning, UnsupportedError
 from placement.evaluation.moves import Moves, RoleChanges, changes
 from placement.evaluation.score import TIE
-from placement.evaluation.waits.wait_checks import refuse_other_roles
+from placement.evaluation.waits.wait_checks import refuse_waits
 from placement.feasibility.feasible_plans import violations
 from placement.feasibility.neighbours import neighbours
 from placement.model.configuration import Configuration
@@ -132,9 +132,7 @@ def best_move(
     steepest descent over :func:`placement.feasibility.neighbours.neighbours` follows. Ties: single
     changes that cost nothing are taken back one by one, which need not reach the nearest of all.
     """
-    refuse_other_roles(problem, "a move with a price")
-    if problem.demand.leaderless:  # none is handed over
-        prices = dataclasses.replace(prices, leader=0.0)
+    refuse_waits(problem, "a move with a price")
     search = _MoveSearch(problem, current, prices, horizon, answer)
     for one in (current, *known):
         if not violations(problem, one):
@@ -246,8 +244,7 @@ class _MoveSearch:
 
     def changes_to(self, configuration: Configuration) -> RoleChanges:
         """Return what a move to a configuration changes."""
-        leaderless = self.problem.demand.leaderless
-        return changes(self.current, configuration, leaderless=leaderless)
+        return changes(self.current, configuration)
 
     def worth(self, configuration: Configuration) -> float:
         """Return value + price/H of a configuration, ms; infinite at an infinite price."""

@@ -136,34 +136,17 @@ def steps_between(
 
     Replicas that may vote by the rules of the problem may help out as voters. Rules for replicas
     (their number, caps, the budget) are not kept on the way: old and new replicas stand side by
-    side until the old ones are removed. Where no operation needs a leader, none is handed over.
+    side until the old ones are removed.
     """
     may_vote = problem.rules.may_vote
     held = set(before.replicas) | set(after.replicas)
-    leaderless = problem.demand.leaderless
-    if leaderless:
-        common = sorted(set(before.voters) & set(after.voters))
-        ends = (before.voters, after.voters)
-        first, last = (common[0] if common else min(voters) for voters in ends)
-        before = replace(before, leader=first)
-        after = replace(after, leader=last)
-    steps = safe_steps(
+    return safe_steps(
         before,
         after,
         start=quorums_of(problem, before),
         end=quorums_of(problem, after),
         guards=common_guards(problem, (before, after)),
         helpers=[site for site in sorted(held) if may_vote[site]],
-    )
-    return _without_leader(steps) if leaderless else steps
-
-
-def _without_leader(steps: Sequence[MoveStep]) -> tuple[MoveStep, ...]:
-    """Return the steps of votes and replicas alone."""
-    return tuple(
-        replace(step, after=replace(step.after, leader=None))
-        for step in steps
-        if step.kind != "move-leader"
     )
 
 

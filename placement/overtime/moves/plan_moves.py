@@ -6,17 +6,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from placement.errors import InputError
 from placement.evaluation.move_costs import MoveCosts
 from placement.evaluation.moves import Moves, RoleChanges, changes
 from placement.evaluation.objective import score_of
 from placement.evaluation.score import score
 from placement.evaluation.value_tables import ValueColumn, ValueTable
-from placement.evaluation.waits.wait_checks import every_replica_votes
-from placement.model.demand import Demand, aggregate
-from placement.model.operations import Operation
-from placement.model.protocol_parts.client_shares import ClientPaths
-from placement.model.protocols import Protocol, operations_under
 from placement.overtime.moves.move_steps import MoveStep, step_document, step_text, steps_between
 from placement.plan import Plan
 from placement.problem import Problem
@@ -67,55 +61,27 @@ def plan_moves(plan: Plan) -> PlanMoves | None:
 
     Notes
     -----
-    O(steps) evaluations, and the search for a safe order of the steps. Operations with waits have
-    the paths of the protocol for the number of voters on the way; where the nearest replica or a
-    client waits, only voters serve. A part of the replicas with leases has no steps: None.
+    O(steps) evaluations, and the search for a safe order of the steps.
     """
     problem, found, present = plan.problem, plan.configuration, plan.problem.present
-    if found is None or present is None or problem.rules.lease_holders:
+    if found is None or present is None:
         return None
     steps = tuple(
         (step, _mean_after(problem, step)) for step in steps_between(problem, present, found)
     )
     before = score_of(problem, present) / problem.demand.operations
     after = score_of(problem, found) / problem.demand.operations
-    leaderless = problem.demand.leaderless
-    costs = MoveCosts(problem.instance, present, _whole(problem.moves), leaderless)
-    now = changes(present, found, leaderless=leaderless)
-    return PlanMoves(problem, now, before, after, costs.price.value(found), steps)
+    price = MoveCosts(problem.instance, present, _whole(problem.moves)).price.value(found)
+    return PlanMoves(problem, changes(present, found), before, after, price, steps)
 
 
 def _mean_after(problem: Problem, step: MoveStep) -> float:
-    """Return the mean latency after a step, ms; infinite while voters are too few to serve."""
+    """Return the mean latency after a step, ms."""
     state = step.after
     serving = [r for r in state.replicas if r not in state.behind]
-    if every_replica_votes(problem):
-        serving = list(state.voters)
-    demand: Demand | None = problem.demand
-    if problem.demand.has_waits:
-        demand = _demand_on_the_way(problem, len(state.voters), state.quorums.commit)
-    if demand is None:
-        return math.inf
     leader = state.configuration.leader
-    value = score(demand, leader, state.voters, serving, state.quorums.commit)
-    return value / demand.operations
-
-
-def _demand_on_the_way(problem: Problem, voters: int, commit: int) -> Demand | None:
-    """Return the demand on the paths for so many voters; None: they are too few for the protocol.
-
-    Votes of sites go with no moves (:mod:`placement.evaluation.waits.wait_checks`).
-    """
-    given, protocol = problem.instance, problem.protocol
-    paths: ClientPaths | tuple[Operation, ...] | None = None
-    try:
-        if given.shares and isinstance(protocol, Protocol):
-            paths = protocol.client_paths(given, voters=voters, quorum=commit)
-        if paths is None:
-            paths = operations_under(protocol, given, voters, commit)
-    except InputError:
-        return None
-    return aggregate(given, problem.decay, paths, tuned_lead=problem.tunes_lead)
+    value = score(problem.demand, leader, state.voters, serving, state.quorums.commit)
+    return value / problem.demand.operations
 
 
 def _whole(moves: Moves | None) -> Moves:

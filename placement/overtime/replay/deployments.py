@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.errors import InputError, UnsupportedError
+from placement.errors import InputError
+from placement.evaluation.waits.wait_checks import refuse_waits
 from placement.feasibility.feasible_plans import violations
 from placement.methods.options import Options
 from placement.methods.registry import Method, load_method, run
@@ -28,7 +29,6 @@ __all__ = [
     "interval_problem",
     "plan_of_all_intervals",
     "plan_of_interval",
-    "refuse_roles_of_replays",
 ]
 
 NOBODY = -1
@@ -218,10 +218,9 @@ class Deployments:
         InputError
             When no database issued anything in the first interval, or the question is infeasible.
         UnsupportedError
-            For a question with several votes of a voter, witnesses, chosen lease holders, or shares
-            by client.
+            For operations with waits, and for witnesses.
         """
-        refuse_roles_of_replays(problem)
+        refuse_waits(problem, "a replay")
         trace.check_fits(problem.instance)
         together = trace.counts[:, 0].sum(axis=0)
         if not together.any():
@@ -245,35 +244,6 @@ class Deployments:
             if progress is not None:
                 progress(database + 1, len(trace))
         return cls(held, votes, np.full(len(trace), NOBODY, dtype=np.intp))
-
-
-def refuse_roles_of_replays(problem: Problem) -> None:
-    """Refuse roles that a deployment does not hold.
-
-    Raises
-    ------
-    UnsupportedError
-        For a question with a vote layout, witnesses or chosen lease holders.
-    """
-    rules = problem.rules
-    for field, value, odd, expected in (
-        ("witnesses", rules.witnesses, rules.witnesses, "0"),
-        ("vote_layout", problem.vote_layout, problem.vote_layout is not None, "none"),
-        ("votes", problem.votes, bool(problem.votes), "none (votes={} asks with one vote each)"),
-        ("protocol", problem.protocol, rules.lease_holders, "holders=replicas"),
-        ("protocol", problem.protocol, problem.tunes_lead, "rho=… as a number of ms"),
-        (
-            "shares",
-            "shares by client",
-            problem.client_paths is not None,
-            "parameters of the protocol, the same for all clients",
-        ),
-    ):
-        if odd:
-            raise UnsupportedError(
-                f"{field}: a replay supports only replicas and voters with one vote each, and "
-                f"clients with equal shares: got {value!s}, expected {expected}"
-            )
 
 
 def interval_problem(problem: Problem, counts: FloatArray, interval: int | None) -> Problem:

@@ -107,7 +107,7 @@ def replay_planned(
                 elif strategy == "given":
                     scores[place] = one.given(interval)
                 else:
-                    leader[place] = NOBODY if problem.demand.leaderless else plan.leader
+                    leader[place] = plan.leader
                     scores[place] = one.paid(interval, plan)
     outcomes = [
         StrategyCosts(

@@ -41,8 +41,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from placement.errors import InputError, UnsupportedError
+from placement.evaluation.waits.wait_checks import refuse_waits
 from placement.methods.registry import load_method, refusal
-from placement.overtime.replay.deployments import Deployments, refuse_roles_of_replays
+from placement.overtime.replay.deployments import Deployments
 from placement.overtime.replay.planned import replay_planned
 from placement.overtime.replay.quorum_waits import QuorumWaits
 from placement.overtime.replay.results import Replay, SiteSets, StrategyCosts, joined
@@ -64,12 +65,6 @@ STRATEGIES = (
     "oracle",
 )
 """All strategies, in the order of results."""
-
-_LEADER_RULES = ("closest-to-writes", "smallest-quorum")
-"""Strategies that read the four coefficients of the operations."""
-
-_LEADER_STRATEGIES = (*_LEADER_RULES, "average", "given", "preferred", "worst")
-"""Strategies that choose a leader, and no sites."""
 
 BLOCK = 64
 """Databases that are worked on at once in tiers 1 and 2; in tier 3 it is one."""
@@ -157,8 +152,7 @@ def _checked(
     method: str,
 ) -> tuple[str, ...]:
     """Refuse arguments that contradict one another, and return the strategies in their order."""
-    refuse_roles_of_replays(problem)
-    _check_waits(problem, tiers, strategies)
+    refuse_waits(problem, "a replay")
     trace.check_fits(problem.instance)
     if len(trace.intervals) < 2:
         raise InputError(
@@ -207,31 +201,6 @@ def _checked(
     return tuple(name for name in STRATEGIES if name in wanted)
 
 
-def _check_waits(problem: Problem, tiers: Sequence[int], strategies: Sequence[str]) -> None:
-    """Refuse strategies about leaders where operations have waits, and tiers without a leader."""
-    if not problem.demand.has_waits:
-        return
-    leaderless = problem.demand.leaderless
-    if leaderless and set(tiers) & {1, 2}:
-        raise InputError(
-            "no operation needs a leader, and every replica votes: nothing is left to choose",
-            field="tiers",
-            value=tuple(tiers),
-            expected="tier 3, or a protocol with a leader",
-        )
-    unknown = _LEADER_STRATEGIES if leaderless else _LEADER_RULES
-    stray = [name for name in strategies if name in unknown]
-    if stray:
-        raise InputError(
-            "a strategy that moves a leader, and no operation needs one"
-            if leaderless
-            else "a rule that knows operations of the four coefficients alone",
-            field="strategies",
-            value=", ".join(stray),
-            expected="some of " + ", ".join(name for name in STRATEGIES if name not in unknown),
-        )
-
-
 def _blocks(
     problem: Problem,
     trace: Trace,
@@ -241,8 +210,8 @@ def _blocks(
     method: str,
     progress: Callable[[ReplayProgress], None] | None,
 ) -> Iterator[Replay]:
-    # Other objectives are no sums over operations, and are planned in every tier. So are waits.
-    sums = problem.objective.minimises_mean and not problem.demand.has_waits
+    # Other objectives are no sums over operations, and are planned in every tier.
+    sums = problem.objective.minimises_mean
     by_plan = {tier for tier in tiers if tier == 3 or not sums}
     size = 1 if by_plan else BLOCK
     plans = 0

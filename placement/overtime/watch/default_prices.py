@@ -51,5 +51,4 @@ def default_prices(problem: Problem, method: str = "exact") -> MovePrices:
         if alone.demand.operations > 0:
             means.append(score_of(alone, best) / alone.demand.operations)
     price = _DEVIATIONS * float(np.std(means)) if means else 0.0
-    handed = 0.0 if problem.demand.leaderless else price
-    return MovePrices(leader=handed, voter=price / 2, add=price)
+    return MovePrices(leader=price, voter=price / 2, add=price)

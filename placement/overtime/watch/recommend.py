@@ -23,7 +23,6 @@ from placement.errors import InputError
 from placement.evaluation.moves import changes
 from placement.evaluation.objective import score_of
 from placement.evaluation.score import TIE
-from placement.evaluation.waits.wait_checks import every_replica_votes
 from placement.feasibility.feasible_plans import violations
 from placement.methods.options import Options
 from placement.methods.registry import load_method, refusal, run
@@ -208,19 +207,18 @@ def _candidates(
     voters = [names[site] for site in current.voters]
     asked: list[tuple[str, Problem]] = [("replicas", problem)]
     if feasible:  # a smaller move cannot start from a configuration that breaks the rules
-        if problem.tier == 3 and not every_replica_votes(problem):
+        if problem.tier == 3:
             asked.insert(0, ("roles", problem.replace(replicas=replicas)))
-        if problem.tier >= 2 and not settings.leaderless:
+        if problem.tier >= 2:
             asked.insert(0, ("leader", problem.replace(replicas=replicas, voters=voters)))
         asked[-1] = (("leader", "roles", "replicas")[problem.tier - 1], problem)
     found: list[Candidate] = []
-    leaderless = settings.leaderless
-    known = {_identity(current, leaderless)}
+    known = {_identity(current)}
 
     def weigh(kind: str, configuration: Configuration, note: str) -> None:
-        if _identity(configuration, leaderless) not in known:
-            known.add(_identity(configuration, leaderless))
-            price = settings.prices.of(changes(current, configuration, leaderless=leaderless))
+        if _identity(configuration) not in known:
+            known.add(_identity(configuration))
+            price = settings.prices.of(changes(current, configuration))
             found.append(_candidate(kind, problem, configuration, price, note))
 
     for kind, question in asked:
@@ -243,7 +241,7 @@ def _candidates(
     cheapest = move is not None and move.status is Status.OPTIMAL
 
     def size(each: Candidate) -> int:
-        return changes(current, each.configuration, leaderless=leaderless).size
+        return changes(current, each.configuration).size
 
     found.sort(key=lambda each: (each.price, size(each)))
     keep = _candidate("keep", problem, current, 0.0, "as it is")
@@ -291,9 +289,9 @@ def _candidate(
     return Candidate(kind, configuration, mean, value, price, str(note))
 
 
-def _identity(configuration: Configuration, leaderless: bool) -> tuple[object, ...]:
+def _identity(configuration: Configuration) -> tuple[object, ...]:
     return (
-        None if leaderless else configuration.leader,
+        configuration.leader,
         frozenset(configuration.voters),
         frozenset(configuration.replicas),
     )
@@ -323,7 +321,7 @@ def _reasons(
     shown = candidates[pick] if pick else _nearest(better, horizon)
     gain = here.value - shown.value
     name = settings.instance.sites[shown.configuration.leader]
-    led = "" if settings.leaderless else f", with leader {name},"
+    led = f", with leader {name},"
     what = {
         "leader": f"Leader {name}",
         "roles": f"Other voters{led}",
@@ -388,7 +386,7 @@ def _ended(
         if configuration is None:
             return {"leader": None, "voters": [], "replicas": []}
         return {
-            "leader": None if settings.leaderless else names[configuration.leader],
+            "leader": names[configuration.leader],
             "voters": [names[v] for v in configuration.voters],
             "replicas": [names[r] for r in configuration.replicas],
         }

@@ -211,14 +211,7 @@ class Store:
         self.last = reading.key
         self.state = state
 
-    def record_deployed(
-        self,
-        current: Configuration,
-        source: str,
-        names: Sequence[str],
-        *,
-        leaderless: bool = False,
-    ) -> None:
+    def record_deployed(self, current: Configuration, source: str, names: Sequence[str]) -> None:
         """Record that the running configuration is not the last recommended one.
 
         Parameters
@@ -229,10 +222,8 @@ class Store:
             Who says so, for the reports.
         names
             Of the sites.
-        leaderless
-            Whether no operation needs a leader.
         """
-        words = "" if leaderless else f"leader {names[current.leader]}, "
+        words = f"leader {names[current.leader]}, "
         words += ", ".join(
             f"{title} {', '.join(names[site] for site in chosen)}"
             for title, chosen in (("voters", current.voters), ("replicas", current.replicas))

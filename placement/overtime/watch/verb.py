@@ -173,7 +173,6 @@ def run(args: argparse.Namespace) -> int:
                 _plan(args.adopt, "--adopt", instance),
                 args.adopt,
                 instance.sites,
-                leaderless=settings.leaderless,
             )
             return exits.FOUND
         watch = Watch(settings, source, store, _RecommendationPrinter(args), _print_rejection)

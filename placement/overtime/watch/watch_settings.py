@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from placement.errors import InputError, UnitsWarning
-from placement.evaluation.waits.wait_checks import refuse_other_roles
+from placement.evaluation.waits.wait_checks import refuse_waits
 from placement.io.problem_document import problem_document
 from placement.model.configuration import Configuration
 from placement.model.instance import Instance
@@ -54,9 +54,9 @@ class WatchSettings:
     ------
     InputError
         For an instance whose RTTs vary by interval, a weight of money in the objective, a grace
-        that is no whole number >= 0, a price of another leader where no operation needs one.
+        that is no whole number >= 0.
     UnsupportedError
-        For witnesses, vote layouts and chosen lease holders.
+        For operations with waits, and for witnesses.
     """
 
     problem: Problem
@@ -70,14 +70,7 @@ class WatchSettings:
 
     def __post_init__(self) -> None:
         problem = self.problem
-        refuse_other_roles(problem, "a watch")
-        if self.leaderless and self.prices.leader:
-            raise InputError(
-                "no operation needs a leader, so that none is handed over",
-                field="leader price",
-                value=self.prices.leader,
-                expected="0: prices of votes and replicas remain",
-            )
+        refuse_waits(problem, "a watch")
         if problem.instance.varying_rtt:
             raise InputError(
                 "RTTs that vary by interval",
@@ -99,11 +92,6 @@ class WatchSettings:
         """The instance of the problem."""
         return self.problem.instance
 
-    @property
-    def leaderless(self) -> bool:
-        """Return whether no operation needs a leader."""
-        return self.problem.demand.leaderless
-
     def document(self) -> dict[str, object]:
         """Return all that can change a recommendation, as JSON values by name."""
         problem = problem_document(self.problem.replace(decay=1.0))
@@ -121,7 +109,7 @@ class WatchSettings:
             "start": None
             if start is None
             else {
-                "leader": None if self.leaderless else names[start.leader],
+                "leader": names[start.leader],
                 "voters": sorted(names[v] for v in start.voters),
                 "replicas": [names[r] for r in start.replicas],
             },

@@ -57,8 +57,6 @@ class ExactCosts:
         if isinstance(leaders, int):
             self.constant = int((exact.direct * exact.client_rtt[:, leaders]).sum())
             self.constant += int(integers(claim.constant, claim.bits))
-            if least := claim.least_wait(leaders):
-                self.constant += int((exact.quorum * claim.exact_rtt(np.array([least]))).sum())
             if claim.varies and len(radii) > 1:
                 self.waits = exact.quorum[:, np.newaxis] * exact.site_rtt[:, leaders]
                 self.radius_costs = claim.floor_costs(self.waits, leaders)

@@ -311,8 +311,6 @@ class RoundedCosts(TableCosts):
         if isinstance(leaders, int):
             self.constant = int(_whole(grid.direct * claim.client_rtt[:, leaders]).sum())
             self.constant += int(_whole(grid.scaled(np.array(claim.constant))))
-            if least := claim.least_wait(leaders):
-                self.constant += int(_whole(grid.quorum * least).sum())
             if claim.varies and len(radii) > 1:
                 self.waits = _whole(grid.quorum[:, np.newaxis] * claim.scenario_rtt[:, leaders])
                 self.radius_costs = claim.floor_costs(self.waits, leaders)

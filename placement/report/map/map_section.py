@@ -50,8 +50,6 @@ def map_section(plan: Plan) -> Markup:
     legend = list(LEGEND)
     if plan.witnesses:
         legend.insert(2, ("witness", "witness: votes without a replica"))
-    if plan.lease_holders:
-        legend.insert(len(legend) - 5, ("leased", "dark rim: holds a lease, serves strong reads"))
     if not plan.found:
         legend = [("site", "site"), ("client", "client: area by operations")]
     elif not view.clients:
@@ -96,13 +94,11 @@ _ROLES = {
 
 
 def _votes(plan: Plan) -> str:
-    """Return how many replicas vote and hold a lease, and how many witnesses there are."""
+    """Return how many replicas vote, and how many witnesses there are."""
     witnesses = len(plan.witnesses)
     said = f"{len(plan.voters) - witnesses} of {len(plan.replicas)} replicas vote"
     more = f", and {witnesses} witness{'' if witnesses == 1 else 'es'} without a replica"
-    leases = len(plan.lease_holders)
-    held = f"; {leases} hold{'s' if leases == 1 else ''} a lease"
-    return f"{said}{more if witnesses else ''}{held if leases else ''}."
+    return f"{said}{more if witnesses else ''}."
 
 
 def _sites_table(plan: Plan) -> Markup:
@@ -122,9 +118,7 @@ def _sites_table(plan: Plan) -> Markup:
     for mark in view.replicas:
         member = members.get(mark.name)
         waits = "" if member is None else ("waited for" if member.counted else "not waited for")
-        several = plan.votes.get(mark.name, 1)
-        role = _ROLES[mark.role] + (f", {several} votes" if several > 1 else "")
-        role += ", holds a lease" if mark.leased else ""
+        role = _ROLES[mark.role]
         holds = mark.role != "witness"
         rows.append(
             [

@@ -70,8 +70,6 @@ class Mark:
         Of a client: its share of all operations.
     latency
         Of a client: ms, NaN when it issued nothing or there is no plan.
-    leased
-        Whether it is one of the lease holders of the plan.
     placed
         Whether it has coordinates; else it stands in the row at the foot of the map.
     index
@@ -88,7 +86,6 @@ class Mark:
     latency: float = math.nan
     placed: bool = True
     index: int = -1
-    leased: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,12 +222,7 @@ def map_view(instance: Instance, plan: Plan | None = None, ground: Ground | None
             "clients are not shown."
         )
     roles, numbers = _roles(instance, found)
-    leased = (
-        set()
-        if found is None or found.configuration is None
-        else set(found.configuration.lease_holders)
-    )
-    sites = _site_marks(instance, frame, plane, roles, numbers, leased)
+    sites = _site_marks(instance, frame, plane, roles, numbers)
     height = frame.height + (56.0 if any(not mark.placed for mark in sites) else 0.0)
     clients = _client_marks(instance, frame, crowd, found)
     missing = len(instance.clients) - len(clients)
@@ -318,7 +310,6 @@ def _site_marks(
     plane: FloatArray,
     roles: dict[int, Role],
     numbers: dict[int, int],
-    leased: set[int],
 ) -> tuple[Mark, ...]:
     spots = frame(np.nan_to_num(plane))
     lost = 0
@@ -331,8 +322,8 @@ def _site_marks(
             lost += 1
         role = roles.get(s, "site")
         size = _MARK if role != "site" else (4.0 if len(instance.sites) <= 120 else 2.8)
-        number, held = numbers.get(s, 0), s in leased
-        marks.append(Mark(name, x, y, role, number, size, placed=known, index=s, leased=held))
+        number = numbers.get(s, 0)
+        marks.append(Mark(name, x, y, role, number, size, placed=known, index=s))
     # replicas last, the leader on top of all
     return tuple(sorted(marks, key=lambda m: (m.number > 0, -m.number)))
 

@@ -176,7 +176,7 @@ def _quantiles(values: list[float]) -> list[float]:
 
 
 def _site(mark: Mark) -> Markup:
-    said = f"{mark.name}: {_ROLE[mark.role]}{', holds a lease' if mark.leased else ''}"
+    said = f"{mark.name}: {_ROLE[mark.role]}"
     x, y, r = mark.x, mark.y, mark.size
     story: dict[str, str | float | None] = {"data-story": said, "data-index": mark.index}
     if mark.role == "site":
@@ -189,7 +189,7 @@ def _site(mark: Mark) -> Markup:
         "g",
         story
         | {
-            "class": f"mark {mark.role}{' leased' if mark.leased else ''}",
+            "class": f"mark {mark.role}",
             "data-site": mark.name,
             "tabindex": "0",
             "role": "img",

@@ -275,7 +275,7 @@ static int are_sites(const int *number, size_t count, int sites)
 }
 
 PyDoc_STRVAR(create_doc,
-             "create(rtt, order, near, relay, site_rtt, relay_rtt, direct, quorum_weight, price, sizes, flags,\n"
+             "create(rtt, order, near, relay, site_rtt, direct, quorum_weight, price, sizes, flags,\n"
              "       replica_families, voter_families, granularity, tolerance,\n"
              "       scenarios, cases) -> context\n\n"
              "rtt (float64) and order (int32: sites by distance) have a row per client.");
@@ -307,14 +307,13 @@ static int read_scenarios(PyObject *given, problem *p)
 }
 
 /* Read the cases of one wait as (D, blocks, cases for each radius, bits of the blocks of voters, of those within the radius,
- * number of radii, first radius of each leader, radii, blocks of each site, what blocks ask for, votes of a site of each block or
- * 0, votes that end the wait or 0: a majority). */
+ * number of radii, first radius of each leader, radii, blocks of each site, what blocks ask for). */
 static int read_wait(PyObject *given, leader_wait *out, int sites, int *bars)
 {
-    PyObject *start, *radius, *scope, *least, *weight;
-    int radii, *votes;
-    if (!PyTuple_Check(given) || !PyArg_ParseTuple(given, "diiIIiOOOOOi", &out->rounds, &out->blocks, &out->sizes, &out->of_voters,
-                                                   &out->near, &radii, &start, &radius, &scope, &least, &weight, &out->needed))
+    PyObject *start, *radius, *scope, *least;
+    int radii;
+    if (!PyTuple_Check(given) || !PyArg_ParseTuple(given, "diiIIiOOOO", &out->rounds, &out->blocks, &out->sizes, &out->of_voters,
+                                                   &out->near, &radii, &start, &radius, &scope, &least))
         return 0;
     if (radii < 0 || out->sizes < 1 || out->blocks < 0 || out->blocks > MOST_BLOCKS) {
         PyErr_SetString(PyExc_ValueError, "not the cases of a wait");
@@ -323,11 +322,8 @@ static int read_wait(PyObject *given, leader_wait *out, int sites, int *bars)
     size_t S = (size_t)sites;
     if (!(out->start = copy_buffer(start, (S + 1) * sizeof(int))) || !(out->radius = copy_buffer(radius, (size_t)radii * 8)) ||
         !(out->scope = copy_buffer(scope, S * S)) ||
-        !(out->least = copy_buffer(least, (size_t)out->sizes * (size_t)out->blocks * sizeof(int))) ||
-        !(votes = copy_buffer(weight, (size_t)out->blocks * sizeof(int))))
+        !(out->least = copy_buffer(least, (size_t)out->sizes * (size_t)out->blocks * sizeof(int))))
         return 0;
-    memcpy(out->weight, votes, (size_t)out->blocks * sizeof(int));
-    free(votes);
     int good = out->start[0] == 0 && out->start[S] == radii;
     for (size_t s = 0; s < S; s++)
         good &= out->start[s] <= out->start[s + 1];
@@ -376,11 +372,11 @@ static int read_cases(PyObject *given, wait_cases *out, int sites)
 
 static PyObject *py_create(PyObject *self, PyObject *args)
 {
-    PyObject *rtt, *order, *near, *relay, *site_rtt, *relay_rtt, *direct, *price, *flags, *replicas, *votes, *scenarios, *cases;
+    PyObject *rtt, *order, *near, *relay, *site_rtt, *direct, *price, *flags, *replicas, *votes, *scenarios, *cases;
     double weight, granularity, tolerance;
     int clients, sites, rmin, rmax, voters, quorum;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OOOOOOOdO(iiiiii)OO!O!ddOO", &rtt, &order, &near, &relay, &site_rtt, &relay_rtt,
+    if (!PyArg_ParseTuple(args, "OOOOOOdO(iiiiii)OO!O!ddOO", &rtt, &order, &near, &relay, &site_rtt,
                           &direct, &weight, &price, &clients, &sites, &rmin, &rmax, &voters,
                           &quorum, &flags, &PyTuple_Type, &replicas, &PyTuple_Type, &votes, &granularity,
                           &tolerance, &scenarios, &cases))
@@ -407,7 +403,6 @@ static PyObject *py_create(PyObject *self, PyObject *args)
     if (!(p->rtt = copy_transposed(rtt, C, S, P)) || !(p->by_client = copy_buffer(order, C * S * sizeof(int))) ||
         !(p->near_weight = copy_padded(near, C, P)) || !(p->relay_weight = copy_padded(relay, C, P)) ||
         !(p->site_rtt = copy_buffer(site_rtt, S * S * 8)) || !(p->direct = copy_buffer(direct, S * 8)) ||
-        (relay_rtt != Py_None && !(p->own_relay_rtt = copy_buffer(relay_rtt, S * S * 8))) ||
         !(p->may_hold = copy_buffer(flags, S * 5)) ||
         (price != Py_None && !(p->price = copy_buffer(price, S * S * 8))) ||
         !read_families(replicas, &p->replica_families, sites) || !read_families(votes, &p->voter_families, sites) ||
@@ -415,7 +410,6 @@ static PyObject *py_create(PyObject *self, PyObject *args)
         context_free(x);
         return NULL;
     }
-    p->relay_rtt = p->own_relay_rtt ? p->own_relay_rtt : p->site_rtt;
     if (!context_prepare(x)) {
         context_free(x);
         return PyErr_NoMemory();

@@ -159,10 +159,6 @@ void cheapest_case_of(context *x, tree_node *f, const keyed *sorted, int n, int 
     case_search s = {.x = x, .f = f, .sorted = sorted, .n = n, .lo = lo, .hi = hi, .all = all, .floor = floor_value,
                      .limit = all ? slack : BIG, .common = common, .best = best};
     size_t *last = cases->last + (size_t)leader * MOST_WAITS;
-    if (cases->classes > 0) {
-        cheapest_votes_of(x, f, sorted, n, lo, hi, all, slack, common, floor_value, best);
-        return;
-    }
     best->value = BIG;
     best->count = best->own = 0;
     for (int w = 0; w < MOST_WAITS; w++) {

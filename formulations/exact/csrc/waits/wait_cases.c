@@ -17,14 +17,9 @@ void free_cases(wait_cases *cases, int sites)
         free(cases->wait[w].radius);
         free(cases->wait[w].scope);
         free(cases->wait[w].least);
-        for (int own = 0; own <= MOST_BLOCKS; own++) {
-            free(cases->wait[w].rows[own].least);
-            free(cases->wait[w].rows[own].by_block);
-        }
     }
     free(cases->made);
     free(cases->last);
-    free_vote_room(&cases->room);
 }
 
 /* Radii of one wait of a leader. A wait that there is not has one, of no length. */
@@ -332,25 +327,10 @@ int wait_of_cases(const context *x, int leader, const int *replicas, int count, 
         *wait = wait_of_balls(x, leader, replicas, count);
         return 1;
     }
-    if (counts_all_votes(x, count)) {
-        vote_rest rest;
-        rest_of_votes(x, leader, replicas, count, 0, &rest);
-        *wait = wait_with_voter(x, leader, &rest, replicas[0]);
-        return *wait < BIG;
-    }
     for (int w = 0; w < cases->count; w++) {
         const leader_wait *one = &cases->wait[w];
         int first = one->start[leader], end = one->start[leader + 1], least = end, sizes = one->sizes;
         const int *asked = one->least;
-        if (one->classes > 0 && count <= MOST_VOTERS) {
-            if ((length[w] = radius_of_votes(x, one, leader, replicas, count)) >= BIG)
-                return 0;
-            continue;
-        }
-        if (one->classes > 0) {
-            asked = useful_rows(x, one, leader)->least;
-            sizes = useful_rows(x, one, leader)->count;
-        }
         for (int size = 0; size < sizes && least > first; size++) { /* a radius serves where a smaller one does */
             if (sizes > 1 && !meets(x, one, leader, one->radius[least - 1], asked + size * one->blocks, replicas, count))
                 continue;
@@ -377,27 +357,23 @@ int wait_of_cases(const context *x, int leader, const int *replicas, int count, 
 /* 1 when the wait of a set is quick to find from what all but one of its replicas tell. */
 int tells_rest(const context *x, int count)
 {
-    return count <= MOST_VOTERS && (x->p.cases.radial || counts_all_votes(x, count));
+    return count <= MOST_VOTERS && x->p.cases.radial;
 }
 
 /* Find what all replicas but the one at place `without` tell of the waits of a leader. */
 void rest_of_set(const context *x, int leader, const int *replicas, int count, int without, set_rest *rest)
 {
-    if (x->p.cases.radial)
-        rest_of_balls(x, leader, replicas, count, without, rest->ball);
-    else
-        rest_of_votes(x, leader, replicas, count, without, &rest->votes);
+    rest_of_balls(x, leader, replicas, count, without, rest->ball);
 }
 
 /* The least wait of a leader over the replicas of `rest` and any other one. */
 double least_wait_of_rest(const context *x, int leader, const set_rest *rest)
 {
-    return x->p.cases.radial ? wait_with_site(x, leader, rest->ball, leader) /* no site is nearer */
-                             : least_wait_of_votes(x, &rest->votes);
+    return wait_with_site(x, leader, rest->ball, leader); /* no site is nearer */
 }
 
 /* Wait of a leader over the replicas of `rest` and one more; BIG: it never ends. */
 double wait_with_replica(const context *x, int leader, const set_rest *rest, int site)
 {
-    return x->p.cases.radial ? wait_with_site(x, leader, rest->ball, site) : wait_with_voter(x, leader, &rest->votes, site);
+    return wait_with_site(x, leader, rest->ball, site);
 }

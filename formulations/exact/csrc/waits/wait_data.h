@@ -27,14 +27,6 @@ typedef struct {
     unsigned char member[];    /* by site: bits of the blocks that hold it, or FORBIDDEN */
 } wait_case;
 
-/* Rows of a wait that counts votes that are of use under a leader of one class, see waits/vote_rows.c. */
-typedef struct {
-    int count, *least;         /* count x blocks: sites that a block asks for */
-    int *by_block;             /* blocks x count: the same */
-    int most[MOST_BLOCKS];     /* sites that a row asks for at most, of each block */
-    double pulled;             /* no row asks for less, by the pulls and shifts of the classes */
-} vote_rows;
-
 /* The cases of one wait of the leaders: for each radius `sizes` of them. */
 typedef struct {
     double rounds;             /* D of the wait */
@@ -44,12 +36,6 @@ typedef struct {
     double *radius;            /* ascending for each leader */
     unsigned char *scope;      /* leaders x sites: bits of the blocks that may hold a site, FORBIDDEN: only within the radius */
     int *least;                /* sizes x blocks: sites that a block asks for */
-    int classes;               /* of sites by their votes, where it counts these, see waits/vote_rows.c; 0: it does not */
-    unsigned char class_of_bits[2 * FORBIDDEN]; /* class of a site by its bits of `scope`, or `classes`: it has none */
-    int weight[MOST_BLOCKS];   /* votes of a site of each block, 0: sites are counted */
-    int needed;                /* votes that end it; 0: more than half of those of all voters */
-    vote_rows rows[MOST_BLOCKS + 1]; /* where it counts votes, by the class of the leader, which may have none */
-    double pull[MOST_BLOCKS + 1], shift[MOST_BLOCKS + 1]; /* price of a site of each class within the radius, and anywhere */
     int votes;                 /* of a wait of balls: sites within its radius, the leader among them */
 } leader_wait;
 
@@ -59,36 +45,10 @@ typedef struct {
     double far;                /* the farthest site that would be barred at a shorter radius */
 } ball_rest;
 
-/* What it tells of a wait that counts votes, where all replicas vote. */
+/* What it tells of the waits of the leader. */
 typedef struct {
-    int count, votes[MOST_VOTERS], total;
-    double distance[MOST_VOTERS], far; /* distances ascending */
-} vote_rest;
-
-/* What it tells of the waits of the leader, in one of these forms. */
-typedef union {
     ball_rest ball[MOST_WAITS];
-    vote_rest votes;
 } set_rest;
-
-/* A radius of a wait that counts votes. */
-typedef struct {
-    double price, floor;       /* floor: no case of the radius costs less */
-    double sum, top, next;     /* of the cheapest sites at the price of a vote: their sum, its last site, and the next one */
-    int at, done, taken;
-} vote_radius;
-
-/* Memory for the inner minimum over a wait that counts votes; what is said of sites is by the order of reduced costs. */
-typedef struct {
-    double *distance;          /* sites: from the leader */
-    unsigned char *within, *beyond; /* sites: list of a site within a radius, and beyond it */
-    keyed *list;               /* lists x (sites + 1), see waits/vote_lists.h */
-    double *key;               /* sites: reduced cost, by site */
-    vote_radius *radius;       /* sites */
-    double *sum, *bound;       /* rows */
-    double *price, last_price; /* sites: price of a vote under each leader; under the one before */
-    int *row, *at;             /* sites: row, and place of the radius, that was cheapest in the last inner minimum of a leader */
-} vote_room;
 
 /* Waits of the leaders beyond a quorum of votes, see placement/evaluation/waits/wait_cases.py. */
 typedef struct {
@@ -100,8 +60,6 @@ typedef struct {
     int radial;                /* 1: waits are those of balls around the leader, see waits/ball_cases.c: ... */
     int counting;              /* ... one that asks for votes within its radius, -1: none does */
     int barring;               /* ... one that bars replicas beyond its radius, at all sites or at some; -1: none does */
-    int classes;               /* of sites by their votes, where the only wait counts these, see waits/vote_rows.c; 0: it does not */
-    vote_room room;            /* ... its memory */
     int single;                /* 1: no other one asks for votes or bars replicas */
     int balls;                 /* 1: cases are balls, scanned from near to far: all sites are barred beyond one radius, and ... */
     int voting;                /* ... this other wait asks for votes; -1: none does */

@@ -40,8 +40,6 @@ def question(seed: int) -> Problem:
     rng = np.random.default_rng([seed, 5])
     protocol = str(rng.choice(PROTOCOLS))
     one = world(seed, sites=6, clients=3, ties=bool(rng.integers(2)))
-    if protocol.startswith("epaxos") and rng.integers(2):
-        one = one.replace(shares={"slow": {"c0": 0.5}})
     led = not protocol.startswith((*LEADERLESS, "pqr", "fast-paxos"))
     voters = int(rng.integers(2, 4)) if led else 3
     return Problem(one, replicas=3, voters=voters, protocol=protocol)

@@ -12,21 +12,103 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import placement
-from placement import Configuration, InputError, Prices, Problem, UnsupportedError
+from placement import Configuration, Diversity, InputError, Prices, Problem, UnsupportedError
 from placement.analysis.sensitivity import best_plans
 from placement.cli import main
 from placement.databases.deployment import deployment_of_plan
-from placement.evaluation.voter_choice import best_voters
+from placement.errors import CertificateError
+from placement.evaluation.objective import score_of
 from placement.evaluation.waits.wait_checks import refuse_waits
 from placement.evaluation.waits.wait_notes import wait_notes
-from placement.feasibility.feasible_plans import violations
+from placement.feasibility.feasible_plans import find_feasible, violations
+from placement.feasibility.witness_places import (
+    count_places,
+    named_question,
+    original,
+    witness_places,
+)
 from placement.io import load_plan, save_plan
 from placement.io.leader_plan_document import plan_document
+from placement.model.instance import Instance
 from placement.overtime.replay import Deployments, Trace
+from placement.proof.certificate_check import PLACES
 from placement.report import report_html, save_figures
 from placement.support.status import Status
-from tests.effort import examples
+from placement.testing import every_configuration
+from tests.effort import examples, seeds
 from tests.protocols.worlds import world
+
+PROTOCOLS = ("raft", "spanner:epsilon=5", "tidb:follower=0.5", "follower-reads:fresh=0.7")
+
+
+def varied(rng: np.random.Generator, one: Instance) -> Instance:
+    """Return the instance with intervals that have RTTs of their own, some without demand."""
+    number = int(rng.integers(2, 4))
+    sites = np.eye(len(one.sites), dtype=bool)
+    rtt = [one.client_rtt * rng.uniform(0.5, 1.5, one.client_rtt.shape) for _ in range(number)]
+    factors = rng.uniform(0.5, 1.5, (number, *sites.shape))
+    between = [np.where(sites, 0.0, one.site_rtt * factor) for factor in factors]
+    counts = one.counts if one.counts.ndim == 3 else one.counts[np.newaxis]
+    shares = [1, *rng.integers(0, 3, number - 1).tolist()]
+    return one.replace(
+        intervals=[f"{k}" for k in range(number)],
+        client_rtt=np.stack(rtt),
+        site_rtt=np.stack(between),
+        counts=np.concatenate([counts[:1] * share for share in shares]),
+    )
+
+
+def question(seed: int) -> Problem | None:
+    """Return a random small question with witnesses, or None where it contradicts itself."""
+    rng = np.random.default_rng([seed, 99])
+    one = world(
+        seed, sites=int(rng.integers(5, 8)), clients=int(rng.integers(2, 6)),
+        ties=bool(rng.integers(2)),
+    )  # fmt: skip
+    size, witnesses = int(rng.integers(1, 4)), int(rng.integers(1, 3))
+    voters = int(rng.integers(1, size + 1)) + witnesses
+    asked: dict[str, object] = {"replicas": size, "voters": voters, "witnesses": witnesses}
+    kind = rng.integers(3)
+    if kind == 1:
+        asked["protocol"] = str(rng.choice(PROTOCOLS))
+    elif kind == 2:
+        one = varied(rng, one)
+    if rng.random() < 0.3:
+        asked["replicas"] = (size, size + 1)
+    if rng.random() < 0.3:
+        asked["quorum"] = int(rng.integers(1, voters + 1))
+    rule = rng.integers(9)
+    named = ["s1", "s3"][:witnesses]
+    if rule == 0:
+        asked["survive"] = "region"
+    elif rule == 1:
+        asked["diversity"] = Diversity("region", "voters", cap=int(rng.integers(1, 3)))
+    elif rule == 2:
+        asked["diversity"] = [
+            Diversity("region", "voters", min_domains=2), Diversity("region", "replicas", cap=2),
+        ]  # fmt: skip
+    elif rule == 3:
+        asked["witnesses"] = named
+    elif rule == 4:
+        asked["pinned_voters"] = ["s2"]
+    elif rule == 5:
+        asked |= {
+            "diversity": Diversity("region", "replicas", min_domains=2),
+            "witnesses": named,
+        }
+    elif rule == 6:
+        asked |= {
+            "diversity": Diversity("site", "replicas", domain="s2", least=1),
+            "survive": "site",
+        }
+    elif rule == 7:
+        asked |= {"non_voters": ["s0"], "pinned": ["s4"]}
+    try:
+        problem = Problem(one, **asked)  # type: ignore[arg-type]
+        assert problem.rules.witnesses
+    except InputError:
+        return None
+    return problem
 
 
 def least_score(problem: Problem) -> float:
@@ -83,10 +165,10 @@ def questions(draw: st.DrawFn) -> Problem:
 
 @settings(deadline=None, max_examples=examples(60))
 @given(problem=questions())
-@pytest.mark.parametrize("method", ["exhaustive", "exact", "milp", "cp-sat"])
-def test_methods_find_what_plain_loops_find(method: str, problem: Problem) -> None:
+def test_exact_finds_what_plain_loops_find(problem: Problem) -> None:
     least = least_score(problem)
-    plan = placement.solve(problem, method=method)
+    plan = placement.solve(problem)
+    assert (find_feasible(problem) is None) == np.isinf(least)
     if np.isinf(least):
         assert plan.status is Status.INFEASIBLE
         return
@@ -96,54 +178,106 @@ def test_methods_find_what_plain_loops_find(method: str, problem: Problem) -> No
     assert plan.score == pytest.approx(least, rel=1e-9)
 
 
-@settings(deadline=None)
-@given(problem=questions(), leader=st.integers(0, 5), data=st.data())
-def test_the_voters_of_given_replicas_wait_least(
-    problem: Problem, leader: int, data: st.DataObject
-) -> None:
-    rules = problem.rules
-    size = rules.replicas_max
-    replicas = sorted(data.draw(st.permutations(range(6)).map(lambda order: order[:size])))
-    waits = {}
-    for voters in itertools.combinations(range(6), rules.voters):
-        if leader in voters and leader in replicas:
-            found = Configuration(leader, voters, tuple(replicas))
-            if not violations(problem, found):
-                rtt = problem.demand.site_rtt[0, leader, list(voters)]
-                waits[voters] = float(np.sort(rtt)[rules.quorum - 1])
-    if leader not in replicas or violations_of_replicas(problem, replicas):
+@pytest.mark.parametrize("part", seeds(6, 300))
+def test_exact_finds_what_enumeration_finds_and_proves_it(part: int) -> None:
+    for seed in range(10 * part, 10 * part + 10):
+        problem = question(seed)
+        if problem is None:
+            continue
+        scores = [score_of(problem, one) for one in every_configuration(problem)]
+        found = placement.solve(problem)
+        assert found.found == bool(scores), seed
+        if found.configuration is None:
+            assert found.status is Status.INFEASIBLE
+            continue
+        assert found.score == pytest.approx(min(scores), rel=1e-12), seed
+        assert not violations(problem, found.configuration)
+        again = placement.solve(problem, "exact", start=found.configuration)
+        assert again.score == pytest.approx(found.score, rel=1e-12), seed
+        assert found.certified
+        kept = json.loads(json.dumps(found.certificate))
+        assert placement.check_certificate(found.replace(certificate=kept)).bound == found.bound
+
+
+@pytest.mark.parametrize("seed", seeds(30, 300))
+def test_a_question_of_places_has_the_scores_of_the_question(seed: int) -> None:
+    problem = question(seed)
+    if problem is None:
         return
-    chosen = best_voters(problem.demand, rules, leader, replicas)
-    if not waits:
-        assert chosen is None
-        return
-    assert chosen is not None
-    assert waits[tuple(sorted(chosen))] == min(waits.values())
-
-
-def violations_of_replicas(problem: Problem, replicas: list[int]) -> bool:
-    """Return whether the replicas alone break a rule."""
     rules = problem.rules
-    held = np.isin(np.arange(6), replicas)
-    return bool((held & ~rules.may_hold).any() or (rules.must_hold & ~held).any())
+    assert len(list(witness_places(problem))) <= count_places(problem)
+    for places in itertools.islice(witness_places(problem), 3):
+        named = named_question(problem, places)
+        if named is None:
+            continue
+        sizes = range(named.rules.replicas_min, named.rules.replicas_max + 1)
+        able = np.nonzero(named.rules.may_hold)[0].tolist()
+        for size in sizes:
+            for chosen in itertools.islice(itertools.combinations(able, size), 300):
+                for leader in chosen:
+                    votes = named.rules.voters
+                    voters = chosen if votes == size else (leader, *chosen[: votes - 1])
+                    if leader not in voters or len(set(voters)) != votes:
+                        continue
+                    one = Configuration.of(leader, voters, chosen)
+                    if violations(named, one):
+                        continue
+                    back = original(one, places)
+                    assert not violations(problem, back), (seed, places, one)
+                    assert score_of(problem, back) == pytest.approx(score_of(named, one), rel=1e-12)
+                    assert rules.witness_sites(back.replicas).size >= rules.witnesses
 
 
-@settings(deadline=None, max_examples=examples(40))
-@given(
-    problem=questions(),
-    protocol=st.sampled_from(["leases", "semi-sync:level=region", "flexiraft:level=region"]),
+def test_a_certificate_has_a_part_for_every_choice() -> None:
+    problem = Problem(
+        placement.load("world27", mix="ycsb-a"), replicas=4, voters=5, witnesses=1,
+        survive="continent",
+    )  # fmt: skip
+    plan = placement.solve(problem)
+    assert plan.status is Status.OPTIMAL
+    certificate = plan.certificate
+    assert certificate["format"] == PLACES
+    parts = certificate["parts"]
+    assert isinstance(parts, list)
+    assert len(parts) == len(list(witness_places(problem)))
+    assert placement.check_certificate(plan).leaders > len(parts)
+    for other in (parts[1:], [*parts, parts[0]], [*parts[1:], parts[0]], [{"format": "x"}]):
+        with pytest.raises(CertificateError):
+            placement.check_certificate(plan.replace(certificate={**certificate, "parts": other}))
+    without = plan.replace(problem=problem.replace(survive=None))
+    with pytest.raises(CertificateError):  # without the rule other places of the voters are better
+        placement.check_certificate(without)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"survive": "continent"},
+        {"diversity": Diversity("continent", "voters", cap=2)},
+        {"witnesses": ["us-east1"]},
+    ],
 )
-def test_methods_agree_on_waits_of_the_leader(problem: Problem, protocol: str) -> None:
-    try:
-        asked = problem.replace(protocol=protocol)
-    except InputError:  # more answers than voters
-        return
-    best = placement.solve(asked, method="exhaustive")
-    for method in ("milp", "cp-sat"):
-        plan = placement.solve(asked, method=method)
-        assert plan.status is best.status
-        if best.found:
-            assert plan.score == pytest.approx(best.score, rel=1e-9)
+def test_exact_proves_witnesses_of_a_world(asked: dict[str, object]) -> None:
+    world27 = placement.load("world27", mix="ycsb-a")
+    if "witnesses" in asked:
+        asked = {"witnesses": [world27.sites[7]], "survive": "continent"}
+    problem = Problem(world27, **({"replicas": 4, "voters": 5, "witnesses": 1} | asked))  # type: ignore[arg-type]
+    plan = placement.solve(problem)
+    assert plan.status is Status.OPTIMAL
+    assert plan.certified
+    assert not any("milp" in note for note in plan.notes)
+    assert placement.check_certificate(plan).bound == plan.bound
+
+
+def test_a_time_limit_leaves_a_true_plan() -> None:
+    problem = Problem(
+        placement.load("azure"), replicas=4, voters=6, witnesses=2, survive="continent"
+    )
+    plan = placement.solve(problem, time_limit=1e-3)
+    assert plan.status is not Status.OPTIMAL
+    assert plan.bound <= plan.objective
+    if plan.configuration is not None:
+        assert not violations(problem, plan.configuration)
 
 
 def test_no_witness_is_the_question_without_the_word() -> None:
@@ -185,8 +319,6 @@ def test_a_witness_brings_the_commit_and_no_reads(tmp_path: Path) -> None:
     assert "witness " in str(plan)
     assert "3 voters (1 witness: us-east1)" in repr(asked)
     assert any("only the leader holds" in note for note in wait_notes(asked))
-    layout = asked.replace(vote_layout=(2, 2, 1))
-    assert placement.solve(layout).quorum_wait == 66.0
     page = report_html(plan)
     assert "witness: votes, holds no data" in page
     assert 'class="mark witness"' in page
@@ -233,86 +365,6 @@ def test_a_witness_has_no_price_of_a_replica() -> None:
     assert plan.cost == 1 + 2 + 2 * 10
     assert plan.bill is not None
     assert sum(line.amount for line in plan.bill.rows) == plan.cost
-    cheap = placement.solve(Problem(instance, replicas=2, voters=3, witnesses=1, budget=23.0))
-    assert set(cheap.replicas) == {"s0", "s1"}
-    assert cheap.status is Status.OPTIMAL
-
-
-def test_a_witness_may_cost_a_part_of_the_storage(tmp_path: Path) -> None:
-    prices = Prices(storage=np.array([8.0, 8.0, 8.0, 8.0, 8.0, 2.0]), witness_share=0.5)
-    instance = world(3, 6).replace(prices=prices)
-    problem = Problem(instance, replicas=2, voters=3, witnesses=1)
-    asked = {"leader": "s0", "voters": ["s0", "s1", "s2"], "replicas": ["s0", "s1"]}
-    plan = placement.evaluate(problem, **asked)  # type: ignore[arg-type]
-    assert plan.cost == 8 + 8 + 0.5 * 8
-    assert plan.bill is not None
-    assert sum(row.amount for row in plan.bill.rows) == plan.cost
-    # without money in the question every method takes it; with it, the witness at s5 is cheapest
-    assert placement.solve(problem, method="cp-sat").status is Status.OPTIMAL
-    cheap = placement.solve(problem.replace(budget=17.0, forbidden=[]))
-    assert cheap.status is Status.OPTIMAL
-    assert "s5" in cheap.voters
-    assert cheap.cost <= 17.0
-    weighed = problem.replace(cost_weight=1e6)
-    best = placement.solve(weighed, method="exhaustive")
-    assert placement.solve(weighed).objective == best.objective
-    assert "s5" in best.voters
-    dear = placement.solve(problem.replace(budget=10.0))
-    assert dear.status is Status.INFEASIBLE
-    with pytest.raises(UnsupportedError, match=r"prices\.witness_share"):
-        placement.solve(weighed, method="milp")
-    save_plan(plan, tmp_path / "plan.json")
-    again = load_plan(tmp_path / "plan.json")
-    assert again.problem.instance.prices is not None
-    assert again.problem.instance.prices.witness_share == 0.5
-    assert again.cost == plan.cost
-    plain = instance.replace(prices=Prices(storage=prices.storage))
-    assert plain.prices is not None
-    assert "witness_share" not in plain.prices.given
-    with pytest.raises(InputError, match="witness_share"):
-        Prices(storage=prices.storage, witness_share=1.5)
-
-
-@settings(deadline=None, max_examples=examples(40))
-@given(seed=st.integers(0, 10_000), data=st.data())
-def test_methods_agree_where_money_counts(seed: int, data: st.DataObject) -> None:
-    """Every voter with a replica pays for its machine, a witness for nothing."""
-    rng = np.random.default_rng(seed)
-    transfer = rng.integers(0, 5, (6, 6)).astype(float)
-    np.fill_diagonal(transfer, 0.0)
-    machines = rng.integers(5, 9, 6).astype(float)
-    prices = Prices(
-        storage=rng.integers(1, 20, 6).astype(float), transfer=transfer, written_gb=2.0,
-        machines=machines, machines_non_voting=machines - data.draw(st.integers(0, 3)),
-    )  # fmt: skip
-    replicas, witnesses = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 2))
-    problem = Problem(
-        world(seed, 6, 3).replace(prices=prices), replicas=replicas, voters=replicas + witnesses,
-        witnesses=witnesses, cost_weight=data.draw(st.sampled_from([0.0, 1.0, 20.0])),
-        budget=data.draw(st.none() | st.integers(20, 80)),
-    )  # fmt: skip
-    best = placement.solve(problem, method="exhaustive")
-    for method in ("exact", "milp", "cp-sat"):
-        plan = placement.solve(problem, method=method)
-        assert plan.status is best.status
-        if best.found:
-            assert plan.objective == pytest.approx(best.objective, rel=1e-9)
-        if plan.certified:
-            placement.check_certificate(plan)
-
-
-def test_the_layout_of_spanner_with_two_regions_and_a_witness() -> None:
-    """Two read-write regions, a witness and two read-only regions; 3 of 5 votes are 2 voters."""
-    problem = Problem(
-        placement.load("world27"), replicas=4, voters=3, witnesses=1, vote_layout=(2, 2, 1),
-        protocol="spanner",
-    )  # fmt: skip
-    plan = placement.solve(problem)
-    assert plan.status is Status.OPTIMAL
-    assert problem.rules.quorum == 2
-    assert (len(plan.voters), len(plan.replicas), len(plan.witnesses)) == (3, 4, 1)
-    assert placement.solve(problem, method="cp-sat").score == plan.score
-    assert placement.check_certificate(plan).bound == pytest.approx(plan.score, rel=1e-9)
 
 
 def test_the_command_line_asks_for_witnesses(
@@ -353,8 +405,9 @@ def test_the_command_line_asks_for_witnesses(
         ("witnesses", {"witnesses": ["s1"], "non_voters": ["s1"]}),
         ("witnesses", {"witnesses": 1, "voters": ["s1", "s2", "s3"]}),
         ("witnesses", {"witnesses": ["s4"], "voters": ["s1", "s2", "s3"]}),
-        ("witnesses", {"witnesses": 1, "protocol": "epaxos:multi=2"}),
-        ("witnesses", {"witnesses": 1, "protocol": "abd:multi=2"}),
+        ("witnesses", {"witnesses": 1, "protocol": "leases"}),
+        ("witnesses", {"witnesses": 1, "protocol": "flexiraft:level=region"}),
+        ("objective", {"witnesses": 1, "objective": placement.Contingency()}),
         ("voters", {"witnesses": 1, "voters": 5}),
         ("quorum", {"witnesses": 1, "quorum": 4}),
         ("pinned_voters", {"witnesses": 1, "pinned_voters": ["s0", "s1", "s2"]}),
@@ -379,6 +432,12 @@ def test_too_few_sites_for_witnesses_is_a_reason() -> None:
     assert placement.solve(free).status is Status.INFEASIBLE
 
 
+def test_too_many_choices_of_sites_are_refused_with_their_number() -> None:
+    problem = Problem(placement.load("azure"), replicas=3, voters=6, witnesses=3)
+    with pytest.raises(UnsupportedError, match=r"17,296: name the witnesses"):
+        placement.solve(problem)
+
+
 def test_what_counts_voters_as_replicas_refuses_witnesses() -> None:
     problem = Problem(world(2), replicas=3, voters=3, witnesses=1)
     with pytest.raises(UnsupportedError, match=r"witnesses: a replay"):
@@ -392,8 +451,9 @@ def test_what_counts_voters_as_replicas_refuses_witnesses() -> None:
     assert not set(plan.witnesses) & {name for name, _ in plan.failures.failover}
     with pytest.raises(InputError, match="without witnesses"):
         deployment_of_plan(plan)
-    with pytest.raises(UnsupportedError, match="supports only voters with a replica"):
-        placement.solve(problem, method="local-search")
+    for method in ("local-search", "milp", "cp-sat", "exhaustive"):
+        with pytest.raises(UnsupportedError, match="supports only voters with a replica"):
+            placement.solve(problem, method=method)
     broken = Configuration(0, (0, 1, 2), (0, 1, 2))
     assert "0 witnesses instead of 1" in violations(problem, broken)
     leads = Configuration(3, (0, 1, 3), (0, 1, 2))
