@@ -344,7 +344,7 @@ _ALL = (
         {"epsilon": Parameter(0.0, "commit wait, ms", "number")},
     ),
     ProtocolFamily(
-        "leases", "every replica has a lease and reads alone, and every write waits for all",
+        "leases", "replicas with a lease read alone, and every write waits for all of them",
         "Hu and Arpaci-Dusseau: Bodega, arXiv 2509.07158", _leases,
         {
             "interference": Parameter(0.0, "share of strong reads that meet a write under way"),
