@@ -50,8 +50,6 @@ class LibraryAnswer:
         Objective of the plan and proven lower bound; None: no plan, no bound.
     leader, voters, replicas
         Site indices; None and empty without a plan.
-    lease_holders
-        Site indices of the replicas with a lease, where a protocol gives leases to some.
     method, seconds, limit
         Method, its CPU seconds and its time limit.
     certificate
@@ -72,7 +70,6 @@ class LibraryAnswer:
     limit: float
     certificate: str = ""
     checked: bool = False
-    lease_holders: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, plan: Plan, seconds: float, limit: float) -> LibraryAnswer:
@@ -126,8 +123,6 @@ class Entry:
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""
         known = None if self.answer is None else dataclasses.asdict(self.answer)
-        if known is not None and not known["lease_holders"]:
-            del known["lease_holders"]
         return {"question": self.question.to_json(), "data": self.data, "answer": known}
 
     @classmethod
@@ -135,8 +130,7 @@ class Entry:
         """Return the entry that :meth:`to_json` wrote."""
         known = data["answer"]
         if known is not None:
-            named = ("voters", "replicas", "lease_holders")
-            lists = {name: tuple(known.get(name, ())) for name in named}
+            lists = {name: tuple(known[name]) for name in ("voters", "replicas")}
             known = LibraryAnswer(**{**known, **lists})
         return cls(LibraryQuestion.from_json(data["question"]), data["data"], known)
 

@@ -89,7 +89,7 @@ def questions(draw):
 
 
 PROTOCOLS = (
-    "leases", "leases:holders=voters", "leases:holders=2", "leases:holders=2,interference=0.5",
+    "leases", "leases:interference=0.5",
     "epaxos", "hermes", "mencius", "spanner", "semi-sync", "fast-paxos", "abd", "caesar",
     "crdb-global", "tidb", "follower-reads", "coordinated", "flexiraft", "atlas", "tempo", "pqr",
 )  # fmt: skip
@@ -131,51 +131,22 @@ def _drawn_moves(draw, problem):
     }
 
 
-KINDS_OF_OPERATIONS = ("weak_read", "bounded_read", "strong_read", "multi_write")
-OF_KINDS = ("follower-reads:fresh=0.6", "raft", "tidb:follower=0.3", "pqr", "leases", "spanner")
 WAITS = (
-    "leader: majority of voters", "leader: all of replicas", "leader: 2 votes of voters",
+    "leader: majority of voters", "leader: all of replicas", "leader: 2 of voters",
     "client: majority of voters", "client: 1 of voters + all of replicas", "near: 1 of voters",
 )  # fmt: skip
-SHARES = ("slow", "interference", "follower", "fresh")
-PARTS = (
-    "moves", "protocol", "witnesses", "layout", "overflow", "votes", "kinds", "shares", "at",
-    "tuned lead", "waits",
-)  # fmt: skip
+PARTS = ("moves", "protocol", "witnesses", "overflow", "waits")
 
 
 def _part(draw, problem, kind):
     """Return what one part changes in a question; the instance too where it belongs to that."""
-    instance, rules = problem.instance, problem.rules
+    instance = problem.instance
     if kind == "moves":
         return _drawn_moves(draw, problem)
     if kind == "protocol":
         return {"protocol": draw(st.sampled_from(PROTOCOLS))}
     if kind == "witnesses":
         return {"witnesses": draw(st.integers(1, 2))}
-    if kind == "layout":
-        votes = [draw(st.integers(1, 3)) for _ in range(rules.voters)]
-        return {"vote_layout": tuple(sorted(votes, reverse=True))}
-    if kind == "votes":
-        votes = st.dictionaries(st.sampled_from(instance.sites), st.integers(1, 3), min_size=1)
-        return {"votes": draw(votes)}
-    if kind == "kinds":
-        writes = draw(st.sampled_from(PROTOCOLS))
-        kinds = draw(st.sets(st.sampled_from(KINDS_OF_OPERATIONS), max_size=2))
-        others = {each: draw(st.sampled_from((*OF_KINDS, writes))) for each in sorted(kinds)}
-        return {"protocol": {"write": writes, **others}}
-    if kind == "tuned lead":
-        return {"protocol": "crdb-global:rho=auto"}
-    if kind == "shares":
-        of_clients = st.dictionaries(
-            st.sampled_from(instance.clients), st.sampled_from([0.0, 0.2, 0.5, 1.0])
-        )
-        return {"instance": instance.replace(shares={key: draw(of_clients) for key in SHARES})}
-    if kind == "at":
-        changed = dataclasses.replace(
-            instance.operations[0], at=draw(st.sampled_from(["voters", "lease holders"]))
-        )
-        return {"instance": instance.replace(operations=(changed, *instance.operations[1:]))}
     if kind == "waits":
         wait = draw(st.sampled_from(WAITS))
         trip = {"leader": {"direct": 1.0}, "near": {"near": 1.0}}.get(wait.partition(":")[0], {})
@@ -282,7 +253,7 @@ def _check_every_method(problem, methods):
 
 @given(with_parts())
 def test_what_is_proven_of_any_parts_is_proved_again(problem):
-    """Protocols, leases, shares, votes, waits, moves, overflow: the value of enumeration."""
+    """Protocols, witnesses, waits, moves, overflow: the value of enumeration."""
     _check_every_method(problem, ("exact", "sets"))
 
 
