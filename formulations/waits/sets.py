@@ -103,7 +103,7 @@ def _need(clause: Clause, size: int, quorum: int) -> int:
     return quorum if clause.need == "quorum" else 0
 
 
-class _Rows:
+class _WaitRows:
     """Waits and rules as rows of whole numbers, with the labels that they name."""
 
     def __init__(self, problem: Problem, order: IntArray, active: IntArray) -> None:
@@ -183,7 +183,7 @@ class _Search:
 
     def _tables(self, active: IntArray, site_rtt: FloatArray) -> _Sets:
         demand, order = self.problem.demand, self.order
-        rows = _Rows(self.problem, order, active)
+        rows = _WaitRows(self.problem, order, active)
         between = np.ascontiguousarray(site_rtt[np.ix_(order, order)])
         labels = np.array(rows.labels, dtype=np.int32)
         kernel: _Sets = _kernel().create(

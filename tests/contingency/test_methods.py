@@ -391,18 +391,6 @@ def test_two_losses_that_leave_fewer_sites_than_a_quorum():
         assert answer(name, problem).status is Status.INFEASIBLE
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_operations_at_the_nearest_voter(seed):
-    instance = random_instance(seed, clients=3)
-    near = dataclasses.replace(instance.operations[0], at="voters")
-    instance = instance.replace(operations=(near, *instance.operations[1:]))
-    problem = placement.Problem(instance, replicas=5, voters=5, objective=Contingency())
-    truth = answer("exhaustive", problem)
-    assert truth.status is Status.OPTIMAL
-    for name in PROVERS:
-        same(answer(name, problem), truth)
-
-
 def test_the_limit_holds_without_a_loss_too():
     """Each loss leaves one replica, and no read takes the long way to the leader any more."""
     instance = Instance(
