@@ -55,6 +55,8 @@ def _configurations(problem: Problem, sets: IntArray) -> list[Configuration]:
             if problem.demand.leaderless:  # any does: it has no part
                 leaders = leaders[:1]
             found.extend(Configuration(site, chosen, replicas) for site in leaders)
+    if problem.limits:  # on moves, and the budget beside them
+        found = [one for one in found if not any(limit.broken(one) for limit in problem.limits)]
     return found
 
 
