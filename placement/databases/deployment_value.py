@@ -253,7 +253,7 @@ def _adapted(
     """Return question and configuration after a loss: spares step in, the farthest ones first."""
     left = [site for site in chosen.voters if site not in gone and roles[site].acknowledges]
     spares = [site for site, role in roles.items() if role is ROLES["spare"] and site not in gone]
-    spares.sort(key=lambda site: -float(problem.demand.rtt_between[0, chosen.leader, site]))
+    spares.sort(key=lambda site: -float(problem.demand.site_rtt[0, chosen.leader, site]))
     joined = spares[: max(0, deployment.quorum - len(left))]
     now = replace(chosen, voters=tuple(sorted({*chosen.voters, *joined})))
     quorum = min(deployment.quorum, len(left) + len(joined))
