@@ -188,8 +188,9 @@ def time_unit(text: str) -> str | None:
 def read_header(text: str) -> Header:
     r"""Return the meaning of a name.
 
-    >>> read_header("Avg RTT [µs]")
-    Header(text='Avg RTT [µs]', quantity='rtt', unit='us', aggregate='mean', percent=None, ...)
+    >>> header = read_header("Avg RTT [µs]")
+    >>> header.quantity, header.unit, header.aggregate
+    ('rtt', 'us', 'mean')
     >>> read_header("one_way_ms").quantity, read_header("Mbit/s").quantity
     ('one-way delay', 'bandwidth')
     >>> read_header("To / From").ends
