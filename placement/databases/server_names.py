@@ -15,7 +15,14 @@ from placement.databases.localities import Localities, Locality
 from placement.databases.server_moves import MovePath, Replica, ServerMove
 from placement.errors import InputError
 
-__all__ = ["Server", "missing_servers", "named_servers", "numbered_steps", "written_servers"]
+__all__ = [
+    "Server",
+    "missing_servers",
+    "named_servers",
+    "numbered_steps",
+    "unfit_names",
+    "written_servers",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +71,25 @@ def named_servers(deployment: Deployment, localities: Localities) -> tuple[Local
     return tuple(
         row for one in deployment.held for row in localities.of_site(one.site)[: one.replicas]
     )
+
+
+def unfit_names(
+    deployment: Deployment, localities: Localities, fits: Callable[[str], object], kind: str
+) -> tuple[str, ...]:
+    """Return one reason, with the list, for the servers whose names a configuration cannot hold.
+
+    Parameters
+    ----------
+    deployment, localities
+        As for :func:`named_servers`.
+    fits
+        Name -> whether the configuration can hold it.
+    kind
+        What a name has to be: "a host name".
+    """
+    names = (row.name for row in named_servers(deployment, localities))
+    bad = ", ".join(repr(name) for name in dict.fromkeys(names) if not fits(name))
+    return (f"not {kind}: {bad}; name the servers of these sites with --localities",) if bad else ()
 
 
 def numbered_steps(

@@ -361,21 +361,6 @@ class Rules:
         )
         return copy
 
-    def shares_all_but_size(self, other: Rules) -> bool:
-        """Return whether the rules differ from others in |R| alone, as after :meth:`with_size`."""
-        return (
-            self.may_hold is other.may_hold
-            and self.must_hold is other.must_hold
-            and self.may_vote is other.may_vote
-            and self.must_vote is other.must_vote
-            and self.may_lead is other.may_lead
-            and self.groups is other.groups
-            and (self.voters, self.quorum, self.witnesses)
-            == (other.voters, other.quorum, other.witnesses)
-            and self.may_witness is other.may_witness
-            and (self.budget, self.cost_weight) == (other.budget, other.cost_weight)
-        )
-
     def _nested(self, role: Role) -> bool:
         groups = self.of(role)
         if any(group.has_minimum for group in groups):

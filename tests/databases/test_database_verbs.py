@@ -142,3 +142,15 @@ def test_mistakes_are_one_line(run, arguments, word):
     assert done.code == 1
     assert word in done.err
     assert sum(line.startswith("error: ") for line in done.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("system", ["etcd", "mongodb", "zookeeper"])
+def test_names_that_do_not_fit_are_listed_in_one_sentence(run, world, system):
+    """A sentence for each site was written before."""
+    instance = random_instance(2, sites=3, clients=2).replace(sites=("A b", "C d", "E f"))
+    problem = package.Problem(instance, replicas=3, voters=3)
+    package.io.save_plan(package.solve(problem), "spaces.json")
+    outcome = run("export", system, "spaces.json", "--database", "app")
+    assert outcome.code == 1
+    assert outcome.err.count("'A b', 'C d', 'E f'") == 1
+    assert outcome.err.count("--localities") == 1

@@ -14,7 +14,12 @@ from dataclasses import replace
 from placement.databases.deployment import Deployment, Member
 from placement.databases.findings import Finding
 from placement.databases.server_moves import MovePath, Replica, ServerMove
-from placement.databases.server_names import Server, missing_servers, named_servers, written_servers
+from placement.databases.server_names import (
+    Server,
+    missing_servers,
+    unfit_names,
+    written_servers,
+)
 from placement.databases.system import (
     DatabaseSystem,
     Reading,
@@ -177,13 +182,8 @@ def _refuses(deployment: Deployment, request: Request) -> tuple[str, ...]:
             f"it has {learners} non-voting replicas, and etcd allows {most} learners (from 3.6 on "
             "--max-learners raises that: start the servers with it and --set max_learners=N)"
         )
-    for row in named_servers(deployment, request.localities):
-        if not _NAME.fullmatch(row.name):
-            reasons.append(
-                f"the member name {row.name!r} has a blank, ',' or '=', which "
-                "--initial-cluster takes for separators: map it with --localities"
-            )
-    return tuple(reasons)
+    kind = "a member name (--initial-cluster takes blanks, ',' and '=' for separators)"
+    return (*reasons, *unfit_names(deployment, request.localities, _NAME.fullmatch, kind))
 
 
 def _peer(server: Server, request: Request) -> str:

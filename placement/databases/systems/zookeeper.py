@@ -18,6 +18,7 @@ from placement.databases.server_names import (
     missing_servers,
     named_servers,
     numbered_steps,
+    unfit_names,
     written_servers,
 )
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
@@ -138,11 +139,9 @@ def _reading(servers: dict[int, Member], weights: dict[int, int]) -> Reading:
 
 def _refuses(deployment: Deployment, request: Request) -> tuple[str, ...]:
     reasons = list(missing_servers(deployment, request.localities))
+    kind = "a host name (zoo.cfg has no escape)"
+    reasons += unfit_names(deployment, request.localities, _HOST.fullmatch, kind)
     for row in named_servers(deployment, request.localities):
-        if not _HOST.fullmatch(row.name):
-            reasons.append(
-                f"{row.name!r} is no host name: zoo.cfg has no escape; map it (--localities)"
-            )
         own = row.facts.get("client_port", "")
         if own and not (own.isdecimal() and len(own) <= 5):
             reasons.append(f"the client_port {own!r} of {row.name} is no port")
