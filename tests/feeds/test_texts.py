@@ -372,6 +372,21 @@ READ: dict[str, tuple[str | bytes, dict[tuple[str, str], float]]] = {
         ),
         ONE,
     ),
+    **{
+        f"a row without an answer: {name} {cell}": (
+            f"src,dst,rtt_ms,{name}\nfra,iad,91,{good}\niad,fra,0,{cell}\n",
+            ONE,
+        )
+        for name, good, cell in (
+            ("loss_pct", "0", "100"),
+            ("packets_received", "4", "0"),
+            ("samples", "3", "0"),
+            ("reachable", "true", "false"),
+            ("status", "ok", "timeout"),
+            ("error", "", "i/o timeout"),
+        )
+    },
+    "a source under a name of place": ("region,endpoint,avg_rtt_ms\nfra,iad,91\n", ONE),
 }
 
 
@@ -540,6 +555,14 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
         {},
         "--measured-from SOURCE",
     ),
+    "one way above a table": (
+        "One-way latency:\n\n| | fra | iad |\n|-|-|-|\n| fra | 0 | 45 |\n| iad | 46 | 0 |\n",
+        {},
+        "--one-way",
+    ),
+    "one way in a comment": ("# one-way delays\nsrc,dst,delay\nfra,iad,45\n", {}, "--one-way"),
+    "one way in a cell": ("src,dst,rtt_ms,type\nfra,iad,45,owd\n", {}, "--one-way"),
+    "a strange state": ("src,dst,rtt_ms,status\nfra,iad,45,odd\n", {}, "got 'odd'"),
 }
 
 

@@ -61,6 +61,21 @@ __all__ = [
 ]
 
 _OPTION = "--columns"
+_SAID_ONE_WAY = re.compile(r"\bone[- ]?way\b|\bowd\b|\buni-?directional\b", re.IGNORECASE)
+_NUMBER = re.compile(r"\d+(\.\d+)?%?")
+_ALL, _NONE = re.compile(r"100(\.0*)?\s*%?"), re.compile(r"0(\.0*)?%?")
+_NO_ANSWERS = {"sent", "xmt", "snt", "transmitted", "lost", "losses", "drop", "drops", "dropped"}
+_FAILS = {"error", "errors", "failure", "err"}
+_STATES = {"status", "state", "reachable", "up", "alive", "ok", "success", "outcome"}
+_SILENT = {
+    "timeout", "timed out", "timedout", "unreachable", "down", "false", "failed", "fail", "f",
+    "failure", "error", "no", "n", "dead", "lost", "unknown", "no answer", "none", "filtered",
+}  # fmt: skip
+_ALIVE = {
+    "", "ok", "okay", "up", "true", "t", "yes", "y", "success", "succeeded", "alive", "reachable",
+    "online", "healthy", "active",
+}  # fmt: skip
+_NO_ERROR = {"", "none", "null", "ok", "no", "false", "-", "nil", "n/a"}
 _WEIGHTS = ("count", "counts", "weight", "probability", "share", "frequency")
 _FROM = re.compile(r"\bfrom:?\s+(\S.*?)\s*(?:\(.*\))?$", re.IGNORECASE)
 
@@ -417,6 +432,15 @@ def _check_one_way(source: str, head: Header, request: FeedRequest) -> None:
         )
 
 
+def _check_said(table: Table, above: str, used: set[str], request: FeedRequest) -> None:
+    """Refuse one-way delays that the text above a table or the cells of another column state."""
+    columns = [place for place, name in enumerate(table.columns) if name not in used]
+    cells = {str(row[place]) for place in columns for row in table.rows}
+    for text in (above, *sorted(cells)):
+        if stated := _SAID_ONE_WAY.search(text):
+            _check_one_way(table.source, Header(stated[0], "one-way delay"), request)
+
+
 def _unit(head: Header, table: Table, request: FeedRequest) -> str | None:
     """Return the unit that a header says; refuse capitals that may be a region."""
     if not head.quantity and head.text not in request.columns.values():
@@ -448,15 +472,22 @@ def _read_table(table: Table, request: FeedRequest, layout: str, source: str) ->
     layout = layout or _layout(table, roles, request)
     if layout == "square":
         return _square(table, request)
-    notes: tuple[str, ...] = ()
+    places = [name for name in table.columns if read_header(name).place and name != roles.dst]
+    if not roles.src and roles.dst and places:
+        if len(places) > 1:
+            words, expected = "no column for the src", f"{_OPTION} src={places[0]}, or another"
+            raise _header_error(table, words, ", ".join(places), expected)
+        roles = dataclasses.replace(roles, src=places[0])
+    used = {roles.src, roles.dst, roles.rtt, roles.weight, *roles.percents.values(), *roles.times}
+    _check_said(table, "", used, request)
+    table, notes = _answered(table, used)
     if not roles.src and (layout == "source" or (layout == "long" and roles.dst)):
-        places = [name for name in table.columns if read_header(name).place]
         column = free_column("src", table.columns)
         dst = roles.dst or [*places, table.columns[0]][0]
         roles = dataclasses.replace(roles, src=column, dst=dst)
         rows = tuple((source, *row) for row in table.rows)
         table = dataclasses.replace(table, columns=(column, *table.columns), rows=rows)
-        notes = (f"one source: {source!r} was taken",)
+        notes = (*notes, f"one source: {source!r} was taken")
         layout = _layout(table, roles, request) if layout == "source" else layout
     for role, name in (("src", roles.src), ("dst", roles.dst)):
         if not name:
@@ -467,6 +498,53 @@ def _read_table(table: Table, request: FeedRequest, layout: str, source: str) ->
     read = {"percentiles": _percentiles, "histogram": _bars, "samples": _bars}.get(layout, _long)
     reading = read(table, roles, request)
     return dataclasses.replace(reading, notes=(*notes, *reading.notes))
+
+
+def _answered(table: Table, used: set[str]) -> tuple[Table, tuple[str, ...]]:
+    """Return the table without the rows that say that nothing answered, and a note of them.
+
+    Such a row has a loss of 100 %, no sample, or a column of states that says so. A state that is
+    in neither list is asked for.
+    """
+    silent: dict[int, str] = {}
+    for place, name in enumerate(table.columns):
+        quantity, words = read_header(name).quantity, set(re.findall("[a-z]+", name.lower()))
+        fails, states = bool(words & _FAILS), bool(words & _STATES)
+        nothing = None if words & _NO_ANSWERS else {"loss": _ALL, "count": _NONE}.get(quantity)
+        if name in used or not (fails or states or nothing):
+            continue
+        for number, row in enumerate(table.rows):
+            cell = str(row[place]).strip().lower()
+            numeric = _NUMBER.fullmatch(cell) is not None
+            if nothing is not None:
+                bad = nothing.fullmatch(cell) is not None
+            elif fails:
+                bad = not numeric and cell not in _NO_ERROR
+            else:
+                bad = _NONE.fullmatch(cell) is not None if numeric else cell in _SILENT
+                if not (bad or numeric or cell in _ALIVE):
+                    raise InputError(
+                        "a state that is neither an answer nor a failure",
+                        source=table.at(number),
+                        field=name,
+                        value=cell,
+                        expected="ok, up, true or success; or leave the row or the column out",
+                    )
+            if bad:
+                silent.setdefault(number, f"{name} {cell}")
+    if not silent:
+        return table, ()
+    left = [number for number in range(len(table.rows)) if number not in silent]
+    what = next(iter(silent.values()))
+    note = f"{len(silent)} of {len(table.rows)} rows have no answer ({what!r}) and are left out"
+    if not left:
+        raise InputError("no RTTs", source=table.source, field=what, expected=f"an answer; {note}")
+    kept = dataclasses.replace(
+        table,
+        rows=tuple(table.rows[number] for number in left),
+        numbers=tuple(table.numbers[number] for number in left),
+    )
+    return kept, (note,)
 
 
 def _clean(
@@ -657,6 +735,7 @@ def _page(content: Content, request: FeedRequest, layout: str = "") -> RttReadin
             left_out.append(f"{_title(table)}: no numbers")
             continue
         try:
+            _check_said(table, _above(content, table), set(table.columns), request)
             found.append((table, _read_table(table, request, layout, source)))
         except InputError as error:
             refused.append(error)
@@ -686,6 +765,13 @@ def _page(content: Content, request: FeedRequest, layout: str = "") -> RttReadin
     said = f"{len(found)} table{'s' * (len(found) > 1)}"
     said += "".join(f"; left out: {text}" for text in left_out)
     return dataclasses.replace(reading, notes=(said, *reading.notes))
+
+
+def _above(content: Content, table: TextTable) -> str:
+    """Return the comments or the paragraph in the six lines above a table."""
+    lines = content.head.splitlines()[: [*table.numbers, 1][0] - 1][-6:]
+    words = [line for line in lines if line.lstrip().startswith("#") or "|" not in line]
+    return " ".join(words if content.form != "csv" else [w for w in words if w[:1] in "#%;"])
 
 
 def _title(table: TextTable) -> str:
