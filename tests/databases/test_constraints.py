@@ -372,6 +372,9 @@ def test_a_leader_of_the_dialect_of_postgresql():
         ("cassandra", "CREATE KEYSPACE a-b WITH durable_writes = true;", "double quotes"),
         ("cockroachdb", zone("constraints = '[+region=oslo]'"), "'oslo' is called 'no'"),
         ("cassandra", "CREATE KEYSPACE k WITH durable_writes = true;", "replication"),
+        ("cassandra", "CONSISTENCY ALL;", "--set write_level"),
+        ("tidb", policy("PRIMARY_REGION='no' REGIONS='no' VOTERS=5"), "got '5'"),
+        ("tidb", policy("REGIONS='no' VOTER_CONSTRAINTS='{+region=no: 1}'"), "old versions"),
     ],
 )  # fmt: skip
 def test_errors_say_what_to_change(system, text, words):

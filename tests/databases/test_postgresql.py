@@ -5,8 +5,10 @@ import random
 import pytest
 
 from placement.databases import Deployment, Localities, Locality, load_system
+from placement.databases.findings import lint_deployment
 from placement.databases.system import read_deployment, write_deployment
 from placement.errors import InputError, UnsupportedError
+from placement.testing import random_instance
 from placement.testing.databases import deployment_worlds
 from tests.databases.worlds import AFTER, localities
 
@@ -66,6 +68,19 @@ def test_standbys_that_are_asynchronous():
     assert found.non_voters_at == {"c": 1}
     with pytest.raises(InputError, match="f1"):
         read("synchronous_standby_names = 's1'", "application_name,state\ns1,x\n", primary="p")
+
+
+@pytest.mark.parametrize("state", ["potential", "sync"])
+def test_under_any_only_standbys_in_the_quorum_acknowledge(state):
+    """A standby that catches up shows `potential`; it counted as one that answers."""
+    shown = f"application_name,sync_state\ns1,quorum\ns3,{state}\n"
+    for number, rule in ((1, "listed-and-not-synchronous"), (2, "quorum-too-large")):
+        setting = f"synchronous_standby_names = 'ANY {number} (s1, s3)'"
+        found = read(setting, shown, primary="p")
+        assert [m.role for m in found.deployment.members if m.name == "s3"] == ["down"]
+        instance = random_instance(1, sites=3, clients=1).replace(sites=("a", "b", "c"))
+        more = lint_deployment(found.deployment, instance, NAMES)
+        assert rule in {finding.rule for finding in (*found.findings, *more)}
 
 
 def test_findings():

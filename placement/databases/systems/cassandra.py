@@ -111,6 +111,14 @@ def _take_keyspaces(text: str, source: str, scylla: bool, keyspaces: dict[str, _
     while stream.next is not None:
         alter = stream.accept("ALTER", "KEYSPACE")
         drop = stream.accept("DROP", "KEYSPACE")
+        if stream.accept("CONSISTENCY"):
+            raise InputError(
+                "a consistency level belongs to requests, and this text states one",
+                source=stream.where(),
+                field="CONSISTENCY",
+                value=stream.name("a level") if stream.next is not None else "",
+                expected="--set read_level=LEVEL --set write_level=LEVEL, and no such statement",
+            )
         if not (alter or drop or stream.accept("CREATE", "KEYSPACE")):
             stream.skip_statement()
             continue

@@ -16,7 +16,7 @@ from placement.databases.server_moves import MovePath, path_between
 from placement.databases.server_names import (
     Server,
     missing_servers,
-    named_servers,
+    unfit_names,
     written_servers,
 )
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
@@ -75,6 +75,19 @@ def _read(texts: Texts, request: Request) -> Reading:
         if count > most:
             findings.append(
                 Finding("too-many-members", "error", f"{count} {what}", f"at most {most} {what}")
+            )
+    if document.has("settings"):
+        given = document.table("settings").values.get("getLastErrorDefaults")
+        wanted = given.get("w", 1) if isinstance(given, dict) else 1
+        if wanted not in (1, "majority"):
+            findings.append(
+                Finding(
+                    "default-write-concern",
+                    "warning",
+                    f"the default write concern is w: {wanted} (obeyed up to version 4.4); commits "
+                    "are evaluated as writes of a majority",
+                    "w: majority",
+                )
             )
     leaders, ranks = _order(members)
     arbiters = sum(member.role == "arbiter" for member in members)
@@ -191,12 +204,8 @@ def _refuses(deployment: Deployment, request: Request) -> tuple[str, ...]:
         reasons.append(f"a replica set has at most {_MOST_MEMBERS} members")
     if not request.name:
         reasons.append("no replica set is named (--database)")
-    reasons += [
-        f"{row.name!r} is no host name; map it (--localities)"
-        for row in named_servers(deployment, request.localities)
-        if not _HOST.fullmatch(row.name)
-    ]
-    return tuple(reasons)
+    unfit = unfit_names(deployment, request.localities, _HOST.fullmatch, "a host name")
+    return (*reasons, *unfit)
 
 
 def _count(deployment: Deployment, role: str) -> int:

@@ -163,7 +163,9 @@ def _read(texts: Texts, request: Request) -> Reading:
         voter = name == primary or name in chosen
         kept = {"listed": True} if name in standbys.names and name not in chosen else {}
         site = request.localities.site_of(name, where, _FIELD)
-        away = states is not None and name in chosen and name not in states and name != primary
+        away = states is not None and name in chosen and name != primary
+        if away and states is not None:  # under ANY, a standby that can acknowledge is in quorum
+            away = name not in states or (standbys.method == "ANY" and "quorum" not in states[name])
         role = "down" if away else "spare" if name in spares else ""
         members.append(Member(name, site, voter, role=role, kept=kept))
     count = standbys.acknowledgements
@@ -216,8 +218,12 @@ def _findings(
                 "determined, and both may",
                 "an application_name of its own for each standby",
             )
-        elif name != primary and "async" in (each or ["async"]):
-            what = "is asynchronous now" if each else "is not connected"
+            continue
+        behind = standbys.method == "ANY" and "quorum" not in each
+        if name != primary and ("async" in (each or ["async"]) or behind):
+            what = "is not connected" if not each else "is asynchronous now"
+            what = "does not stream yet" if "potential" in each else what
+            what = "is in another setting than ANY" if "sync" in each else what
             yield Finding(
                 "listed-and-not-synchronous",
                 "warning",

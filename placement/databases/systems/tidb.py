@@ -76,6 +76,10 @@ def _read(texts: Texts, request: Request) -> Reading:
     labels = Labels(
         policy.source, f"policy {policy.name}", request.text("locality_key"), request.localities
     )
+    for option in ("VOTER_CONSTRAINTS", "VOTERS"):
+        if option in policy.options:
+            value = policy.options[option]
+            raise labels.refuse(option, "an option of old versions", value, "FOLLOWER_CONSTRAINTS")
     if any(option in policy.options for option in _SUGAR):
         deployment = _from_regions(policy, labels)
     else:
@@ -242,9 +246,6 @@ def _from_regions(policy: _PolicyOptions, labels: Labels) -> Deployment:
 
 def _from_constraints(policy: _PolicyOptions, labels: Labels) -> Deployment:
     """Return the roles of constraints: CONSTRAINTS hold for every role besides its own."""
-    old = [option for option in ("VOTER_CONSTRAINTS", "VOTERS") if option in policy.options]
-    if old:
-        raise labels.refuse(old[0], "an option of old versions", None, "FOLLOWER_CONSTRAINTS")
     common = labels.clause(policy.flow("CONSTRAINTS"), "CONSTRAINTS")
     if common.counted:
         value = policy.options["CONSTRAINTS"]
