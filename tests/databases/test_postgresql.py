@@ -57,6 +57,11 @@ def test_values_that_are_refused_name_the_file(value):
         read(f"synchronous_standby_names = '{value}'", primary="p")
 
 
+def test_a_missing_quote_is_named():
+    with pytest.raises(InputError, match="closing quote"):
+        read("synchronous_standby_names = 'ANY 1 (s1)\n", primary="p")
+
+
 def test_the_primary_must_be_known():
     with pytest.raises(InputError, match="primary"):
         read("synchronous_standby_names = 's1'")

@@ -208,6 +208,19 @@ def exported(present):
     return json.loads(write_deployment(system, wanted, request, now).text)
 
 
+def test_numbers_of_canonical_json_and_a_default_write_concern():
+    members = [
+        {"_id": {"$numberInt": str(i)}, "host": host, "votes": {"$numberInt": "1"}}
+        for i, host in enumerate(("a1", "b1", "c1"))
+    ]
+    settings = {"getLastErrorDefaults": {"w": {"$numberLong": "3"}}}
+    text = json.dumps({"_id": "r", "members": members, "settings": settings})
+    made = load_system("mongodb")
+    found = read_deployment(made, [("f", text)], made.request(NAMES, "", {}))
+    assert found.deployment.voters == 3
+    assert "default-write-concern" in {finding.rule for finding in found.findings}
+
+
 def test_members_are_written_whole():
     """The server replaces members whole: a delay, tags and the settings of the set are kept."""
     found = exported(mongodb(a1={"priority": 5}, b1={}, c1=LATE)[0])

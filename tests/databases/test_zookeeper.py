@@ -18,7 +18,7 @@ dataDir=/var/lib/zookeeper
 server.1=z1:2888:3888
 server.2 = z2:2888:3888:participant;2181
 server.3=z3:2888:3888;0.0.0.0:2181
-server.4=z4:2888:3888:observer;2181
+server.4=z4:2888:3888:OBSERVER;2181
 """
 
 

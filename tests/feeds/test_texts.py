@@ -354,6 +354,28 @@ READ: dict[str, tuple[str | bytes, dict[tuple[str, str], float]]] = {
         {("1", "iad"): 91.0},
     ),
     "vector": (vector("wan_rtt_seconds", "0.091"), ONE),
+    "matrix of probes with a scrape that has no value": (
+        json.dumps(
+            {
+                "status": "success",
+                "data": {
+                    "resultType": "matrix",
+                    "result": [
+                        {
+                            "metric": {
+                                "__name__": "probe_icmp_duration_seconds",
+                                "phase": "rtt",
+                                "source": "fra",
+                                "target": "iad",
+                            },
+                            "values": [[1, "0.091"], [2, "NaN"]],
+                        }
+                    ],
+                },
+            }
+        ),
+        ONE,
+    ),
     "vector of probes": (vector("probe_icmp_duration_seconds", "0.091", phase="rtt"), ONE),
     "matrix": (
         json.dumps(

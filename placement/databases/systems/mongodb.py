@@ -29,6 +29,7 @@ __all__ = ["SYSTEM"]
 
 _INPUT = "the document of rs.conf() as JSON: EJSON.stringify(rs.conf()) in mongosh"
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?(:[0-9]{1,5})?")
+_NUMBER = re.compile(r"-?[0-9]{1,18}([.][0-9]{1,18})?")
 _MOST_MEMBERS, _MOST_VOTES, _MOST_PRIORITY = 50, 7, 1000
 
 
@@ -45,10 +46,24 @@ _DELAYS = ("secondaryDelaySecs", "slaveDelay")
 _IGNORED_OF_A_MEMBER = ("buildIndexes", "tags", "horizons")
 
 
+def _plain(value: object) -> object:
+    """Return canonical extended JSON, {"$numberInt": "1"}, with plain numbers."""
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    for name, number in (("$numberInt", int), ("$numberLong", int), ("$numberDouble", float)):
+        text = value.get(name)
+        if len(value) == 1 and isinstance(text, str) and _NUMBER.fullmatch(text):
+            return number(float(text))
+    return {key: _plain(each) for key, each in value.items()}
+
+
 def _read(texts: Texts, request: Request) -> Reading:
     if len(texts) != 1:
         raise InputError("several files", source=texts[1][0], expected=f"one: {_INPUT}")
     source, value = json_values(texts)[0]
+    value = _plain(value)
     document = one_document(source, value, _INPUT)
     if document.has("config"):  # written by export, or the answer of replSetGetConfig
         document = document.table("config")

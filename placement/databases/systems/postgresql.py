@@ -136,6 +136,14 @@ def _read(texts: Texts, request: Request) -> Reading:
             standbys = _standbys(found[-1].replace("''", "'"), source)
         elif shown is not None:
             standbys = _standbys(shown.group(1), source)
+        elif open_value := re.search(rf"^[ \t]*{_FIELD}[ \t]*=?[ \t]*('.*)$", text, re.MULTILINE):
+            raise InputError(
+                "a value without its closing quote",
+                source=source,
+                field=_FIELD,
+                value=open_value[1],
+                expected=_INPUT,
+            )
         for value in _COMMIT.findall(text):
             given = Document(source, "", {"synchronous_commit": value.lower()})
             check_keys(given, (), (), {"synchronous_commit": COMMIT_WAITS})

@@ -32,7 +32,7 @@ __all__ = ["SYSTEM"]
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 _SERVER = re.compile(
     r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^:;|\[\]\s]+):(?P<peer>\d+):(?P<election>\d+)"
-    r"(?::(?P<role>observer|participant))?(?P<client>;.*)?"
+    r"(?::(?P<role>(?i:observer|participant)))?(?P<client>;.*)?"
 )
 _MOST_ID = 255
 _WITHOUT_EFFECT = {"leaderServes": ("yes",), "oraclePath": (), "peerType": ("participant",)}
@@ -113,7 +113,7 @@ def _member(identity: str, value: str, source: str, field: str, request: Request
     host = found["host"].strip("[]")
     site = request.localities.site_of(host, source, field)
     kept = {"ports": f"{found['peer']}:{found['election']}", "client": found["client"] or ""}
-    return Member(host, site, found["role"] != "observer", identity, kept=kept)
+    return Member(host, site, (found["role"] or "").lower() != "observer", identity, kept=kept)
 
 
 def _reading(servers: dict[int, Member], weights: dict[int, int]) -> Reading:

@@ -98,7 +98,7 @@ def _probes(
             success = known.get(("probe_success", ""))
             for i, text in enumerate(taken.values):
                 good = success.values[min(i, len(success.values) - 1)] if success else "1"
-                if good not in ("0", "0.0", "NaN"):
+                if good not in ("0", "0.0", "NaN") and text.lower() != "nan":
                     found.answer(start, end, text, taken.place, unit=1000.0)
                     kinds.add(kind)
             break
