@@ -120,20 +120,6 @@ class SharedRows:
         self.names = tuple(names)
         self.capacity = np.array(capacity, dtype=np.float64)
 
-    @property
-    def standing(self) -> BoolArray:
-        """Rows whose limit holds at every moment, shape (rows,): all but those on moves."""
-        found = np.ones(len(self.capacity) + 1, dtype=np.bool_)
-        found[[self._moves, self._moved]] = False
-        return found[:-1]
-
-    def of_new_replica(self, member: FleetMember) -> FloatArray:
-        """Return the use of the limits on moves by one more new replica, shape (rows,)."""
-        found = np.zeros(len(self.capacity) + 1)
-        found[self._moves] += 1.0
-        found[self._moved] += member.storage_gb
-        return found[:-1]
-
     def use(self, member: FleetMember, configuration: Configuration) -> FloatArray:
         """Return the use of each row by one database with a configuration, shape (rows,)."""
         found = np.zeros(len(self.capacity) + 1)  # the last is that of row −1: no limit
