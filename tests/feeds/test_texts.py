@@ -55,10 +55,18 @@ SUMMARY = "iad : xmt/rcv/%loss = {}/{}/0%, min/avg/max = {}\n"
 PROM = {"status": "success", "data": {"resultType": "vector", "result": []}}
 
 
-def vector(name: str, value: str, **labels: str) -> str:
+def answer(kind: str, name: str, field: str, given: object, **labels: str) -> str:
     metric = {"__name__": name, "source": "fra", "target": "iad", **labels}
-    data = {"resultType": "vector", "result": [{"metric": metric, "value": [1, value]}]}
+    data = {"resultType": kind, "result": [{"metric": metric, field: given}]}
     return json.dumps({"status": "success", "data": data})
+
+
+def vector(name: str, value: str, **labels: str) -> str:
+    return answer("vector", name, "value", [1, value], **labels)
+
+
+def matrix(name: str, values: list[list[object]], **labels: str) -> str:
+    return answer("matrix", name, "values", values, **labels)
 
 
 READ: dict[str, tuple[str | bytes, dict[tuple[str, str], float]]] = {
@@ -355,43 +363,12 @@ READ: dict[str, tuple[str | bytes, dict[tuple[str, str], float]]] = {
     ),
     "vector": (vector("wan_rtt_seconds", "0.091"), ONE),
     "matrix of probes with a scrape that has no value": (
-        json.dumps(
-            {
-                "status": "success",
-                "data": {
-                    "resultType": "matrix",
-                    "result": [
-                        {
-                            "metric": {
-                                "__name__": "probe_icmp_duration_seconds",
-                                "phase": "rtt",
-                                "source": "fra",
-                                "target": "iad",
-                            },
-                            "values": [[1, "0.091"], [2, "NaN"]],
-                        }
-                    ],
-                },
-            }
-        ),
+        matrix("probe_icmp_duration_seconds", [[1, "0.091"], [2, "NaN"]], phase="rtt"),
         ONE,
     ),
     "vector of probes": (vector("probe_icmp_duration_seconds", "0.091", phase="rtt"), ONE),
     "matrix": (
-        json.dumps(
-            {
-                "status": "success",
-                "data": {
-                    "resultType": "matrix",
-                    "result": [
-                        {
-                            "metric": {"__name__": "rtt_ms", "source": "fra", "target": "iad"},
-                            "values": [[1, "90"], [2, "92"], [3, "NaN"]],
-                        }
-                    ],
-                },
-            }
-        ),
+        matrix("rtt_ms", [[1, "90"], [2, "92"], [3, "NaN"]]),
         ONE,
     ),
     **{
@@ -405,9 +382,11 @@ READ: dict[str, tuple[str | bytes, dict[tuple[str, str], float]]] = {
             ("samples", "3", "0"),
             ("reachable", "true", "false"),
             ("status", "ok", "timeout"),
+            ("state", "up", "down"),
             ("error", "", "i/o timeout"),
         )
     },
+    "states of a country": ("src,dst,rtt_ms,state\nfra,iad,91,Virginia\n", ONE),
     "a source under a name of place": ("region,endpoint,avg_rtt_ms\nfra,iad,91\n", ONE),
 }
 

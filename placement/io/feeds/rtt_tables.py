@@ -66,7 +66,7 @@ _NUMBER = re.compile(r"\d+(\.\d+)?%?")
 _ALL, _NONE = re.compile(r"100(\.0*)?\s*%?"), re.compile(r"0(\.0*)?%?")
 _NO_ANSWERS = {"sent", "xmt", "snt", "transmitted", "lost", "losses", "drop", "drops", "dropped"}
 _FAILS = {"error", "errors", "failure", "err"}
-_STATES = {"status", "state", "reachable", "up", "alive", "ok", "success", "outcome"}
+_STATES = {"status", "reachable", "up", "alive", "ok", "success", "outcome"}
 _SILENT = {
     "timeout", "timed out", "timedout", "unreachable", "down", "false", "failed", "fail", "f",
     "failure", "error", "no", "n", "dead", "lost", "unknown", "no answer", "none", "filtered",
@@ -75,6 +75,7 @@ _ALIVE = {
     "", "ok", "okay", "up", "true", "t", "yes", "y", "success", "succeeded", "alive", "reachable",
     "online", "healthy", "active",
 }  # fmt: skip
+_SAID = (_SILENT | _ALIVE) - {""}
 _NO_ERROR = {"", "none", "null", "ok", "no", "false", "-", "nil", "n/a"}
 _WEIGHTS = ("count", "counts", "weight", "probability", "share", "frequency")
 _FROM = re.compile(r"\bfrom:?\s+(\S.*?)\s*(?:\(.*\))?$", re.IGNORECASE)
@@ -503,13 +504,14 @@ def _read_table(table: Table, request: FeedRequest, layout: str, source: str) ->
 def _answered(table: Table, used: set[str]) -> tuple[Table, tuple[str, ...]]:
     """Return the table without the rows that say that nothing answered, and a note of them.
 
-    Such a row has a loss of 100 %, no sample, or a column of states that says so. A state that is
-    in neither list is asked for.
+    Such a row states a loss of 100 %, no sample, or a failure. An unknown state is asked for.
     """
     silent: dict[int, str] = {}
     for place, name in enumerate(table.columns):
         quantity, words = read_header(name).quantity, set(re.findall("[a-z]+", name.lower()))
         fails, states = bool(words & _FAILS), bool(words & _STATES)
+        if "state" in words:  # of a country, unless a cell says otherwise
+            states = any(str(row[place]).strip().lower() in _SAID for row in table.rows)
         nothing = None if words & _NO_ANSWERS else {"loss": _ALL, "count": _NONE}.get(quantity)
         if name in used or not (fails or states or nothing):
             continue
