@@ -231,6 +231,7 @@ def test_an_orphan_ends_with_its_parent(asked: Cell) -> None:
     child.stdout.close()
 
 
+@pytest.mark.usefixtures("uncollected")
 def test_ctrl_c_ends_what_is_under_way() -> None:
     """An interrupt during a run kills the processes and is raised again; finished rows are kept."""
     cells = [

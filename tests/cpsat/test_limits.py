@@ -98,6 +98,7 @@ def test_progress_is_monotone_and_comes_from_the_callers_thread():
     assert math.isclose(seen[-1].incumbent, plan.objective)
 
 
+@pytest.mark.usefixtures("uncollected")
 def test_ctrl_c_in_the_middle_of_a_solve():
     problem = large(sites=60, clients=200, replicas=12)
     reached = threading.Event()
