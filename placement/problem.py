@@ -11,7 +11,7 @@ import numpy as np
 
 from placement.errors import InputError
 from placement.evaluation.cost_model import LinearCost, cost_model
-from placement.evaluation.move_costs import Limit, MoveCosts
+from placement.evaluation.move_costs import LinearLimit, MoveCosts
 from placement.evaluation.moves import CurrentSites, Moves
 from placement.evaluation.objective import MEAN_LATENCY, Objective
 from placement.evaluation.waits.wait_checks import check_waits
@@ -271,13 +271,13 @@ class Problem:
         return MoveCosts(self.instance, present, self.moves)
 
     @cached_property
-    def limits(self) -> tuple[Limit, ...]:
+    def limits(self) -> tuple[LinearLimit, ...]:
         """Limits on the cost, on the changes and on the GB copied, as far as they are given."""
         found = () if self.move_costs is None else self.move_costs.limits
         model, budget = cost_model(self.instance), self.rules.budget
         if model is None or budget is None:
             return found
-        return (Limit("budget", budget, model), *found)
+        return (LinearLimit("budget", budget, model), *found)
 
     def added_cost(self, leader: int) -> LinearCost | None:
         """Return the added term of the objective under a leader, in ms·operations; or None.

@@ -28,13 +28,13 @@ from placement.model.configuration import Configuration
 from placement.model.instance import Instance
 from placement.support.checks import FloatArray
 
-__all__ = ["Limit", "MoveCosts", "MoveFunction"]
+__all__ = ["LinearLimit", "MoveCosts", "MoveFunction"]
 
 _TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Limit:
+class LinearLimit:
     """A linear function of the placement that may be so much at most.
 
     Attributes
@@ -134,7 +134,7 @@ class MoveCosts:
     present: Configuration
     moves: Moves
     price: MoveFunction = field(init=False)
-    limits: tuple[Limit, ...] = field(init=False)
+    limits: tuple[LinearLimit, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         sites, moves = self.instance.sites, self.moves
@@ -145,12 +145,12 @@ class MoveCosts:
         object.__setattr__(self, "price", self._function(add, remove, promote, demote, leader))
         limits = []
         if moves.at_most is not None:
-            limits.append(Limit("changes", float(moves.at_most), self._count()))
+            limits.append(LinearLimit("changes", float(moves.at_most), self._count()))
         if moves.copy_gb is not None:
             free = np.zeros(len(sites))
             copied = np.full(len(sites), self._stored_gb())
             function = self._function(copied, free, free, free, free)
-            limits.append(Limit("copied GB", moves.copy_gb, function))
+            limits.append(LinearLimit("copied GB", moves.copy_gb, function))
         object.__setattr__(self, "limits", tuple(limits))
 
     def _stored_gb(self) -> float:

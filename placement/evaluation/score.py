@@ -31,6 +31,7 @@ __all__ = [
     "closest_first",
     "cutoff",
     "first_best",
+    "latency_by_client",
     "leader_scores",
     "nearest",
     "operation_latency",
@@ -353,6 +354,20 @@ def operation_latency(
             times = demand.times[:, j]
             latency += np.where(times > 0, times * each[..., np.newaxis], 0.0)
     return np.asarray(latency)
+
+
+def latency_by_client(
+    demand: Demand,
+    leader: int,
+    voters: npt.ArrayLike,
+    replicas: npt.ArrayLike,
+    quorum: int,
+) -> FloatArray:
+    """Summands of Eq. 1 by client, ms times operations, shape (clients,); they sum to the score."""
+    latency = operation_latency(demand, leader, voters, replicas, quorum)
+    if demand.waits:  # a wait of an operation that is not issued may be endless
+        latency = np.where(demand.counts > 0, latency, 0.0)
+    return np.asarray((latency * demand.counts).sum(axis=(0, 2)))
 
 
 def wait_latencies(

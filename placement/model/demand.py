@@ -23,7 +23,7 @@ from placement.errors import InputError
 from placement.model.instance import Instance
 from placement.model.operations import Operation
 from placement.model.wait_terms import WaitTerm, wait_terms, wait_times
-from placement.support.checks import FloatArray, number
+from placement.support.checks import BoolArray, FloatArray, number
 
 __all__ = ["Demand", "aggregate", "decay_weights"]
 
@@ -88,6 +88,30 @@ class Demand:
     def constant(self) -> float:
         """Return the part of the score that no configuration changes, ms·operations."""
         return float((self.counts @ self.constants).sum()) if self.constants.any() else 0.0
+
+    def part(self, clients: BoolArray, operations: BoolArray) -> Demand:
+        """Return the demand of some operations of some clients.
+
+        Parameters
+        ----------
+        clients, operations
+            Which of them count, shapes (clients,) and (operations,).
+        """
+        counts = self.counts * clients[:, np.newaxis] * operations
+        alpha, beta, gamma, delta = self.coefficients.T
+        return dataclasses.replace(
+            self,
+            counts=counts,
+            near=counts @ alpha,
+            relay=counts @ beta,
+            direct=counts @ gamma,
+            quorum=(counts @ delta).sum(axis=-1),
+            operations=float(counts.sum()),
+            waits=tuple(
+                dataclasses.replace(term, weight=counts @ self.times[:, j])
+                for j, term in enumerate(self.waits)
+            ),
+        )
 
     @property
     def leaderless(self) -> bool:

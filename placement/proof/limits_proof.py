@@ -37,7 +37,7 @@ import numpy as np
 
 from placement.errors import CertificateError
 from placement.evaluation.cost_model import LinearCost
-from placement.evaluation.move_costs import Limit
+from placement.evaluation.move_costs import LinearLimit
 from placement.model.constraints import Rules
 from placement.problem import Problem
 from placement.proof.choice.site_choice import SiteChoice
@@ -119,7 +119,7 @@ class _GridVotePrices:
 class _LimitTable:
     """A limited function under a leader on a grid, rounded down."""
 
-    def __init__(self, question: LimitsClaim, limit: Limit, leader: int) -> None:
+    def __init__(self, question: LimitsClaim, limit: LinearLimit, leader: int) -> None:
         linear, rules = question.linear(limit.linear(leader)), question.rules
         clients, sites = question.claim.clients, len(rules.may_hold)
         near = np.zeros((len(clients), sites))

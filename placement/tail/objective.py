@@ -153,6 +153,7 @@ class Percentile:
                     mixture(problem, configuration, one, scenario, quorum),
                 )
                 for scenario, one in enumerate(parts)
+                if counts[scenario].any()
             ]
         )
 

@@ -1,0 +1,416 @@
+r"""The form that every measure has under a leader: rows, and the statistic over them.
+
+Under a leader ℓ, with R the replicas and V the voters, a row is
+
+    X(R, V) = K + Σ_c w[near(c, R \ F), c] + Σ_k m-th least of q[k, V \ F] + late(V \ F)
+                + Σ_r p_r x_r + Σ_v b_v
+
+with F the lost sites, most often none, and the quorum size m of the question. The clients of a row
+are those of every interval one after another, as everywhere in the engine: (interval, client). A
+measure is a statistic over its rows: one row, their maximum, their weighted sum, or the smallest
+deadline at which all of them keep the share of late operations that the percentile allows.
+
+Where a loss takes the leader, or may move it, another voter leads. The row then has `successors`,
+the row of every site that may lead after the loss: X is the least of those whose leader is one of
+V \ F (of the candidates of the question, where one of them is left). The numbers of such a row
+itself are lower bounds that hold whoever leads.
+
+:func:`row_value` evaluates a row; the values that are shown come from
+:mod:`placement.measures.values`, and tests hold one against the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import UnsupportedError
+from placement.evaluation.cost_model import cost_model
+from placement.evaluation.losses import demand_after, survivors, unnoticed
+from placement.evaluation.objective import quorum_size
+from placement.evaluation.score import closest_first
+from placement.measures.measure import Measure, MeasureKind
+from placement.measures.values import (
+    deadline_bins,
+    focused,
+    losses_of,
+    move_function,
+    outages_of,
+    percentile_of,
+)
+from placement.model.configuration import Configuration
+from placement.support.checks import BoolArray, FloatArray, IntArray
+from placement.tail.late_operations import LateOperations
+
+if TYPE_CHECKING:
+    from placement.problem import Problem
+
+__all__ = [
+    "LatePart",
+    "MeasureRows",
+    "Row",
+    "Statistic",
+    "late_operations",
+    "row_value",
+    "rows",
+    "statistic_value",
+    "why_no_rows",
+]
+
+
+class Statistic(Enum):
+    """Statistics over the rows of a measure."""
+
+    ONE = "one"
+    MAXIMUM = "maximum"
+    WEIGHTED = "weighted sum"
+    DEADLINE = "smallest deadline"
+
+
+@dataclass(frozen=True, eq=False)
+class LatePart:
+    """Late operations at the leader, as a function of the voters.
+
+    Attributes
+    ----------
+    intervals
+        Late operations of every interval of the demand, as shares of all that count.
+    leader
+        Site index.
+    deadline
+        In bins.
+    """
+
+    intervals: tuple[LateOperations, ...]
+    leader: int
+    deadline: int
+
+    def of(self, voters: Sequence[int], quorum: int) -> float:
+        """Return the share of late operations for the voters that are left."""
+        known = tuple(voters)
+        return math.fsum(
+            one.led_late(self.leader, known, self.deadline, quorum) for one in self.intervals
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One row of a measure under a leader; arrays that are None are 0.
+
+    Attributes
+    ----------
+    leader
+        The site that leads.
+    constant
+        K.
+    costs
+        w, >= 0, shape (sites, intervals · clients).
+    waits
+        q, weighted RTTs from the leader to the voters, shape (intervals, sites).
+    late
+        The late operations at the leader.
+    prices, votes
+        p and b, each of shape (sites,), of either sign. A witness has no price in them.
+    lost
+        F, shape (sites,).
+    orders
+        Sites as each client prefers them after the loss, shape (intervals · clients, sites); None:
+        by the RTTs of the question.
+    successors
+        Rows of those who may lead after the loss; empty: the leader stays.
+    """
+
+    leader: int
+    constant: float = 0.0
+    costs: FloatArray | None = None
+    waits: FloatArray | None = None
+    late: LatePart | None = None
+    prices: FloatArray | None = None
+    votes: FloatArray | None = None
+    lost: BoolArray | None = None
+    orders: IntArray | None = None
+    successors: tuple[Row, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class MeasureRows:
+    """A measure under a leader: its value is offset + statistic(X) / scale.
+
+    Attributes
+    ----------
+    rows
+        At least one.
+    statistic
+        Over X of the rows.
+    scale
+        Negative for a share in time, whose rows count late operations.
+    offset
+        1 for a share in time, else 0.
+    weights
+        Of the rows, for a weighted sum, shape (rows,).
+    allowed
+        For the smallest deadline: the largest share of late operations, 1 − p.
+    """
+
+    rows: tuple[Row, ...]
+    statistic: Statistic
+    scale: float = 1.0
+    offset: float = 0.0
+    weights: FloatArray | None = None
+    allowed: float = math.inf
+
+
+def why_no_rows(problem: Problem, measure: Measure) -> str | None:
+    """Return why a measure has no rows, so that only enumeration takes it; or None."""
+    if measure.kind.of_latency and problem.demand.waits:
+        return "operations have waits"
+    late = measure.kind in {MeasureKind.PERCENTILE, MeasureKind.WITHIN}
+    if late and not all(one.exact for one in late_operations(problem, measure)):
+        return "an operation asks a replica nearby and the leader or a quorum besides"
+    if measure.kind is MeasureKind.COST:
+        model = cost_model(problem.instance)
+        assert model is not None
+        if model.nearest is not None and problem.instance.varying_rtt:
+            return "near reads have prices, and RTTs vary by interval"
+        if problem.rules.witnesses:
+            return "there are witnesses"
+    return None
+
+
+def rows(
+    problem: Problem, measure: Measure, leader: int, *, deadline: int | None = None
+) -> MeasureRows:
+    """Return a measure as rows under a leader.
+
+    Parameters
+    ----------
+    problem, measure
+        As for :func:`placement.measures.values.value`.
+    leader
+        Site index.
+    deadline
+        Of a percentile: the deadline in bins whose late operations are counted.
+
+    Raises
+    ------
+    UnsupportedError
+        For a measure without rows (:func:`why_no_rows`).
+
+    Notes
+    -----
+    O(sites · clients) for each row; the successors of all losses share the costs of their leader.
+    """
+    reason = why_no_rows(problem, measure)
+    if reason is not None:
+        raise UnsupportedError(f"the measure {measure} has no rows: {reason}")
+    if not measure.kind.of_latency:
+        return MeasureRows((_of_sites(problem, measure.kind, leader),), Statistic.ONE)
+    part = focused(problem, measure.operations, measure.clients)
+    if measure.kind is MeasureKind.SLOWEST:
+        return MeasureRows(_by_client(part, leader), Statistic.MAXIMUM)
+    normal, scale, offset = _normal(problem, measure, leader, deadline), 1.0, 0.0
+    if measure.kind is MeasureKind.MEAN:
+        scale = part.demand.operations
+    elif measure.kind is MeasureKind.WITHIN:
+        scale, offset = -1.0, 1.0
+    after = [
+        _lost_row(problem, measure, leader, loss.sites, normal, deadline)
+        for loss in losses_of(problem, measure)
+    ]
+    if measure.kind is MeasureKind.PERCENTILE:
+        assert measure.level is not None
+        found = (normal, *after) if measure.after is None or measure.after.level else tuple(after)
+        return MeasureRows(found, Statistic.DEADLINE, allowed=1 - measure.level)
+    if measure.over_outages:
+        chances = list(outages_of(problem).values())
+        weights = np.array([1 - sum(chances), *chances])
+        return MeasureRows((normal, *after), Statistic.WEIGHTED, scale, offset, weights)
+    if measure.after is None:
+        return MeasureRows((normal,), Statistic.ONE, scale, offset)
+    if measure.after.named:
+        return MeasureRows((after[0],), Statistic.ONE, scale, offset)
+    return MeasureRows((normal, *after), Statistic.MAXIMUM, scale, offset)
+
+
+def _of_sites(problem: Problem, kind: MeasureKind, leader: int) -> Row:
+    sites, demand = len(problem.instance.sites), problem.demand
+    if kind is MeasureKind.REPLICAS:
+        return Row(leader, prices=np.ones(sites))
+    if kind is MeasureKind.COST:
+        model = cost_model(problem.instance)
+        assert model is not None
+        linear = model.linear(leader)
+    else:
+        linear = move_function(problem, kind).linear(leader)
+    costs = None
+    if linear.nearest is not None:
+        costs = np.ascontiguousarray(linear.nearest.T)
+        assert demand.scenarios == 1  # see why_no_rows
+    return Row(leader, linear.constant, costs, prices=linear.replica, votes=linear.voter)
+
+
+@lru_cache(maxsize=256)
+def _normal(problem: Problem, measure: Measure, leader: int, deadline: int | None) -> Row:
+    """Row of normal operation; kept, since every loss of another leader asks for it again."""
+    part = focused(problem, measure.operations, measure.clients)
+    if measure.kind is MeasureKind.MEAN:
+        return _mean_row(part, leader)
+    late = late_operations(problem, measure)
+    bins = deadline_bins(problem, measure) if measure.kind is MeasureKind.WITHIN else deadline
+    assert bins is not None, "rows of a percentile are those of a deadline"
+    leaders = np.array([leader])
+    costs = np.hstack([one.summands(leaders, bins)[0, :-1] for one in late])
+    return Row(leader, 0.0, costs, late=LatePart(late, leader, bins))
+
+
+def _mean_row(part: Problem, leader: int, lost: frozenset[int] | None = None) -> Row:
+    """Row of the mean, ms·operations; with `lost`, its clients turn to another site."""
+    demand = part.demand if lost is None else demand_after(part, lost)
+    to_leader = demand.site_rtt[:, :, leader]
+    by_client = (
+        demand.near[..., np.newaxis] * demand.client_rtt
+        + demand.relay[..., np.newaxis] * to_leader[:, np.newaxis, :]
+    )
+    direct = float((demand.direct * demand.client_rtt[:, :, leader]).sum())
+    return Row(
+        leader,
+        direct + demand.constant,
+        np.ascontiguousarray(by_client.reshape(-1, by_client.shape[2]).T),
+        demand.quorum[:, np.newaxis] * demand.site_rtt[:, leader, :],
+        orders=None if lost is None else _orders(demand.client_rtt),
+    )
+
+
+def _by_client(part: Problem, leader: int) -> tuple[Row, ...]:
+    """Rows of the mean latency of every client that issues operations, ms."""
+    demand, whole = part.demand, _mean_row(part, leader)
+    assert whole.costs is not None
+    issued = demand.counts.sum(axis=(0, 2))
+    clients, votes = len(issued), demand.counts @ demand.coefficients[:, 3]
+    direct = (demand.direct * demand.client_rtt[:, :, leader]).sum(axis=0)
+    fixed = direct + ((demand.counts @ demand.constants).sum(axis=0) if demand.has_waits else 0.0)
+    found = []
+    for client in np.nonzero(issued)[0].tolist():
+        costs = np.zeros_like(whole.costs)
+        costs[:, client::clients] = whole.costs[:, client::clients] / issued[client]
+        waits = votes[:, client, np.newaxis] / issued[client] * demand.site_rtt[:, leader, :]
+        found.append(Row(leader, float(fixed[client] / issued[client]), costs, waits))
+    return tuple(found)
+
+
+@lru_cache(maxsize=16)
+def late_operations(problem: Problem, measure: Measure) -> tuple[LateOperations, ...]:
+    """Return the late operations of a percentile or a share in time, by interval of the demand."""
+    part = focused(problem, measure.operations, measure.clients)
+    each = percentile_of(problem, measure).by_scenario(part)
+    return tuple(LateOperations(part, one, interval) for interval, one in enumerate(each))
+
+
+def _lost_row(
+    problem: Problem,
+    measure: Measure,
+    leader: int,
+    lost: frozenset[int],
+    normal: Row,
+    deadline: int | None,
+) -> Row:
+    """Row of a loss, with a row for each site that may lead then where the leader may change."""
+    sites, after = len(problem.instance.sites), measure.after
+    gone = np.zeros(sites, dtype=bool)
+    gone[list(lost)] = True
+    hop = after is not None and after.clients_move
+    part = focused(problem, measure.operations, measure.clients)
+
+    def led_by(site: int) -> Row:
+        if hop:
+            row = _mean_row(part, site, lost)
+        elif site == leader:
+            row = normal
+        else:
+            row = _normal(problem, measure, site, deadline)
+        return Row(site, row.constant, row.costs, row.waits, row.late, lost=gone, orders=row.orders)
+
+    moves = after is not None and after.leader_moves
+    if leader not in lost and not moves:
+        return led_by(leader)
+    rules = problem.rules
+    able = np.nonzero(rules.may_vote & rules.may_hold & ~gone)[0].tolist()
+    rows_of = tuple(led_by(site) for site in able)
+    if not rows_of:  # nobody is left to lead: the service stops
+        return Row(leader, math.inf, lost=gone)
+    costs = [row.costs for row in rows_of if row.costs is not None]
+    return Row(
+        leader,
+        min(row.constant for row in rows_of),
+        np.minimum.reduce(costs),
+        lost=gone,
+        orders=rows_of[0].orders,
+        successors=rows_of,
+    )
+
+
+def _orders(client_rtt: FloatArray) -> IntArray:
+    return closest_first(client_rtt.reshape(-1, client_rtt.shape[-1])).astype(np.int32)
+
+
+# --- rows of a configuration ------------------------------------------------------------------
+
+
+def row_value(problem: Problem, row: Row, configuration: Configuration) -> float:
+    """Return X of a row for a configuration of its leader; infinite where the service stops."""
+    lost = frozenset() if row.lost is None else frozenset(np.nonzero(row.lost)[0].tolist())
+    if row.successors:
+        hop = row.orders is not None
+        if unnoticed(problem, configuration, lost, clients_move=hop):
+            able: tuple[int, ...] = (configuration.leader,)
+        else:
+            left = survivors(problem, configuration, lost, leader_may_move=True)
+            able = () if left is None else left.leaders
+        values = [
+            row_value(problem, one, configuration) for one in row.successors if one.leader in able
+        ]
+        return min(values, default=math.inf)
+    replicas = [site for site in configuration.replicas if site not in lost]
+    voters = [site for site in configuration.voters if site not in lost]
+    quorum = quorum_size(problem, configuration)
+    if lost and (len(voters) < quorum or not set(voters) & set(replicas)):
+        return math.inf
+    total = row.constant
+    if row.costs is not None:
+        orders = _orders(problem.demand.client_rtt) if row.orders is None else row.orders
+        kept = np.zeros(orders.shape[1], dtype=bool)
+        kept[replicas] = True
+        near = np.take_along_axis(orders, kept[orders].argmax(axis=1)[:, np.newaxis], axis=1)[:, 0]
+        total += float(row.costs[near, np.arange(len(near))].sum())
+    if row.waits is not None:
+        total += float(np.partition(row.waits[:, voters], quorum - 1)[:, quorum - 1].sum())
+    if row.late is not None:
+        total += row.late.of(voters, quorum)
+    if row.prices is not None:
+        total += float(row.prices[replicas].sum())
+    if row.votes is not None:
+        total += float(row.votes[[site for site in voters if site in replicas]].sum())
+    return total
+
+
+def statistic_value(problem: Problem, found: MeasureRows, configuration: Configuration) -> float:
+    """Return the value of a measure from its rows, for a configuration of their leader.
+
+    Of a percentile the largest share of late operations at the deadline of the rows.
+    """
+    each = [row_value(problem, row, configuration) for row in found.rows]
+    if found.statistic is Statistic.WEIGHTED:
+        assert found.weights is not None
+        pairs = zip(found.weights.tolist(), each, strict=True)
+        total = math.fsum(weight * one for weight, one in pairs if weight or math.isinf(one))
+    else:
+        total = max(each)
+    if math.isinf(total) and found.scale < 0:
+        return 0.0
+    return found.offset + total / found.scale

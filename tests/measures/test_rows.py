@@ -1,0 +1,197 @@
+"""Values of measures against the evaluators that existed, and rows against values."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from placement import Configuration, Contingency, Moves, Problem
+from placement.evaluation.breakdown import by_client, objective_values
+from placement.evaluation.cost_model import configuration_cost
+from placement.evaluation.moves import changes
+from placement.evaluation.objective import Objective
+from placement.measures import After, Measure, MeasureKind
+from placement.measures.rows import (
+    Statistic,
+    late_operations,
+    rows,
+    statistic_value,
+    why_no_rows,
+)
+from placement.measures.values import percentile_of, value, values
+from placement.model.instance import Instance
+from placement.tail import Percentile
+from placement.tail.rtt_spread import spread_distributions
+from placement.testing.small_worlds import random_instance
+
+MEAN = Measure(MeasureKind.MEAN)
+P90 = Measure(MeasureKind.PERCENTILE, 0.9)
+LATENCIES = [
+    MEAN,
+    Measure(MeasureKind.MEAN, operations=("reads",)),
+    Measure(MeasureKind.MEAN, operations=("single_group", "weak_read"), clients=("client-2",)),
+    Measure(MeasureKind.MEAN, clients=("region:region-1",)),
+    Measure(MeasureKind.SLOWEST),
+    Measure(MeasureKind.SLOWEST, operations=("writes",)),
+    P90,
+    Measure(MeasureKind.PERCENTILE, 0.5, operations=("writes",)),
+    Measure(MeasureKind.WITHIN, 300.0),
+    Measure(MeasureKind.WITHIN, 150.5, clients=("client-1", "client-3")),
+]
+LOSSES = [
+    After("region"),
+    After("region", leader_moves=True),
+    After("site", together=2),
+    After(named="site-1"),
+    After(named="provider:provider-0"),
+]
+AFTER = [
+    Measure(one.kind, one.level, one.operations, one.clients, loss)
+    for one in LATENCIES
+    if one.kind is not MeasureKind.SLOWEST
+    for loss in LOSSES
+] + [Measure(MeasureKind.MEAN, after=After("region", clients_move=True))]
+PLAIN = [
+    Measure(MeasureKind.COST),
+    Measure(MeasureKind.CHANGES),
+    Measure(MeasureKind.COPIED),
+    Measure(MeasureKind.REPLICAS),
+]
+
+
+def question(seed: int, **asked: object) -> Problem:
+    instance = random_instance(seed, sites=6, clients=5, ties=bool(seed % 2), prices=True)
+    instance = instance.replace(clients=("site-0", *instance.clients[1:]))
+    spread = spread_distributions(instance, 0.4, horizon=1500)
+    given: dict[str, object] = {
+        "replicas": (3, 4),
+        "voters": 3,
+        "objective": Percentile(90, spread),
+        "current": Configuration.of(1, (1, 2, 3), (0, 1, 2, 3)),
+        "moves": Moves(stored_gb=7.0),
+    }
+    return Problem(instance, **{**given, **asked})  # type: ignore[arg-type]
+
+
+def drawn(problem: Problem, seed: int, count: int) -> list[Configuration]:
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(count):
+        replicas = rng.permutation(len(problem.instance.sites))[: rng.integers(3, 5)].tolist()
+        found.append(Configuration.of(replicas[0], replicas[:3], replicas))
+    return found
+
+
+def same(one: float, other: float) -> bool:
+    return one == other or math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_values_are_those_of_the_evaluators_that_existed(seed: int) -> None:
+    problem = question(seed)
+    plans = drawn(problem, seed, 12)
+    goal = problem.objective
+    assert isinstance(goal, Percentile)
+    known = [
+        (P90, goal),
+        *(
+            (
+                Measure(
+                    MEAN.kind,
+                    after=After(level, together, leader_moves=moves, clients_move=clients),
+                ),
+                Contingency(level, together=together, leader_may_move=moves, clients_move=clients),
+            )
+            for level, together, moves, clients in (
+                ("region", 1, False, False),
+                ("site", 1, True, False),
+                ("site", 2, False, True),
+            )
+        ),
+        (
+            Measure(P90.kind, 0.9, after=After("region")),
+            Contingency("region", percentile=goal),
+        ),
+    ]
+    for measure, objective in known:
+        assert isinstance(objective, Objective)
+        asked = problem.replace(objective=objective, moves=None)
+        expected = objective_values(asked, plans)
+        found = [objective.in_ms(asked, one) for one in expected.tolist()]
+        assert all(map(same, values(problem, measure, plans).tolist(), found)), measure
+    for plan in plans:
+        assert same(value(problem, PLAIN[0], plan), configuration_cost(problem.instance, plan))
+        assert problem.present is not None
+        now = changes(problem.present, plan)
+        assert value(problem, PLAIN[1], plan) == now.size
+        assert value(problem, PLAIN[2], plan) == 7.0 * len(now.added)
+        assert value(problem, PLAIN[3], plan) == len(plan.replicas)
+        slowest = max(one.latency for one in by_client(problem, plan) if one.operations)
+        assert same(value(problem, Measure(MeasureKind.SLOWEST), plan), slowest)
+
+
+def _one_by_one(problem: Problem, measure: Measure, plan: Configuration) -> float:
+    """Value of a measure from its rows; a percentile by trying deadlines."""
+    found = rows(problem, measure, plan.leader, deadline=0)
+    if found.statistic is not Statistic.DEADLINE:
+        return statistic_value(problem, found, plan)
+    one = percentile_of(problem, measure).distributions
+    low, high = -1, 6 * one.bins
+    while high - low > 1:
+        deadline = (low + high) // 2
+        at = rows(problem, measure, plan.leader, deadline=deadline)
+        if statistic_value(problem, at, plan) <= at.allowed + 1e-9:
+            high = deadline
+        else:
+            low = deadline
+    return high * one.width
+
+
+@pytest.mark.parametrize("measure", [*LATENCIES, *AFTER, *PLAIN], ids=repr)
+def test_rows_give_the_value(measure: Measure) -> None:
+    for seed in range(2):
+        problem = question(seed)
+        assert why_no_rows(problem, measure) is None
+        for plan, expected in zip(
+            plans := drawn(problem, 7 + seed, 5), values(problem, measure, plans), strict=True
+        ):
+            if measure.kind is MeasureKind.PERCENTILE and math.isinf(expected):
+                continue  # beyond the horizon: there is no deadline to try
+            assert same(_one_by_one(problem, measure, plan), float(expected))
+
+
+def test_rows_of_successors_are_bounds() -> None:
+    problem = question(3)
+    for measure in AFTER:
+        if measure.kind is MeasureKind.MEAN:
+            for row in rows(problem, measure, 2).rows:
+                for one in row.successors:
+                    assert row.constant <= one.constant
+                    assert row.costs is not None
+                    assert one.costs is not None
+                    assert (row.costs <= one.costs).all()
+
+
+@pytest.mark.parametrize("measure", [MEAN, Measure(MeasureKind.SLOWEST), P90], ids=repr)
+def test_rows_of_intervals_whose_rtts_vary(measure: Measure) -> None:
+    instance = random_instance(5, sites=5, clients=4, intervals=3, varying=True)
+    each = [spread_distributions(instance.at_interval(k), 0.3, whole=instance) for k in range(3)]
+    problem = Problem(instance, replicas=3, voters=3, objective=Percentile.varying(90, each))
+    for plan in drawn(problem, 1, 6):
+        plan = Configuration.of(plan.leader, plan.replicas[:3], plan.replicas[:3])
+        plan = Configuration.of(plan.replicas[0], plan.voters, plan.replicas)
+        assert same(_one_by_one(problem, measure, plan), value(problem, measure, plan))
+
+
+def test_a_measure_of_everything_is_the_measure() -> None:
+    problem = question(4)
+    plans = drawn(problem, 2, 8)
+    whole: Instance = problem.instance
+    names = tuple(one.name for one in whole.operations)
+    for kind, level in (("mean", None), ("percentile", 0.9), ("within", 200.0)):
+        plain = values(problem, Measure(MeasureKind(kind), level), plans)
+        named = values(problem, Measure(MeasureKind(kind), level, names, whole.clients), plans)
+        np.testing.assert_allclose(plain, named, rtol=1e-12)
+    assert len(late_operations(problem, P90)) == 1
