@@ -19,12 +19,11 @@ import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from placement.contingency.document import contingency_document, contingency_from
-from placement.contingency.near_best import solve_within
 from placement.contingency.percentile_losses import (
     best_after,
     mixed_percentiles,
@@ -38,10 +37,10 @@ from placement.evaluation.losses import (
     failures,
     losses,
     moving_clients,
+    scores_after_many,
     survivors,
     unnoticed,
 )
-from placement.evaluation.many_losses import scores_after_many
 from placement.evaluation.objective import ProofMethod, score_of, scores_of, values_one_by_one
 from placement.evaluation.value_tables import ValueTable
 from placement.model.configuration import Configuration
@@ -52,12 +51,144 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from placement.io.formats.document import Document
+    from placement.methods.options import Progress
     from placement.model.instance import Instance
     from placement.plan import Plan
     from placement.problem import Problem
     from placement.tail.objective import Percentile
 
-__all__ = ["Contingency", "Goal", "solve_within"]
+__all__ = ["Contingency", "Goal", "contingency_document", "contingency_from", "solve_within"]
+
+
+def contingency_document(goal: Contingency, instance: Instance) -> dict[str, object]:
+    """Return the losses, the goal and the scored clients, JSON-ready."""
+    given = goal.probability
+    probability = (
+        {name: float(p) for name, p in given.items()}
+        if isinstance(given, Mapping)
+        else None
+        if given is None
+        else float(given)
+    )
+    document: dict[str, object] = {
+        "level": goal.level,
+        "goal": goal.goal,
+        "together": goal.together,
+        "limit": None if goal.limit is None else float(goal.limit),
+        "probability": probability,
+        "leader_may_move": goal.leader_may_move,
+        "clients_move": goal.clients_move,
+    }
+    if goal.percentile is not None:
+        document["percentile"] = goal.percentile.document(instance)
+    return document
+
+
+def contingency_from(document: Document, instance: Instance) -> Contingency:
+    """Read what :func:`contingency_document` wrote.
+
+    Raises
+    ------
+    InputError
+        For a value that is missing or wrong.
+    """
+    from placement.tail.objective import Percentile
+
+    goal = document.text("goal")
+    if goal not in ("worst", "bounded", "weighted"):
+        raise document.refuse("goal", "unknown goal", "'worst', 'bounded' or 'weighted'")
+    probability: float | dict[str, float] | None = None
+    if isinstance(document.values.get("probability"), dict):
+        table = document.table("probability")
+        probability = {name: table.number(name) for name in table.values}
+    elif document.has("probability"):
+        probability = number(document.number("probability"), "probability")
+    percentile: Percentile | None = None
+    if document.has("percentile"):
+        percentile = Percentile.from_document(document.table("percentile"), instance)
+    return Contingency(
+        document.text("level"),
+        goal,  # type: ignore[arg-type]  # one of the three, checked above
+        together=document.whole("together"),
+        limit=document.number("limit") if document.has("limit") else None,
+        probability=probability,
+        leader_may_move=document.values.get("leader_may_move") is True,
+        clients_move=document.values.get("clients_move") is True,
+        percentile=percentile,
+    )
+
+
+def solve_within(
+    problem: Problem,
+    slack: float,
+    method: str = "exact",
+    *,
+    time_limit: float | None = None,
+    gap_limit: float = 0.0,
+    seed: int = 0,
+    threads: int = 1,
+    progress: Callable[[Progress], None] | None = None,
+    settings: Mapping[str, object] | None = None,
+) -> tuple[Plan, Plan]:
+    """Return the best normal plan whose worst case is at most (1 + slack) × the best possible.
+
+    Parameters
+    ----------
+    problem
+        With a contingency objective of the goal "worst".
+    slack
+        ε >= 0; 0.05 gives up five per cent of the best worst case.
+    method, gap_limit, seed, threads, progress, settings
+        As for :func:`placement.solve`, of both searches.
+    time_limit
+        Seconds for both searches together.
+
+    Returns
+    -------
+    (plan of the goal "worst", plan of the goal "bounded")
+        The limit of the second is (1 + slack) times the worst case of the first: without a proof of
+        the first, of the best that was found. The first comes twice when nothing was found. After
+        Ctrl-C in the first search the second has no time to improve on its plan.
+    """
+    from time import perf_counter
+
+    from placement.methods.registry import solve
+    from placement.support.status import Termination
+
+    goal = problem.objective
+    if not isinstance(goal, Contingency) or goal.goal != "worst":
+        raise InputError(
+            "needs a contingency objective",
+            field="objective",
+            value=goal.kind,
+            expected="Contingency(goal='worst')",
+        )
+    slack = number(slack, "slack")
+    began = perf_counter()
+    search = partial(
+        solve,
+        method=method,
+        gap_limit=gap_limit,
+        seed=seed,
+        threads=threads,
+        progress=progress,
+        settings=settings,
+    )
+    first = search(problem, time_limit=time_limit)
+    if not first.found:
+        return first, first
+    interrupted = first.termination is Termination.INTERRUPTED
+    left = None if time_limit is None else max(0.0, time_limit - (perf_counter() - began))
+    limit = (1 + slack) * goal.in_ms(problem, first.objective)
+    second = search(
+        problem.replace(objective=replace(goal, goal="bounded", limit=limit)),
+        time_limit=0.0 if interrupted else left,
+        start=first,
+    )
+    if interrupted:
+        second = second.replace(termination=first.termination)
+    return first, second
+
 
 Goal = Literal["worst", "bounded", "weighted"]
 

@@ -20,8 +20,7 @@ import numpy as np
 
 from placement.errors import InputError
 from placement.evaluation.cost_model import cost_model
-from placement.evaluation.losses import Loss, losses, survivors, unnoticed
-from placement.evaluation.many_losses import scores_after_many
+from placement.evaluation.losses import Loss, losses, scores_after_many, survivors, unnoticed
 from placement.evaluation.move_costs import LinearLimit, MoveCosts
 from placement.evaluation.moves import Moves
 from placement.evaluation.objective import quorum_size, scores_of
