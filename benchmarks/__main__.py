@@ -79,9 +79,13 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
         study.add_options(options)
         options.set_defaults(run=study.run_or_report)
 
-    verb = verbs.add_parser("report", help="tables of gap and time from a file of results")
+    verb = verbs.add_parser(
+        "report",
+        help="tables of gap and time of a suite; all rows of a CSV or JSON file of results",
+    )
     verb.add_argument("results", type=Path)
-    verb.add_argument("--markdown", action="store_true", help="as Markdown")
+    verb.add_argument("part", nargs="?", default="", help="table of a JSON file, such as fleets")
+    verb.add_argument("--markdown", action="store_true", help="the tables of a suite as Markdown")
     verb.set_defaults(run=_report)
 
     verb = verbs.add_parser(
@@ -146,10 +150,14 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _report(args: argparse.Namespace) -> int:
-    from benchmarks.harness.result_tables import report_text
+    from benchmarks.harness.result_tables import page_text, report_text, rows_text
     from placement.report.result_file import read_results
 
-    print(report_text(read_results(args.results), markdown=args.markdown))
+    if args.results.suffix in (".csv", ".json"):
+        print(rows_text(args.results, args.part))
+    else:
+        form = page_text if args.markdown else report_text
+        print(form(read_results(args.results)))
     return FOUND
 
 

@@ -51,18 +51,15 @@ def describe(packages: Iterable[str] = SOLVERS) -> dict[str, object]:
 
 
 def sentence(machine: Mapping[str, object]) -> str:
-    """Put the description of a machine into one sentence, for tables and documents."""
-    versions = machine["versions"]
-    listed = (
-        ", ".join(f"{name} {number}" for name, number in versions.items())
-        if isinstance(versions, Mapping)
-        else str(versions)
-    )
-    memory = f", {machine['memory_gb']} GB" if machine["memory_gb"] else ""
-    load = "" if machine.get("load") is None else f" (load average {machine['load']})"
+    """Return processor, cores, load, Python and commit of a machine as a phrase.
+
+    The versions of the packages stand in the file of results.
+    """
+    load = "" if machine.get("load") is None else f" (load {machine['load']})"
+    commit = str(machine["commit"])
     return (
-        f"{machine['cpu']}, {machine['cores']} cores{load}{memory}, {machine['system']}, "
-        f"{machine['python']}, {listed}, commit {machine['commit']}"
+        f"{machine['cpu']}, {machine['cores']} cores{load}, {machine['python']}, "
+        f"commit {commit[:9]}{'+' if commit.endswith('+') else ''}"
     )
 
 

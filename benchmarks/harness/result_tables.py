@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from benchmarks.harness.doc_pages import markdown_table
-from benchmarks.harness.machine import sentence
+from benchmarks.harness.result_files import read_json, read_rows
+from placement.errors import InputError
 from placement.report.result_file import (
     Results,
     best_known,
@@ -19,7 +23,7 @@ from placement.report.result_file import (
 )
 from placement.text import escape, table, wrap
 
-__all__ = ["method_rows", "report_text"]
+__all__ = ["method_rows", "page_text", "report_text", "rows_text"]
 
 _COLUMNS = 100
 """Columns of text: a page of results must not depend on the terminal that writes it."""
@@ -37,49 +41,143 @@ _HEAD = (
     "× reference",
     "not answered",
 )
+_ANSWERED = 2
 
 
-def report_text(results: Results, *, markdown: bool = False) -> str:
+def report_text(results: Results) -> str:
     """Return the report of a run: the machine, gap and time by method, everything that failed."""
     if not results.rows:
         return "No cell has a row yet."
-    parts = [_head(results)]
-    solved = [row for row in results.rows if row["cell"].get("kind") == "solve"]
-    reference = str(results.runs[-1].get("reference", "")) if results.runs else ""
-    for title, rows in families(solved):
-        parts.append(f"{'### ' if markdown else ''}{title}")
-        head = [name.replace("reference", reference or "reference") for name in _HEAD]
-        parts.append(_table(head, method_rows(rows, reference), markdown=markdown))
+    parts = [_machines(results)]
+    reference = _reference(results)
+    for title, rows in families(_solved(results)):
+        parts.append(title)
+        parts.append(_table(_heads(reference), method_rows(rows, reference)))
     scripts = [row for row in results.rows if row["cell"].get("kind") == "script"]
     if scripts:
         lines = [
             (row["label"], row["outcome"], f"{row['wall_seconds']:.1f} s", row.get("reason", ""))
             for row in scripts
         ]
-        parts.append(_table(("script", "outcome", "time", "reason"), lines, markdown=markdown))
-    parts.extend(
-        f"CONTRADICTION  {line}" if not markdown else f"**Contradiction:** {line}"
-        for line in contradictions(results.rows)
-    )
-    parts.extend(_unanswered(results.rows, markdown=markdown))
-    captions = {
-        name: caption for run in results.runs for name, caption in run.get("captions", {}).items()
-    }
-    parts.extend(wrap(f"{name}: {caption}", _COLUMNS) for name, caption in captions.items())
+        parts.append(_table(("script", "outcome", "time", "reason"), lines))
+    parts.extend(f"CONTRADICTION  {line}" for line in contradictions(results.rows))
+    parts.extend(_unanswered(results.rows))
+    parts.extend(_captions(results))
     return "\n\n".join(parts)
 
 
-def _head(results: Results) -> str:
-    lines = []
-    for run in results.runs:
-        jobs = f", {run['jobs']} at once" if run.get("jobs", 1) != 1 else ""
-        lines.append(
-            wrap(
-                f"{run.get('suite')} of {run.get('started')}{jobs}: {sentence(run['machine'])}",
-                _COLUMNS,
-            )
+def page_text(results: Results) -> str:
+    """Return the tables of a page as Markdown: the machine, then gap and time by method.
+
+    A group of questions that only one method answered compares nothing and has no table. More than
+    two groups share one table, with a column for the gap in each.
+    """
+    reference = _reference(results)
+    compared = [
+        (title, rows)
+        for title, rows in families(_solved(results))
+        if len({row["cell"]["method"] for row in rows}) > 1
+    ]
+    parts = [_machines(results)]
+    if len(compared) > 2:
+        parts.append(_shared_table(compared, reference))
+    else:
+        for title, rows in compared:
+            lines = method_rows(rows, reference)
+            kept = [i for i in range(len(_HEAD)) if i != _ANSWERED and any(row[i] for row in lines)]
+            cells = ([escape(row[i]).replace("|", "\\|") for i in kept] for row in lines)
+            heads = _heads(reference)
+            parts.append(f"{title}:")
+            parts.append(markdown_table([heads[i] for i in kept], cells, rule=" --- "))
+    parts.extend(f"**Contradiction:** {line}" for line in contradictions(results.rows))
+    parts.extend(_captions(results))
+    return "\n\n".join(parts)
+
+
+def rows_text(path: Path, part: str = "") -> str:
+    """Return all rows of a CSV, or of the tables of a JSON document, as text.
+
+    Parameters
+    ----------
+    path
+        A file of results.
+    part
+        Name of a table, such as ``fleets`` or ``latency.rows``, or the beginning of names; all
+        tables unless given.
+
+    Raises
+    ------
+    InputError
+        If no table has such a name.
+    """
+    rows = {"": read_rows(path)} if path.suffix == ".csv" else dict(_row_lists(read_json(path)))
+    found = {name: table for name, table in rows.items() if name.startswith(part) and table}
+    if not found:
+        raise InputError(
+            "no such table", source=str(path), value=part, expected=", ".join(rows) or "rows"
         )
-    return "\n".join(lines)
+    texts = ((name, pd.DataFrame(table).to_string(index=False)) for name, table in found.items())
+    return "\n\n".join(f"{name}\n{text}".strip("\n") for name, text in texts)
+
+
+def _row_lists(found: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, list[Any]]]:
+    """Yield the lists of rows in a document with their dotted names."""
+    for name, value in found.items():
+        if isinstance(value, Mapping):
+            yield from _row_lists(value, f"{prefix}{name}.")
+        elif isinstance(value, list) and value and isinstance(value[0], Mapping):
+            yield f"{prefix}{name}", value
+
+
+def _shared_table(groups: Sequence[tuple[str, Sequence[Mapping[str, Any]]]], reference: str) -> str:
+    """Return one line per method: the gap in each group of questions, then proofs and times."""
+    every = [row for _, rows in groups for row in rows]
+    gaps = [{line[0]: line[5:7] for line in method_rows(rows, reference)} for _, rows in groups]
+    lines = []
+    for line in method_rows(every, reference):
+        method, cells, _, proven, best, _, _, median, worst, ratio, _ = line
+        shown = (
+            "–".join(dict.fromkeys(text.removesuffix(" %") for text in found.get(method, ("–",))))
+            for found in gaps
+        )
+        lines.append((method, *shown, f"{proven}/{cells}", best, median, worst, ratio))
+    heads = (title.removeprefix("Failure constraint: ").split(" put")[0] for title, _ in groups)
+    names = ("method", *heads, "proven", "best", *_heads(reference)[7:10])
+    return markdown_table(names, lines, rule=" --- ")
+
+
+def _solved(results: Results) -> list[Mapping[str, Any]]:
+    return [row for row in results.rows if row["cell"].get("kind") == "solve"]
+
+
+def _reference(results: Results) -> str:
+    return str(results.runs[-1].get("reference", "")) if results.runs else ""
+
+
+def _heads(reference: str) -> list[str]:
+    return [name.replace("reference", reference or "reference") for name in _HEAD]
+
+
+def _captions(results: Results) -> list[str]:
+    captions = {
+        name: caption for run in results.runs for name, caption in run.get("captions", {}).items()
+    }
+    return [wrap(f"{name}: {caption}", _COLUMNS) for name, caption in captions.items()]
+
+
+def _machines(results: Results) -> str:
+    """Return the machines of the runs: each once, with the days on which it ran."""
+    days: dict[str, list[str]] = {}
+    for run in results.runs:
+        one = {**run["machine"], "load": None}
+        jobs = f", {run['jobs']} at once" if run.get("jobs", 1) != 1 else ""
+        days.setdefault(f"{one.get('cpu')}, {one.get('cores')} cores{jobs}", []).append(
+            str(run.get("started"))[:10]
+        )
+    return "\n".join(
+        wrap(f"{name}, {' to '.join(dict.fromkeys((found[0], found[-1])))}.")
+        for name, found in days.items()
+    )
 
 
 def method_rows(rows: Sequence[Mapping[str, Any]], reference: str = "") -> list[tuple[str, ...]]:
@@ -125,7 +223,7 @@ def method_rows(rows: Sequence[Mapping[str, Any]], reference: str = "") -> list[
     return lines
 
 
-def _unanswered(rows: Sequence[Mapping[str, Any]], *, markdown: bool) -> list[str]:
+def _unanswered(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """List every cell that failed; refusals are told once per method and reason."""
     seen: dict[tuple[str, str, str], int] = {}
     for row in rows:
@@ -136,20 +234,19 @@ def _unanswered(rows: Sequence[Mapping[str, Any]], *, markdown: bool) -> list[st
         key = (row["outcome"], f"{who}{where}", row.get("reason", ""))
         seen[key] = seen.get(key, 0) + 1
     lines = [
-        f"{'- ' if markdown else ''}{outcome}: {escape(who)}: {escape(reason)}"
-        + (f" ({count} cells)" if count > 1 else "")
+        wrap(
+            f"{outcome}: {escape(who)}: {escape(reason)}"
+            + (f" ({count} cells)" if count > 1 else "")
+        )
         for (outcome, who, reason), count in seen.items()
     ]
-    return ["\n".join(lines if markdown else map(wrap, lines))] if lines else []
+    return ["\n".join(lines)] if lines else []
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], *, markdown: bool) -> str:
-    if not markdown:
-        words = ("method", "not answered", "script", "outcome", "reason")
-        numbers = [i for i, name in enumerate(head) if name not in words]
-        return table(head, rows, right=numbers, width=130)
-    cells = ([escape(cell).replace("|", "\\|") for cell in row] for row in rows)
-    return markdown_table(head, cells, rule=" --- ")
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    words = ("method", "not answered", "script", "outcome", "reason")
+    numbers = [i for i, name in enumerate(head) if name not in words]
+    return table(head, rows, right=numbers, width=130)
 
 
 def _percent(value: float) -> str:

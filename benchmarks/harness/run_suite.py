@@ -14,7 +14,7 @@ from benchmarks.harness.machine import describe, sentence
 from benchmarks.harness.progress import RunProgress
 from benchmarks.harness.result_files import RESULTS
 from benchmarks.harness.result_rows import ResultsFile
-from benchmarks.harness.result_tables import report_text
+from benchmarks.harness.result_tables import page_text, report_text
 from benchmarks.harness.runner import Runner
 from benchmarks.harness.study import FOUND, INTERRUPTED, WORSE, Study
 from benchmarks.harness.suites import Suite
@@ -56,7 +56,7 @@ def suite_study(suite: Suite) -> Study:
 
     def report() -> dict[str, str]:
         paths = sorted(RESULTS.glob(f"{suite.name}*.jsonl"))
-        return {path.name: report_text(read_results(path), markdown=True) for path in paths}
+        return {path.name: page_text(read_results(path)) for path in paths}
 
     run = functools.partial(run_suite, suite)
     report_or_none = report if suite.on_page else None

@@ -4,9 +4,8 @@
     python -m benchmarks run overtime.replay --quick         fewer databases; writes nothing
     python -m benchmarks run overtime.replay --only fleets   a part; the others keep what they had
 
-Writes ``benchmarks/results/replay.json`` and the pictures ``docs/figures/replay-*.png``.
-
-The page of :mod:`benchmarks.overtime.replay`, from its results.
+Writes ``benchmarks/results/replay.json`` and the pictures ``docs/figures/replay-*.png``. The page
+of the documentation shows medians; ``python -m benchmarks report`` shows all rows of the file.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from benchmarks.harness import machine
 from benchmarks.harness.data_folders import add_folder
@@ -26,9 +25,9 @@ from benchmarks.harness.machine import ROOT
 from benchmarks.harness.result_files import Row, read_json, save_json
 from benchmarks.harness.study import Study
 from benchmarks.overtime.replay_experiments import fleets, memory, moving, speed, tier3
-from benchmarks.overtime.replay_figures import FIGURES, PAPER, Drawn, figure_1
+from benchmarks.overtime.replay_figures import FIGURES, Drawn, figure_1
 
-__all__ = ["page", "table"]
+__all__ = ["table", "tables"]
 
 RESULTS = ROOT / "benchmarks/results/replay.json"
 PICTURES = ROOT / "docs/figures"
@@ -92,7 +91,6 @@ def _run_study(asked: argparse.Namespace) -> int:
         {
             "benchmark": "replay",
             "seed": asked.seed,
-            "paper": PAPER,
             "machine": machine.describe(["numpy", "pandas", "pyarrow"]),
         }
     )
@@ -102,8 +100,8 @@ def _run_study(asked: argparse.Namespace) -> int:
     return 0
 
 
-def _report() -> str:
-    return page(read_json(RESULTS))
+def _report() -> dict[str, str]:
+    return tables(read_json(RESULTS))
 
 
 STUDY = Study(
@@ -127,154 +125,82 @@ def _cell(value: object) -> str:
     return "–" if value is None else str(value)
 
 
+def _span(rows: Sequence[Row], name: str) -> str:
+    values = [float(row[name]) for row in rows]
+    return f"{min(values):.1f}–{max(values):.1f}"
+
+
 def _moving(rows: Sequence[Row]) -> str:
-    merged = [
-        {
-            **row,
-            "dynamic": _range(row, "dynamic"),
-            "realised": _range(row, "realised"),
-            "static": _range(row, "static"),
-        }
-        for row in rows
-    ]
-    return table(
-        merged,
-        {
-            "network": "network",
-            "mix": "mix",
-            "candidates": "candidates",
-            "tenants": "tenants",
-            "count": "number",
-            "dynamic": "dynamic gain",
-            "realised": "realised",
-            "static": "static gain",
-            "moves_per_day": "moves a day",
-        },
+    """Return the range over the networks of the medians, by mix, candidates and tenants."""
+    groups: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row["mix"], row["candidates"], row["tenants"]), []).append(row)
+    shown = ("dynamic_median", "realised_median", "static_median", "moves_per_day")
+    return markdown_table(
+        ("mix", "candidates", "tenants", "dynamic", "realised", "static", "moves a day"),
+        ((*key, *(_span(mine, name) for name in shown)) for key, mine in groups.items()),
     )
 
 
-def _range(row: Row, name: str) -> str:
-    least, median, most = (float(str(row[f"{name}_{x}"])) for x in ("least", "median", "most"))
-    return f"{least:.1f} – **{median:.1f}** – {most:.1f}"
-
-
-_STRATEGY = {
-    "tier": "tier",
-    "strategy": "strategy",
-    "databases": "databases",
-    "mean_latency": "mean ms",
-    "overhead_mean": "mean",
-    "overhead_median": "median",
-    "overhead_p95": "p95",
-    "moves": "moves",
-}
-
-
-def _figures(document: Mapping[str, object]) -> str:
-    paper = cast("dict[str, str]", document["paper"])
-    sections = []
-    for number in (1, 3, 5, 6, 7):
-        numbers = cast("dict[str, object]", document[f"figure {number}"])
-        said = {str(key): value for key, value in paper.items()}[str(number)]
-        lines = [
-            f"### Figure {number}",
-            "",
-            f"The paper: {said}. Ours:",
-            "",
-            f"![After Figure {number}](../figures/replay-figure-{number}.png)",
-            "",
-        ]
-        rows: list[Row] = [
-            {"": name, **cast("dict[str, object]", value)}
-            for name, value in numbers.items()
-            if isinstance(value, dict)
-        ]
-        if rows:
-            lines.append(table(rows))
-        else:
-            lines.append(table([{"": name, "value": value} for name, value in numbers.items()]))
-        sections.append("\n".join(lines))
-    return "\n\n".join(sections)
-
-
-def page(document: Mapping[str, object]) -> str:
-    """Return the page."""
-    rows = {
-        name: cast("list[Row]", document[name])
-        for name in ("moving", "fleets", "memory", "tier3", "speed")
+def _by_strategy(rows: Sequence[Row], columns: Mapping[str, Mapping[str, object]]) -> str:
+    """Return "mean (p95)" above the oracle: a row per strategy, a column per set of conditions."""
+    found = {
+        (row["strategy"], head): f"{row['overhead_mean']:.1f} ({row['overhead_p95']:.1f})"
+        for head, wanted in columns.items()
+        for row in rows
+        if all(row[name] == value for name, value in wanted.items())
     }
-    described = cast("dict[str, object]", document["machine"])
-    return f"""# Replays, measured
+    names = [name for name in dict.fromkeys(row["strategy"] for row in rows) if name != "oracle"]
+    cells = ([name, *(found.get((name, head), "–") for head in columns)] for name in names)
+    return markdown_table(["strategy", *columns], cells)
 
-Generated by `python -m benchmarks run overtime.replay` (seed {
-        document["seed"]
-    }); do not edit. For the interpretation, see
-[over time](../over-time.md).
 
-{machine.sentence(described)}. Times are processor times.
-
-## What moving is worth
-
-Per cent; least, **median** and most over the tenants of a class, for a week of half hours, tier 1.
-*Dynamic*: the oracle against the best leader that never moves, known afterwards. *Realised*: the
-strategy `optimized` (τ = 2), which does not know the future, against the same. *Static*: the best
-leader that never moves against the worst. *5 planned*: five voters from the proven plan for the
-whole week's demand; *all sites*: every site may lead. `aws-2025` (32 regions) and `azure` (48) are
-measured networks, the others modelled.
-
-{_moving(rows["moving"])}
-
-## Strategies
-
-Per cent of a database's total score above the oracle of the same tier, over the databases where the
-strategy is defined; 47 half hours, τ = 2. *Planned*: 7 replicas, 5 voters from the proven plan for
-the database's first half hour; *scattered*: 7 sites at random, 5 of which vote.
-
-{
-        table(
-            rows["fleets"],
-            {"network": "network", "deployment": "deployment", "mixes": "mixes", **_STRATEGY},
-        )
+def _memory(rows: Sequence[Row]) -> str:
+    found = {
+        (row["decay"], row["minutes"]): f"{row['overhead_mean']:.2f} ({row['moves']:.1f})"
+        for row in rows
     }
+    minutes = dict.fromkeys(row["minutes"] for row in rows)
+    cells = (
+        [decay, *(found[decay, length] for length in minutes)]
+        for decay in dict.fromkeys(row["decay"] for row in rows)
+    )
+    return markdown_table(["τ", *(f"{length} minutes" for length in minutes)], cells)
 
-## Tier 3
 
-{document["tier3 databases"]} databases on `world27`, 5 replicas, 3 voters, {
-        document["tier3 cpu_seconds"]
-    } s
-for all tiers and strategies; {
-        100 * float(str(document["tier3 proven share"])):.1f} % of the oracle's
-plans are proven optimal.
+def _figure(numbers: Mapping[str, object]) -> str:
+    """Return the numbers of a figure: a row for each curve, or for each number."""
+    rows: list[Row] = [
+        {"": name, **(value if isinstance(value, dict) else {"value": value})}
+        for name, value in numbers.items()
+    ]
+    return table(rows)
 
-*copies*: replicas copied to a new site, per database and day.
 
-{table(rows["tier3"], {**_STRATEGY, "copies": "copies"})}
+def _copies(rows: Sequence[Row]) -> str:
+    shown = {"strategy": "strategy", "moves": "leader moves", "copies": "copies"}
+    wanted = ("optimized", "static", "oracle")
+    return table([row for row in rows if row["tier"] == 3 and row["strategy"] in wanted], shown)
 
-## How much to remember
 
-`optimized` in tier 1 on `world27`, scattered deployments, by length of interval and τ of Eq. 2.
-
-{
-        table(
-            rows["memory"],
-            {
-                "minutes": "minutes",
-                "decay": "τ",
-                "overhead_mean": "above the oracle, mean %",
-                "overhead_p95": "p95 %",
-                "moves": "moves a day",
-            },
-        )
+def tables(document: Mapping[str, Any]) -> dict[str, str]:
+    """Return the tables of the page, by name."""
+    fleets_shown = {
+        f"{network}, {deployment}, tier {tier}": {
+            "network": network, "deployment": deployment, "tier": tier, "mixes": "all mixes",
+        }
+        for network in ("azure", "world27")
+        for deployment in ("planned", "scattered")
+        for tier in (1, 2)
+    }  # fmt: skip
+    tiers = {f"tier {tier}": {"tier": tier} for tier in (1, 2, 3)}
+    return {
+        "machine": f"Machine: {machine.sentence(document['machine'])}. Times are processor times.",
+        "moving": _moving(document["moving"]),
+        "fleets": _by_strategy(document["fleets"], fleets_shown),
+        "tier3": _by_strategy(document["tier3"], tiers),
+        "copies": _copies(document["tier3"]),
+        "memory": _memory(document["memory"]),
+        "speed": table(document["speed"], {"what": "what", "size": "size", "cpu_seconds": "s"}),
+        **{f"figure {number}": _figure(document[f"figure {number}"]) for number in (1, *FIGURES)},
     }
-
-## Speed
-
-{table(rows["speed"], {"what": "what", "size": "size", "cpu_seconds": "processor s"})}
-
-The paper: under 1.5 minutes on 12 cores for tiers 1 and 2, 48 intervals, all its databases (their
-number is not given).
-
-## Figures
-
-{_figures(document)}
-"""

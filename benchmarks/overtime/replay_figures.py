@@ -20,20 +20,7 @@ from placement.workloads import Consumer, Curve, Database, Flat, Timeline, every
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["FIGURES", "PAPER", "Drawn", "figure_1"]
-
-PAPER = {
-    1: "over 75 % of the databases with a preferred leader gain less than 1 %, about 10 % gain "
-    "10 % or more; over 17 % of those without one can halve their latency, some cut it by 90 %",
-    3: "optimized is on the oracle for both databases; on 90 % bounded reads smallest-quorum is "
-    "slightly better than closest-to-writes; on 38 % strong and 60 % weak reads average and "
-    "smallest-quorum are more than 60 % above, closest-to-writes is undefined",
-    5: "European traffic is about 35 % of American traffic for 120 hours on end",
-    6: "East Coast over West Coast traffic swings around 1, and the leader follows it",
-    7: "(a) 98 % strong reads: tier 2 far better than tier 1, by making a read-only replica the "
-    "leader; (b) 57 % strong reads and 42 % multi-group transactions: the same leader, a better "
-    "quorum, 15 % less latency, twice the reduction of tier 1",
-}
+__all__ = ["FIGURES", "Drawn", "figure_1"]
 
 STRONG_READS = np.array([0.0, 0.0, 1.0, 0.0, 0.0])
 

@@ -13,6 +13,7 @@ import pytest
 
 from benchmarks import __main__ as harness
 from benchmarks.harness.cells import CellLimits, LossRule, ScriptCell
+from benchmarks.harness.result_files import RESULTS, read_json, read_rows
 from benchmarks.harness.result_rows import ResultsFile
 from benchmarks.harness.suite_worlds import InstanceRecipe
 from benchmarks.harness.suites import SUITES, Grid, Suite
@@ -70,7 +71,7 @@ def test_run_report_and_diff(
 
     capsys.readouterr()
     assert harness.main(["report", str(path), "--markdown"]) == 0
-    assert "| exhaustive | 1 | 1 | 1 | 1 | 0 %" in capsys.readouterr().out
+    assert "| exhaustive | 1 | 1 | 1 | 0 %" in capsys.readouterr().out
     assert harness.main(["diff", str(path), str(path)]) == 0
     assert "0 worse" in capsys.readouterr().out
 
@@ -106,7 +107,6 @@ def test_retry_runs_what_failed_again(
     only = ["--method", "best-of"]
     command = ["run", "small", "-o", str(path), "--resume", *only]
     monkeypatch.setattr("benchmarks.harness.machine.sentence", lambda machine: "")
-    monkeypatch.setattr("benchmarks.harness.result_tables.sentence", lambda machine: "")
     assert harness.main(command) == 0
     assert [row["outcome"] for row in read_results(path).rows] == ["missing"]
     assert harness.main([*command, "--retry"]) == 0
@@ -239,3 +239,16 @@ def test_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(name in out for name in SUITES)
     assert harness.main(["list", "smoke"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == len(SUITES["smoke"].cells())
+
+
+def test_report_shows_rows_of_json_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
+    """Tables that a page leaves out are shown from the committed files."""
+    assert harness.main(["report", str(RESULTS / "replay.json"), "memory"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["memory", lines[1]]
+    assert lines[1].split() == ["minutes", "decay", "overhead_mean", "overhead_p95", "moves"]
+    assert len(lines) == 2 + len(read_json(RESULTS / "replay.json")["memory"])
+    assert harness.main(["report", str(RESULTS / "tuning.csv")]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1 + len(read_rows(RESULTS / "tuning.csv"))
+    assert harness.main(["report", str(RESULTS / "replay.json"), "nothing"]) == 1
+    assert "'nothing'" in capsys.readouterr().err
