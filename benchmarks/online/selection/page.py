@@ -14,9 +14,9 @@ from benchmarks.harness.result_files import Row, existing_rows, read_json, rows_
 from benchmarks.online.selection.closed_loop import BIN_MS
 from benchmarks.online.selection.closed_loop import RESULTS as CLOSED
 from benchmarks.online.selection.ladder import RESULTS as LADDER
-from benchmarks.online.selection.reference import GRID, ORIGINAL, POISSON, RATIOS, SETTINGS
+from benchmarks.online.selection.reference import GRID, ORIGINAL, POISSON, SETTINGS
 from benchmarks.online.selection.wide_area import RESULTS as WIDE
-from benchmarks.online.tables import Column, Rows, groups, mean, spread, table
+from benchmarks.online.tables import Rows, groups, mean, spread, table
 from placement.report.charts.palette import METHODS
 
 __all__ = ["LOAD_STEP", "RESULTS", "draw_figures", "draw_load_step", "tables"]
@@ -32,19 +32,15 @@ def tables() -> dict[str, str]:
     rows = existing_rows(RESULTS)
     ladder, closed = read_json(LADDER), read_json(CLOSED)
     wide, head = read_json(WIDE), read_json(RESULTS.with_suffix(".json"))
-    setting = {"heavy_clients": "clients", "heavy_demand": "demand", "epoch_ms": "T"}
     return {
-        "machine": f"Measured on {machine.sentence(head['machine'])}.",
+        "machine": f"Machine: {machine.sentence(head['machine'])}.",
         "grid": _grid(rows),
-        "grid ratios": _ratios(rows, "grid"),
         "original": _original(rows),
-        "ratios": _ratios(rows, "poisson"),
-        "poisson": _poisson(rows),
+        "ratios": _ratios(rows),
         "settings": _settings(rows),
-        "limiter, 150,000 reads": _variants(rows, "limiter", {"clients": "clients"}, n=150_000),
-        "limiter, 300,000 reads": _variants(rows, "limiter", {"clients": "clients"}, n=300_000),
-        "ablation": _variants(rows, "ablation", {}),
-        "skew": _variants(rows, "skew", setting),
+        "limiter": _limiter(rows),
+        "ablation": _ablation(rows),
+        "skew": _skew(rows),
         "full size": _full_size(ladder["full size"]),
         "windows": _windows(ladder["windows"]),
         "mixes": _mixes(closed["mixes"]),
@@ -101,90 +97,112 @@ def _grid(rows: Sequence[Row]) -> str:
             near += off <= allowed
             if off > allowed:
                 beyond.append(f"{policy} {column} at T = {epoch} ({off / allowed:.1f} spreads)")
-    columns: list[Column] = [("T", lambda cell: cell[0]), ("policy", lambda cell: cell[1])]
-    for column, head in names.items():
-        columns.append((head, lambda cell, c=column: spread(_values(cell[3], c))))
-        columns.append(("reference", lambda cell, c=column: "{:.1f} ± {:.1f}".format(*cell[2][c])))
+    shown = table(
+        [cell for cell in cells if cell[0] in (10, 100, 500)],
+        ("T", lambda cell: cell[0]),
+        ("policy", lambda cell: cell[1]),
+        ("mean", lambda cell: _beside(_values(cell[3], "mean"), cell[2]["mean"][0])),
+        ("p99", lambda cell: _beside(_values(cell[3], "p99"), cell[2]["p99"][0])),
+    )
     said = f"{near} of {len(cells) * len(names)} means lie within one between-seed deviation of the"
     rest = "; not " + ", ".join(beyond) if beyond else ""
-    return f"{table(cells, *columns)}\n\n{said} reference{rest}."
+    return f"{shown}\n\n{said} reference{rest}."
 
 
-def _ratios(rows: Sequence[Row], suite: str) -> str:
-    def reference(epoch: int, name: str) -> str:
-        if suite == "poisson":
-            value, deviation = POISSON[epoch][name]
-            return f"{value:.2f}" + ("" if deviation is None else f" ± {deviation:.2f}")
-        known = RATIOS.get(name.removesuffix(" p99"), {}).get(epoch)
-        return "{:.2f} ± {:.2f}".format(*known) if known else ""
-
-    columns: list[Column] = [("T", lambda epoch: epoch)]
-    for above, below, column in (("C3", "ORA", "p99"), ("LOR", "C3", "p99"), ("LOR", "C3", "mean")):
-        name = f"{above}/{below} {column}"
-        key = (above, below, column)
-        columns += [
-            (name, lambda epoch, k=key: spread(
-                _paired(rows_of(rows, suite, epoch_ms=epoch), *k), 2)),
-            ("reference", lambda epoch, n=name: reference(epoch, n)),
-        ]  # fmt: skip
-    return table(POISSON, *columns)
+def _beside(values: Sequence[float], reference: float) -> str:
+    """Our mean over the seeds, and the reference."""
+    return f"{statistics.fmean(values):.1f} ({reference:.1f})"
 
 
-def _poisson(rows: Sequence[Row]) -> str:
-    columns: list[Column] = [("T", lambda epoch: epoch)]
-    for policy in _LADDER:
-        columns += [
-            (policy, lambda epoch, p=policy: spread(
-                _values(rows_of(rows, "poisson", epoch_ms=epoch, policy=p), "p99"))),
-            ("reference", lambda epoch, p=policy: f"{POISSON[epoch][f'{p} p99'][0]:.1f}"),
-        ]  # fmt: skip
-    return table(POISSON, *columns)
+def _ratios(rows: Sequence[Row]) -> str:
+    def shown(epoch: int, above: str, below: str, column: str) -> str:
+        ours = spread(_paired(rows_of(rows, "poisson", epoch_ms=epoch), above, below, column), 2)
+        value, deviation = POISSON[epoch][f"{above}/{below} {column}"]
+        return f"{ours} ({value:.2f}{'' if deviation is None else f' ± {deviation:.2f}'})"
+
+    keys = (("C3", "ORA", "p99"), ("LOR", "C3", "p99"), ("LOR", "C3", "mean"))
+    return table(
+        POISSON,
+        ("T", lambda epoch: epoch),
+        *((f"{a}/{b} {c}", lambda epoch, k=(a, b, c): shown(epoch, *k)) for a, b, c in keys),
+    )
 
 
 def _settings(rows: Sequence[Row]) -> str:
-    def shown(key: tuple[int, float, int], policy: str) -> str:
+    def shown(key: tuple[int, float, int], policy: str, reference: float) -> str:
         clients, load, epoch = key
         mine = rows_of(rows, "settings", clients=clients, utilisation=load, epoch_ms=epoch,
                        policy=policy)  # fmt: skip
-        return spread(_values(mine, "p99"))
+        return _beside(_values(mine, "p99"), reference)
 
-    columns: list[Column] = [
+    return table(
+        SETTINGS,
         ("clients", lambda key: key[0]),
         ("utilisation", lambda key: f"{key[1]:.2f}"),
         ("T", lambda key: key[2]),
-    ]
-    for place, policy in enumerate(("ORA", "C3", "LOR", "RR")):
-        columns += [
-            (policy, lambda key, p=policy: shown(key, p)),
-            ("reference", lambda key, n=place: f"{SETTINGS[key][n]:.1f}"),
-        ]
-    return table(SETTINGS, *columns)
+        *((policy, lambda key, p=policy, n=place: shown(key, p, SETTINGS[key][n]))
+          for place, policy in enumerate(("ORA", "C3", "LOR", "RR"))),
+    )  # fmt: skip
 
 
-def _variants(rows: Sequence[Row], suite: str, columns: Mapping[str, str], **wanted: float) -> str:
-    """Return a line per setting and variant, with `columns`; of rows with wanted values."""
+def _pivot(rows: Rows, column: str, cell: Callable[[Rows], str], head: str) -> str:
+    """Return a line per policy and a column per value of a column, under `head` and the value."""
+    found = groups(rows, "policy", column)
 
-    def refused(mine: Rows) -> str:
-        tries = sum(int(row["tries"]) for row in mine)
-        return f"{100 * sum(int(r['refused']) for r in mine) / tries:.3g} %" if tries else ""
+    def shown(policy: str, value: object) -> str:
+        return cell(found[policy, value]) if (policy, value) in found else "–"
 
-    found = groups(rows_of(rows, suite, **wanted), *columns, "policy")
     return table(
-        found.values(),
-        *((head, lambda mine, n=name: f"{float(mine[0][n]):g}") for name, head in columns.items()),
+        dict.fromkeys(row["policy"] for row in rows),
+        ("policy", lambda policy: policy),
+        *(
+            (f"{head} {value}".strip(), lambda policy, v=value: shown(policy, v))
+            for value in dict.fromkeys(row[column] for row in rows)
+        ),
+    )
+
+
+def _refused(mine: Rows) -> str:
+    tries = sum(int(row["tries"]) for row in mine)
+    return f"{100 * sum(int(row['refused']) for row in mine) / tries:.3g} %" if tries else ""
+
+
+def _limiter(rows: Sequence[Row]) -> str:
+    def cell(mine: Rows) -> str:
+        return f"{mean(mine, 'mean'):.1f}" + (
+            f" ({refused})" if (refused := _refused(mine)) else ""
+        )
+
+    return _pivot(rows_of(rows, "limiter", n=150_000), "clients", cell, "clients:")
+
+
+def _skew(rows: Sequence[Row]) -> str:
+    named = [
+        {**row, "share": f"{100 * float(row['heavy_clients']):g} % of clients, T = "
+                         f"{float(row['epoch_ms']):g}"}
+        for row in rows_of(rows, "skew")
+    ]  # fmt: skip
+    return _pivot(named, "share", _mean_and_p99, "")
+
+
+def _mean_and_p99(mine: Rows) -> str:
+    return f"{mean(mine, 'mean'):.1f} ({mean(mine, 'p99'):.1f})"
+
+
+def _ablation(rows: Sequence[Row]) -> str:
+    return table(
+        groups(rows_of(rows, "ablation"), "policy").values(),
         ("policy", lambda mine: mine[0]["policy"]),
         ("mean", _of("mean")),
-        ("p50", _of("p50")),
         ("p99", _of("p99")),
-        ("p99.9", _of("p999")),
-        ("refused", refused),
+        ("refused", _refused),
     )
 
 
 def _original(rows: Sequence[Row]) -> str:
     def ranged(key: tuple[int, str], column: str) -> str:
         values = _values(rows_of(rows, "grid", epoch_ms=key[0], policy=key[1]), column)
-        return f"{min(values):.1f} – {max(values):.1f}"
+        return f"{min(values):.1f}–{max(values):.1f}"
 
     return table(
         ORIGINAL,
@@ -218,17 +236,13 @@ def _known(row: Mapping[str, float]) -> dict[str, float]:
 
 def _windows(windows: Rows) -> str:
     names = ("prices", "any bound", "any", "fcfs bound", "fcfs", *_LADDER)
-    rows: list[Mapping[str, Any]] = [_known(row) for row in windows]
-    means = {name: statistics.fmean(row[name] for row in rows) for name in names}
-
-    def shown(row: Mapping[str, Any], name: str) -> str:
-        return f"{row[name]:.2f}" + (" *" if row.get(f"{name} proven") else "")
-
+    rows = [_known(row) for row in windows]
     return table(
-        [*rows, {"seed": "mean", **means}],
-        ("window", lambda row: row["seed"]),
-        *((name, lambda row, n=name: shown(row, n)) for name in names),
-    )
+        [rows],
+        *((name, lambda rows, n=name: f"{mean(rows, n):.2f}") for name in names),
+        *((f"{name} proven", lambda rows, n=name: sum(bool(row.get(f"{n} proven")) for row in rows))
+          for name in ("any", "fcfs")),
+    )  # fmt: skip
 
 
 def _mean_of(column: str, form: str = ",.0f", factor: float = 1.0) -> Callable[[Any], str]:
@@ -241,25 +255,15 @@ def _gain(found: Mapping[tuple[Any, ...], Rows], key: object, policy: str) -> st
 
 
 def _mixes(rows: Rows) -> str:
-    found = groups(rows, "mix", "policy")
+    slowest = {row["mix"]: mean([r for r in rows if (r["mix"], r["policy"]) == (row["mix"], "DS")],
+                                "throughput") for row in rows}  # fmt: skip
 
-    def busiest(mine: Rows, name: str) -> float:
-        return statistics.fmean(row["busiest"][name] for row in mine)
+    def cell(mine: Rows) -> str:
+        gain = mean(mine, "throughput") / slowest[mine[0]["mix"]] - 1
+        busiest = statistics.fmean(row["busiest"]["max"] for row in mine)
+        return f"{100 * gain:+.0f} %, {mean(mine, 'p99'):.1f}, {busiest:.0f}"
 
-    return table(
-        found.values(),
-        ("mix", lambda mine: mine[0]["mix"]),
-        ("policy", lambda mine: mine[0]["policy"]),
-        ("operations/s", _mean_of("throughput")),
-        ("over DS", lambda mine: _gain(found, mine[0]["mix"], mine[0]["policy"])),
-        ("mean", _mean_of("mean", ".1f")),
-        ("p99", _mean_of("p99", ".1f")),
-        ("p99.9", _mean_of("p999", ".1f")),
-        ("duplicates, %", _mean_of("hedged", ".1f", 100)),
-        ("busiest mean / max",
-         lambda mine: f"{busiest(mine, 'mean'):.0f} / {busiest(mine, 'max'):.0f}"),
-        ("variation", lambda mine: f"{busiest(mine, 'variation'):.2f}"),
-    )  # fmt: skip
+    return _pivot(rows, "mix", cell, "")
 
 
 def _speeds(rows: Rows) -> str:
@@ -286,26 +290,15 @@ def _steps(rows: Rows) -> str:
 
 
 def _arriving(rows: Rows) -> str:
-    return table(
-        groups(rows, "utilisation", "policy").values(),
-        ("utilisation", lambda mine: f"{mine[0]['utilisation']:g}"),
-        ("policy", lambda mine: mine[0]["policy"]),
-        ("mean", _mean_of("mean", ".1f")),
-        ("p99", _mean_of("p99", ".1f")),
-        ("p99.9", _mean_of("p999", ".1f")),
-        ("duplicates, %", _mean_of("hedged", ".1f", 100)),
-    )
+    return _pivot(rows, "utilisation", _mean_and_p99, "utilisation")
 
 
 def _wide_area(rows: Rows) -> str:
-    columns = {name: name for name in ("mean", "network", "waiting", "service", "p99")}
-    return table(
-        groups(rows, "utilisation", "policy").values(),
-        ("utilisation", lambda mine: f"{mine[0]['utilisation']:g}"),
-        ("policy", lambda mine: mine[0]["policy"]),
-        *((head, _mean_of(name, ",.1f")) for name, head in columns.items()),
-        ("nearest, %", _mean_of("nearest", ",.1f")),
-    )
+    def cell(mine: Rows) -> str:
+        parts = (f"{mean(mine, name):,.0f}" for name in ("mean", "network", "p99", "nearest"))
+        return "/".join(parts)
+
+    return _pivot(rows, "utilisation", cell, "utilisation")
 
 
 def _detours(rows: Rows) -> str:

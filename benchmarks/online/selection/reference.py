@@ -7,7 +7,7 @@ reads of the first 2000 ms dropped; {T: {policy: {statistic: (mean over seeds, d
 
 from __future__ import annotations
 
-__all__ = ["GRID", "ORIGINAL", "POISSON", "RATIOS", "SETTINGS"]
+__all__ = ["GRID", "ORIGINAL", "POISSON", "SETTINGS"]
 
 _STATISTICS = ("mean", "p50", "p95", "p99", "p999")
 _GRID = """
@@ -56,34 +56,22 @@ def _grid() -> dict[int, dict[str, dict[str, tuple[float, float]]]]:
 
 GRID = _grid()
 
-RATIOS = {
-    "C3/ORA": {10: (2.00, 0.03), 100: (2.45, 0.20), 500: (1.54, 0.14)},
-    "LOR/C3": {10: (1.19, 0.03), 100: (1.32, 0.02), 500: (1.56, 0.13)},
-}
-"""Paired p99 ratios under grid arrivals: mean over seeds, deviation."""
-
 POISSON: dict[int, dict[str, tuple[float, float | None]]] = {
     epoch: {
-        "ECTF p99": (values[0], None),
-        "ECT p99": (values[1], None),
-        "ORA p99": (values[2], None),
-        "C3 p99": (values[3], None),
-        "LOR p99": (values[4], None),
-        "RR p99": (values[5], None),
-        "C3/ORA p99": (values[6], values[7]),
-        "LOR/C3 p99": (values[8], values[9]),
-        "LOR/C3 mean": (values[10], None),
+        "C3/ORA p99": (values[0], values[1]),
+        "LOR/C3 p99": (values[2], values[3]),
+        "LOR/C3 mean": (values[4], None),
     }
     for epoch, values in {
-        10: (13.6, 17.6, 19.3, 39.4, 46.6, 84.7, 2.05, 0.04, 1.18, 0.02, 1.18),
-        50: (22.5, 26.2, 27.5, 78.0, 96.0, 215.9, 2.84, 0.16, 1.23, 0.01, 1.29),
-        100: (37.2, 42.9, 44.5, 111.0, 142.9, 403.9, 2.51, 0.17, 1.29, 0.02, 1.45),
-        200: (64.4, 71.6, 73.3, 150.8, 206.1, 716.6, 2.08, 0.17, 1.37, 0.03, 1.71),
-        300: (89.6, 100.4, 102.4, 183.7, 261.6, 986.3, 1.82, 0.20, 1.43, 0.04, 1.88),
-        500: (140.9, 152.2, 155.8, 241.4, 348.3, 1407.0, 1.57, 0.12, 1.45, 0.07, 1.99),
+        10: (2.05, 0.04, 1.18, 0.02, 1.18),
+        50: (2.84, 0.16, 1.23, 0.01, 1.29),
+        100: (2.51, 0.17, 1.29, 0.02, 1.45),
+        200: (2.08, 0.17, 1.37, 0.03, 1.71),
+        300: (1.82, 0.20, 1.43, 0.04, 1.88),
+        500: (1.57, 0.12, 1.45, 0.07, 1.99),
     }.items()
 }
-"""Exponential arrivals, nothing dropped: means over 10 seeds, and deviations of paired ratios."""
+"""Exponential arrivals, nothing dropped: paired ratios over 10 seeds, mean and deviation."""
 
 SETTINGS: dict[tuple[int, float, int], tuple[float, float, float, float]] = {
     (150, 0.45, 10): (12.9, 20.2, 20.7, 21.6),
