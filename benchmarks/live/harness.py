@@ -346,12 +346,12 @@ def _summary(rows: Sequence[Row], operations: Mapping[str, str]) -> str:
     return markdown_table(heads, lines)
 
 
-def _configurations(rows: Sequence[Row], operation: str) -> str:
-    """Return a line per configuration: mean over the clients, and the ranks of leaders."""
+def _layouts(rows: Sequence[Row], operation: str) -> str:
+    """Return a line per layout: its best leader, the worst error, and the ranks of its leaders."""
     share = software_share(rows, [operation])[operation]
     tried = [row for row in rows if row["part"] == "test" and row["operation"] == operation]
     lines = []
-    for _, group in itertools.groupby(tried, key=lambda row: row["layout"]):
+    for name, group in itertools.groupby(tried, key=lambda row: row["layout"]):
         layout = list(group)
         means = {
             leader: (
@@ -361,16 +361,13 @@ def _configurations(rows: Sequence[Row], operation: str) -> str:
             for leader in dict.fromkeys(row["leader"] for row in layout)
         }
         ranks = [sorted(means, key=lambda leader: means[leader][i]) for i in (0, 1)]
-        for leader, (model, real) in means.items():
-            first = next(row for row in layout if row["leader"] == leader)
-            lines.append((
-                first["layout"], leader, ", ".join(first["voters"]),
-                ", ".join(first["learners"]) or "–", f"{model:.1f}", f"{real:.1f}",
-                f"{100 * (real / model - 1):+.1f} %", ranks[0].index(leader) + 1,
-                ranks[1].index(leader) + 1,
-            ))  # fmt: skip
-    heads = ("layout", "leader", "voters", "learners", "predicted, ms", "measured, ms", "error",
-             "rank predicted", "rank measured")  # fmt: skip
+        model, real = means[ranks[0][0]]
+        worst = max(abs(real / model - 1) for model, real in means.values())
+        same = sum(a == b for a, b in zip(*ranks, strict=True))
+        lines.append((name, ranks[0][0], f"{model:.1f}", f"{real:.1f}", f"{100 * worst:.1f} %",
+                      f"{same} of {len(means)}"))  # fmt: skip
+    heads = ("layout", "best leader", "predicted, ms", "measured, ms", "worst error of a leader",
+             "ranks as predicted")  # fmt: skip
     return markdown_table(heads, lines)
 
 
@@ -382,7 +379,7 @@ def _tables(system: type[LiveSystem], document: Mapping[str, Any]) -> dict[str, 
     before = f"{system.title} " if system.title else ""
     found = {f"{before}summary": _summary(rows, kept)}
     if any(row["leader"] for row in rows):
-        found[f"{before}configurations"] = _configurations(rows, system.write)
+        found[f"{before}layouts"] = _layouts(rows, system.write)
     return found
 
 
