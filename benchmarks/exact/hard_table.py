@@ -7,9 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import cast
 
 from benchmarks.harness.doc_pages import markdown_table
-from benchmarks.harness.machine import sentence
+from benchmarks.harness.machine import hardware
 from benchmarks.harness.result_files import (
     RESULTS,
     Row,
@@ -66,26 +67,21 @@ def _seconds(value: float) -> str:
 
 
 def _networks(rows: Iterable[Row]) -> list[Sequence[str]]:
-    """Return a line for each network and kind of demand."""
-    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    """Return a line for each network."""
+    groups: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
-        network, kind, *_ = row["question"].split()
-        groups[network, kind].append(row)
+        groups[row["question"].split()[0]].append(row)
     lines: list[Sequence[str]] = []
-    for (network, kind), found in groups.items():
+    for network, found in groups.items():
         times = [float(row["cpu_s"]) for row in found]
         worst = max(found, key=lambda row: float(row["cpu_s"]))
         lines.append(
             (
                 network,
-                kind,
-                str(len(found)),
-                str(sum(row["status"] == "optimal" for row in found)),
-                _percent(max(float(row["gap"]) for row in found)),
+                f"{sum(row['status'] == 'optimal' for row in found)} of {len(found)}",
                 _percent(max(float(row["gap_2s"]) for row in found)),
                 _seconds(statistics.median(times)),
-                _seconds(max(times)),
-                " ".join(worst["question"].split()[2:]),
+                f"{_seconds(max(times))} ({' '.join(worst['question'].split()[1:])})",
             )
         )
     return lines
@@ -118,16 +114,8 @@ def tables(rows: Sequence[Row], runs: Mapping[str, Mapping[str, object]]) -> str
     placed = [row for row in rows if row["group"] not in ("tsplib", "pmed")]
     if placed:
         heads: tuple[str, ...] = (
-            "network, sites",
-            "demand",
-            "questions",
-            "proven",
-            "largest gap",
-            "largest gap after 2 s",
-            "median",
-            "worst",
-            "the worst",
-        )
+            "network, sites", "proven", "largest gap after 2 s", "median", "worst",
+        )  # fmt: skip
         parts += [markdown_table(heads, _networks(placed)), ""]
     points = [row for row in rows if row["group"] == "tsplib"]
     if points:
@@ -148,12 +136,7 @@ def tables(rows: Sequence[Row], runs: Mapping[str, Mapping[str, object]]) -> str
         f"Time limit of a question: {', '.join(f'{x:g} s' for x in limits)} of wall time.",
         "",
     ]
-    machines: dict[str, list[str]] = defaultdict(list)
-    for group, run in runs.items():
-        machine = run["machine"]
-        if isinstance(machine, Mapping):
-            machines[sentence(machine)].append(group)
-    parts += [f"{'; '.join(names)}: {machine}." for machine, names in machines.items()]
+    parts.append(hardware(cast("Mapping[str, object]", run["machine"]) for run in runs.values()))
     return "\n".join(parts)
 
 

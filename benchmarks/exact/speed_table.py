@@ -7,9 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import cast
 
 from benchmarks.harness.doc_pages import markdown_table
-from benchmarks.harness.machine import describe, sentence
+from benchmarks.harness.machine import describe, hardware
 from benchmarks.harness.result_files import (
     RESULTS,
     read_json,
@@ -125,12 +126,7 @@ def table(rows: Iterable[Mapping[str, str]], runs: Mapping[str, Mapping[str, obj
             f"First plan of a fresh interpreter, 32 sites, imports included: {first['seconds']} s"
             " of wall time (aim: 0.5 s)."
         )
-    machines: dict[str, list[str]] = defaultdict(list)
-    for group, run in runs.items():
-        machine = run["machine"]
-        if isinstance(machine, Mapping):
-            machines[sentence(machine)].append(group)
-    lines += [f"{'; '.join(names)}: {machine}." for machine, names in machines.items()]
+    lines.append(hardware(cast("Mapping[str, object]", run["machine"]) for run in runs.values()))
     return "\n".join(lines)
 
 

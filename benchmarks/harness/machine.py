@@ -12,7 +12,7 @@ from pathlib import Path
 
 import placement
 
-__all__ = ["commit", "describe", "sentence"]
+__all__ = ["commit", "describe", "hardware", "sentence"]
 
 ROOT = Path(__file__).resolve().parents[2]
 SOLVERS = ("numpy", "highspy", "ortools", "pyomo")
@@ -61,6 +61,12 @@ def sentence(machine: Mapping[str, object]) -> str:
         f"{machine['cpu']}, {machine['cores']} cores{load}, {machine['python']}, "
         f"commit {commit[:9]}{'+' if commit.endswith('+') else ''}"
     )
+
+
+def hardware(machines: Iterable[Mapping[str, object]]) -> str:
+    """Return processor, cores and Python of machines as one line, each once."""
+    found = (f"{one['cpu']}, {one['cores']} cores, {one['python']}" for one in machines)
+    return f"Machine: {'; '.join(dict.fromkeys(found))}."
 
 
 def commit() -> str:
