@@ -1,8 +1,8 @@
 """The method ``exact``: from a problem to a proven plan, the default of `solve`.
 
 What the engine takes: RTTs of every interval, a weight of prices that are a sum over the replicas,
-and everything else of a problem. A budget, on prices of any kind, adds a separate search
-(:mod:`formulations.exact.limits`), and so does a weight of prices of votes or of near reads. These
+and everything else of a problem. A limit, on prices of any kind, adds a separate search
+(:mod:`formulations.exact.measures`); so does a weight of prices of votes or of near reads. These
 with RTTs that vary by interval, and voters who would have to be searched among too many sets, go to
 the method ``milp``, and the plan says so.
 """
@@ -86,7 +86,12 @@ class Session:
 
         At most half of the time is for the question without limits.
         """
-        from formulations.exact.limits import LimitsSearch, answers, plan_of_search, without_limits
+        from formulations.exact.measures import (
+            MeasuresSearch,
+            answers,
+            plan_of_search,
+            without_limits,
+        )
 
         started = time.perf_counter()
         limit = math.inf if options.time_limit is None else options.time_limit
@@ -97,7 +102,7 @@ class Session:
         plan = self._search(without_limits(problem), unlimited)
         if answers(problem, plan):
             return plan.replace(problem=problem)
-        search = LimitsSearch(problem, options, started + limit, plan.bound)
+        search = MeasuresSearch(problem, options, started + limit, plan.bound)
         if plan.configuration is not None:
             search.accept(plan.configuration)
         if plan.termination is Termination.INTERRUPTED:

@@ -307,7 +307,7 @@ class Scenario:
     voters
         The part of the voters.
     threshold
-        T; a leaf may lower that of the last scenario.
+        T; a leaf may lower that of the last scenarios.
     scale
         Divisor of X and T before scenarios are weighed against each other, > 0.
     prices
@@ -351,6 +351,7 @@ def search_leader(
     scenarios: list[Scenario],
     leaf: Leaf,
     *,
+    falling: int = 1,
     steps: int = tuning.THRESHOLD_STEPS,
     end: float = math.inf,
     counters: SearchCounters | None = None,
@@ -372,6 +373,8 @@ def search_leader(
     leaf
         Decides about a complete replica set. It may lower the threshold of the last scenario and
         return None to go on.
+    falling
+        So many of the last scenarios have the threshold of the last one.
     steps
         Steps on the multipliers in every node below the root, at most.
     end
@@ -437,6 +440,7 @@ def search_leader(
             rules.replicas_max,
             tuning.THRESHOLD_ROOT_STEPS,
             steps,
+            falling,
         ),
         family_arrays(site_families(rules, "replicas")),
         min(max(end - time.perf_counter(), 0.0), 1e9),

@@ -76,6 +76,10 @@ THRESHOLD_STEPS = 12
 # limits: budgets, limits on moves
 LIMIT_SCALE = 5.0
 """Divisor of a function, in its limits, before it is weighed against the objective [limits]."""
+LIMIT_EXCESS = 100.0
+"""Weight of what exceeds limits on latencies in a first plan [limits]."""
+LIMIT_ROWS = 3
+"""Rows of measures with many of them that enter at once, at most [limits]."""
 LIMIT_LEADERS = 4
 """Leaders under which a first plan is looked for [limits]."""
 LIMIT_DESCENT_STEPS = 30

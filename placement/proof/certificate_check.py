@@ -77,10 +77,10 @@ from placement.proof.enumeration_check import check_enumeration, steps_of_enumer
 from placement.proof.late.late_check import FORMAT as PERCENTILE
 from placement.proof.late.late_check import check_percentile
 from placement.proof.leader_proof import LeaderProof
-from placement.proof.limits_proof import FORMAT as LIMITS
-from placement.proof.limits_proof import LimitsClaim, LimitsProof, check_limits
 from placement.proof.losses import FORMAT as LOSSES
 from placement.proof.losses import check_losses
+from placement.proof.measures_proof import FORMAT as THRESHOLDS
+from placement.proof.measures_proof import MeasuresClaim, MeasuresProof, check_measures
 from placement.proof.no_plan_check import FORMAT as NO_PLAN
 from placement.proof.no_plan_check import check_no_plan
 from placement.support.checks import instance_of
@@ -102,7 +102,7 @@ PLACES = "replica-placement/witness-places/1"
 """A certificate for each choice of sites for the witnesses, in `parts`."""
 
 _FORMATS = (
-    FORMAT, LOSSES, PERCENTILE, LIMITS, PLACES, ENUMERATION,
+    FORMAT, LOSSES, PERCENTILE, THRESHOLDS, PLACES, ENUMERATION,
 )  # fmt: skip
 _FEW_STEPS = 100_000_000  # of an enumeration that runs without being asked for
 _SCORE_TOLERANCE = 1e-9
@@ -195,11 +195,11 @@ def _beyond_limits(problem: Problem, work: Work) -> bool:
     if problem.demand.scenarios > 1 or problem.rules.witnesses or problem.demand.has_waits:
         return False
     try:
-        question = LimitsClaim(problem, None)
+        question = MeasuresClaim(problem, None)
     except ValueError:
         return False
     leaders: list[int] = np.nonzero(question.rules.may_lead)[0].tolist()
-    trees = [LimitsProof(question, leader, work) for leader in leaders]
+    trees = [MeasuresProof(question, leader, work) for leader in leaders]
     return all(
         tree.closed_at_once(tree.start(leader)) for tree, leader in zip(trees, leaders, strict=True)
     )
@@ -230,8 +230,10 @@ def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: W
     score, bound = _claimed(plan, problem, certificate)
     if kind == PLACES:
         return CheckResult(bound, score, *_check_places(problem, bound, certificate, work))
-    if kind == LIMITS:
-        return CheckResult(bound, score, *_check_limits(problem, bound, certificate, work))
+    if kind == THRESHOLDS:
+        if not problem.objective.minimises_mean:
+            raise CertificateError("certificates of this format prove measures only")
+        return CheckResult(bound, score, *check_measures(problem, bound, certificate, work))
     if kind != FORMAT:
         check = check_losses if kind == LOSSES else check_percentile
         leaders, events, bounds = check(problem, bound, certificate, work)
@@ -270,16 +272,6 @@ def _check_places(
             counts += check_mean(named, bound, part, work)
     leaders, events, bounds = counts.tolist()
     return leaders, events, bounds
-
-
-def _check_limits(
-    problem: Problem, bound: float, certificate: Mapping[str, Any], work: Work
-) -> tuple[int, int, int]:
-    if not problem.objective.minimises_mean:
-        raise CertificateError("certificates of this format prove a mean within limits only")
-    if not problem.rules.nested_replica_caps:
-        raise CertificateError("certificates of this format take caps on nested levels only")
-    return check_limits(problem, bound, certificate, work)
 
 
 def _check_ties(

@@ -15,7 +15,7 @@ from placement.methods.registry import available, load_method, refusal, run
 from placement.model.configuration import Configuration
 from placement.proof.certificate_check import CertificateError, check_certificate
 from placement.proof.enumeration_check import FORMAT as ENUMERATION
-from placement.proof.limits_proof import FORMAT
+from placement.proof.measures_proof import FORMAT
 from tests.effort import seeds
 from tests.money.by_hand import cost, paid_instance, small_problem
 from tests.reference import configurations, objective, quorum_of

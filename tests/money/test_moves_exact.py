@@ -16,7 +16,7 @@ from placement.io.plan_file import load_plan, save_plan
 from placement.model.configuration import Configuration
 from placement.model.instance import Instance
 from placement.proof.certificate_check import CertificateError, check_certificate
-from placement.proof.limits_proof import FORMAT
+from placement.proof.measures_proof import FORMAT
 from placement.testing import random_instance
 from tests.effort import seeds
 from tests.money.by_hand import cost, paid_instance, small_problem

@@ -510,9 +510,10 @@ static PyObject *py_least_late(PyObject *self, PyObject *args)
 typedef struct {
     call_limit limit;
     PyObject *leaf;
+    int falling;               /* so many of the last scenarios have the threshold that the caller lowers */
 } caller;
 
-/* The caller's verdict on a set: True ends the search, a number is a new threshold of the last scenario. */
+/* The caller's verdict on a set: True ends the search, a number is a new threshold of the last scenarios. */
 static int ask_caller(late_problem *x, const int *replicas, int count)
 {
     caller *c = x->caller;
@@ -528,7 +529,9 @@ static int ask_caller(late_problem *x, const int *replicas, int count)
     else if (answer == Py_None)
         found = 0;
     else if (answer != Py_True) {
-        x->scenario[x->scenarios - 1].threshold = PyFloat_AsDouble(answer);
+        double threshold = PyFloat_AsDouble(answer);
+        for (int s = x->scenarios - c->falling; s < x->scenarios; s++)
+            x->scenario[s].threshold = threshold;
         c->limit.raised = PyErr_Occurred() != NULL;
         found = c->limit.raised;
     }
@@ -631,8 +634,8 @@ static int take_scenario(PyObject *scenarios, late_problem *x, int s)
 }
 
 PyDoc_STRVAR(search_thresholds_doc,
-             "search_thresholds(orders, scenarios, may, must, (sites, clients, leader, least, most, root_steps, steps),\n"
-             "                  rules, seconds, record, leaf) -> (outcome, nodes, bounds, leaves, record)\n--\n\n"
+             "search_thresholds(orders, scenarios, may, must, (sites, clients, leader, least, most, root_steps, steps,\n"
+             "                  falling), rules, seconds, record, leaf) -> (outcome, nodes, bounds, leaves, record)\n--\n\n"
              "Search the replica sets of a leader; outcome: tree_outcome of scenario.h. The record (float64) is None where\n"
              "it would be longer than `record` numbers.");
 
@@ -645,12 +648,13 @@ static PyObject *py_search_thresholds(PyObject *self, PyObject *args)
     int root_steps, steps, good;
     Py_ssize_t record;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OO!OO(iiiiiii)O!dnO", &orders, &PyTuple_Type, &scenarios, &may, &must, &x.sites, &x.clients,
-                          &x.leader, &x.question.replicas_min, &x.question.replicas_max, &root_steps, &steps, &PyTuple_Type,
-                          &rules, &seconds, &record, &c.leaf))
+    if (!PyArg_ParseTuple(args, "OO!OO(iiiiiiii)O!dnO", &orders, &PyTuple_Type, &scenarios, &may, &must, &x.sites, &x.clients,
+                          &x.leader, &x.question.replicas_min, &x.question.replicas_max, &root_steps, &steps, &c.falling,
+                          &PyTuple_Type, &rules, &seconds, &record, &c.leaf))
         return NULL;
     if (x.sites < 1 || x.clients < 0 || x.clients > INT_MAX - PAD || x.leader < 0 || x.leader >= x.sites ||
-        PyTuple_Size(scenarios) < 1 || PyTuple_Size(scenarios) > INT_MAX) {
+        PyTuple_Size(scenarios) < 1 || PyTuple_Size(scenarios) > INT_MAX || c.falling < 0 ||
+        c.falling > PyTuple_Size(scenarios)) {
         PyErr_SetString(PyExc_ValueError, "sizes of a threshold search that do not fit");
         return NULL;
     }

@@ -1,0 +1,361 @@
+"""Check of a certificate about measures (format ``replica-placement/thresholds/1``).
+
+=============  ====================================================================================
+"clients"      indices of the clients that count, in the order of the multipliers
+"proofs"       [{"leader": ℓ, "events": […]}, …]: at most one for each leader
+=============  ====================================================================================
+
+The scenarios are the rows of the question (:mod:`placement.measures.scenarios`): those of its
+limits one after the other, then those of what it minimises. They are worked out here from the
+question. The threshold of a limit is the value above which the evaluator refuses a configuration.
+That of what is minimised is the claim, or none where it is claimed that nothing keeps the limits:
+then the bound is +∞. With the weights λ_i of the limits and λ of the minimised function in a bound,
+μ_i = λ_i / λ is the multiplier of a limit:
+
+    Σ_i λ_i (X_i − T_i) + λ (X − T) >= 0
+
+for every configuration of a state says that none is better than T within the limits
+(:mod:`placement.proof.threshold_proof`).
+
+Every row has a grid of its own in int64. Costs, waits and prices, of either sign, are rounded down
+to it, and thresholds are rounded up. A leader without a proof is closed by the checker: every
+client at its best site, the closest quorum and the cheapest replicas reach a threshold. Under a
+leader there are at most as many replicas as the limits let in where they are the cheapest.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from placement.errors import CertificateError
+from placement.evaluation.score import closest_first
+from placement.measures.rows import Row
+from placement.measures.scenarios import Function, counted_clients, functions
+from placement.model.constraints import Rules
+from placement.problem import Problem
+from placement.proof.choice.site_choice import SiteChoice
+from placement.proof.claim import Scale
+from placement.proof.costs.rounded_costs import TableCosts
+from placement.proof.event_tree import CELLS_PER_STEP, State
+from placement.proof.threshold_proof import ThresholdProof, check_clients, prove_leaders
+from placement.support.checks import FloatArray, IntArray
+from placement.support.work import Work
+
+__all__ = ["FORMAT", "MeasuresClaim", "MeasuresProof", "check_measures"]
+
+FORMAT = "replica-placement/thresholds/1"
+
+_ROUNDING = 1e-12
+"""Relative: more than the sums of the evaluator can be wrong by."""
+
+_BITS = 60
+_MOST_SHIFT = 500
+_BELOW = 2.0**-51
+_WHOLE = 1e-6  # a claim so little above a whole number claims no more than this number
+
+
+class MeasuresClaim:
+    """A question about measures, and the bound that is claimed of it.
+
+    Parameters
+    ----------
+    problem
+        The question.
+    bound
+        In the unit of what is minimised; None: it is claimed that no configuration keeps the
+        limits.
+
+    Attributes
+    ----------
+    clients
+        Indices of the clients that count.
+    rank
+        Place of each site in the order of each of them, shape (clients, sites).
+    """
+
+    def __init__(self, problem: Problem, bound: float | None) -> None:
+        self.problem, self.rules, self.bound = problem, problem.rules, bound
+        if self.rules.witnesses:
+            raise ValueError("certificates of this kind do not take witnesses")
+        self.clients = counted_clients(problem)
+        rtt = problem.demand.client_rtt[0][self.clients]
+        places = np.int16 if rtt.shape[1] < 2**15 else np.int32
+        self.rank: IntArray = closest_first(closest_first(rtt)).astype(places)
+
+    def thresholds(self, leader: int) -> list[tuple[Row, float | None]]:
+        """Return the rows under a leader, and the threshold that each must reach; None: none."""
+        *limits, minimised = functions(self.problem, leader)
+        found: list[tuple[Row, float | None]] = [
+            (row, limit.allowed + _ROUNDING * abs(limit.allowed))
+            for limit in limits
+            for row in limit.rows
+        ]
+        needed = None if self.bound is None else _needed(minimised, self.bound)
+        return [*found, *((row, needed) for row in minimised.rows)]
+
+
+def _needed(minimised: Function, bound: float) -> float:
+    """Return the X that shows a bound: of whole numbers anything above the one before."""
+    claimed = bound * minimised.scale
+    if minimised.whole:
+        return math.ceil(claimed - _WHOLE) - 0.5
+    return claimed - _ROUNDING * abs(claimed)
+
+
+class _RowTable:
+    """A row under a leader on a grid, rounded down."""
+
+    def __init__(
+        self, claim: MeasuresClaim, leader: int, row: Row, threshold: float | None
+    ) -> None:
+        rules, sites = claim.rules, len(claim.rules.may_hold)
+        self.rules, self.leader = rules, leader
+        near = np.zeros((len(claim.clients), sites))
+        if row.costs is not None:
+            if np.delete(row.costs, claim.clients, axis=1).any():
+                raise ValueError("a client that does not count has costs")
+            near = row.costs.T[claim.clients]
+        if (near < 0).any() or row.wait_weight < 0:
+            raise ValueError("negative costs of a client or of a wait")
+        votes = np.zeros(sites) if row.votes is None else row.votes
+        prices = np.zeros(sites) if row.prices is None else row.prices
+        rtt = claim.problem.demand.site_rtt[0][leader]
+        waits = row.wait_weight * rtt
+        total = abs(row.constant) + float(np.abs(prices).sum() + np.abs(votes).sum())
+        total += float(near.max(axis=1).sum()) if len(near) else 0.0
+        total += float(waits[rules.may_vote].max(initial=0.0)) + abs(threshold or 0.0)
+        if not total < math.inf:
+            raise ValueError("the costs are too large to be proved")
+        self.bits = _BITS - math.frexp(2 * (rules.replicas_max + 4) * max(total, 1e-300))[1]
+        if total and abs(self.bits) > _MOST_SHIFT:
+            raise ValueError("the costs are too large or too small to be proved")
+        self.bits = self.bits if total else 0
+        scale = Scale(self.bits, math.ldexp(total, self.bits))
+        self.costs = TableCosts(claim.rank, scale, self._whole(near))
+        self.costs.constant = int(self._whole(np.array(row.constant + votes[leader])))
+        self.costs.price = self._whole(prices)
+        self.threshold = None
+        if threshold is not None:
+            self.threshold = math.ceil(math.ldexp(threshold, self.bits)) + 1
+        able: list[int] = np.nonzero(rules.may_vote)[0].tolist()
+        self.votes: list[int] = self._whole(votes).tolist()
+        self._paid = sorted((s for s in able if s != leader), key=self.votes.__getitem__)
+        self.waits: list[int] = self._whole(waits).tolist()
+        self._near = sorted(able, key=self.waits.__getitem__)
+
+    def rest(self, state: State, most: int) -> int | None:
+        """Return constant, votes and wait from below in a state with so many replicas at most.
+
+        None where it has too few sites for the voters.
+        """
+        votes = self._first(self._paid, state, most, self.rules.voters - 1)
+        near = self._first(self._near, state, most, self.rules.quorum)
+        if votes is None or near is None:
+            return None
+        return self.costs.constant + sum(self.votes[s] for s in votes) + self.waits[near[-1]]
+
+    def least_prices(self, rules: Rules, state: State, free: Sequence[int]) -> int:
+        """Least sum of prices of replicas: those fixed, and the cheapest that complete them."""
+        held = sum(int(self.costs.price[s]) for s in state.inside)
+        missing = rules.replicas_min - len(state.inside)
+        room = max(0, rules.replicas_max - len(state.inside))
+        cheapest = sorted(int(self.costs.price[s]) for s in free)[:room]
+        return held + sum(price for at, price in enumerate(cheapest) if at < missing or price < 0)
+
+    def of(self, reads: int, voters: Sequence[int]) -> int:
+        """Return X from below of the replicas that cost `reads` and a set of voters."""
+        votes = sum(self.votes[v] for v in voters if v != self.leader)
+        return reads + votes + sorted(self.waits[v] for v in voters)[self.rules.quorum - 1]
+
+    def admitted(self) -> int:
+        """Return how many replicas the limit lets in at most, where they are the cheapest."""
+        rules, prices = self.rules, self.costs.price.tolist()
+        if self.threshold is None:
+            return rules.replicas_max
+        fixed = {int(s) for s in np.nonzero(rules.must_hold)[0]} | {self.leader}
+        others = [s for s in np.nonzero(rules.may_hold)[0].tolist() if s not in fixed]
+        spent, count = self.costs.constant + sum(prices[s] for s in fixed), len(fixed)
+        spent += sum(self.votes[s] for s in self._paid[: rules.voters - 1])
+        for more, price in enumerate(sorted(prices[s] for s in others), 1):
+            spent += price
+            if spent < self.threshold:
+                count = len(fixed) + more
+        return max(rules.replicas_min, min(rules.replicas_max, count))
+
+    def _first(
+        self, order: Sequence[int], state: State, most: int, wanted: int
+    ) -> list[int] | None:
+        """Return the first sites of an order that can vote together; None: too few."""
+        room, found = most - len(state.inside), []
+        for site in order:
+            if len(found) == wanted:
+                break
+            if site in state.inside or (site not in state.outside and room > 0):
+                room -= site not in state.inside
+                found.append(site)
+        return found if len(found) == wanted else None
+
+    def _whole(self, values: FloatArray) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+        scaled = np.ldexp(values, self.bits)
+        below = np.floor(scaled - np.abs(scaled) * _BELOW)
+        return np.asarray(below.astype(np.int64))
+
+
+class MeasuresProof(ThresholdProof[None]):
+    """The proof of one leader.
+
+    Parameters
+    ----------
+    claim
+        What is to be proved.
+    leader
+        ℓ.
+    work
+        Steps that may still be taken.
+    """
+
+    def __init__(self, claim: MeasuresClaim, leader: int, work: Work) -> None:
+        self.claim, self.leader, rules = claim, leader, claim.rules
+        self._rows = claim.thresholds(leader)
+        self._tables: dict[int, _RowTable] = {}
+        self._order = list(range(len(self._rows)))  # what ruled out something last comes first
+        most = rules.replicas_max
+        for scenario, (row, threshold) in enumerate(self._rows):
+            if row.prices is not None and threshold is not None:
+                most = min(most, self._table(scenario).admitted())
+        choice = SiteChoice(dataclasses.replace(rules, replicas_max=most), leader, None)
+        whom, clients = f"leader {leader}", len(claim.clients)
+        grids = [(None, CELLS_PER_STEP)]
+        super().__init__(choice, whom, work, clients, len(self._rows), grids)
+
+    def _table(self, scenario: int) -> _RowTable:
+        if scenario not in self._tables:
+            row, threshold = self._rows[scenario]
+            self._tables[scenario] = _RowTable(self.claim, self.leader, row, threshold)
+        return self._tables[scenario]
+
+    # --- bounds -----------------------------------------------------------------------------
+
+    def _in_force(self, state: State) -> set[int]:
+        return set(range(len(self._rows)))
+
+    def _costs(self, form: None, scenario: int) -> TableCosts:
+        return self._table(scenario).costs
+
+    def _threshold(self, form: None, scenario: int) -> int | None:
+        return self._table(scenario).threshold
+
+    def _bits(self, form: None, scenario: int) -> int:
+        return self._table(scenario).bits
+
+    def _rest(self, form: None, scenario: int, state: State) -> int | None:
+        rules, table = self.choice.rules, self._table(scenario)
+        rest = table.rest(state, rules.replicas_max)
+        if rest is None or table.threshold is None or self._rows[scenario][0].costs is not None:
+            return rest
+        reached = rest + table.least_prices(rules, state, self._free(state)) >= table.threshold
+        return None if reached else rest
+
+    def closed_at_once(self, state: State) -> bool:
+        """Return whether every client at its best site, and the best voters, reach a threshold."""
+        free, rules = self._free(state), self.choice.rules
+        for scenario in range(len(self._rows)):
+            self._take(None, CELLS_PER_STEP)
+            table = self._table(scenario)
+            rest = table.rest(state, rules.replicas_max)
+            if rest is None:
+                return True
+            if table.threshold is None:
+                continue
+            reads = table.costs.least(state.inside, free) - table.costs.constant
+            if reads + table.least_prices(rules, state, free) + rest >= table.threshold:
+                return True
+        return False
+
+    # --- sets of replicas -------------------------------------------------------------------
+
+    def _no_better(self, form: None, replicas: list[int]) -> bool:
+        rules = self.claim.rules
+        if not all(group.satisfied(replicas) for group in rules.of("replicas")):
+            return True
+        able = [r for r in replicas if rules.may_vote[r]]
+        pinned = {int(s) for s in np.nonzero(rules.must_vote)[0]} | {self.leader}
+        spare = rules.voters - len(pinned)
+        if len(able) < rules.voters or not pinned <= set(able) or spare < 0:
+            return True
+        chosen = frozenset(replicas)
+        state = State(chosen, frozenset(range(self.sites)) - chosen)
+        reads: dict[int, int] = {}
+        for scenario in self._order:
+            table = self._table(scenario)
+            if table.threshold is None:
+                continue
+            rest = table.rest(state, len(replicas))
+            if rest is None:
+                return True
+            reads[scenario] = table.costs.reads(replicas)
+            if reads[scenario] - table.costs.constant + rest >= table.threshold:
+                return self._ruled_out_by(scenario)
+        others = [r for r in able if r not in pinned]
+        self.work.take(math.comb(len(others), spare) * rules.voters)
+        return all(
+            self._reached([*pinned, *more], reads) for more in itertools.combinations(others, spare)
+        )
+
+    def _reached(self, voters: Sequence[int], reads: Mapping[int, int]) -> bool:
+        """Return whether voters break a rule, a limit or the claim."""
+        if not all(group.satisfied(voters) for group in self.claim.rules.of("voters")):
+            return True
+        for scenario in self._order:
+            table = self._table(scenario)
+            if table.threshold is not None and table.of(reads[scenario], voters) >= table.threshold:
+                return self._ruled_out_by(scenario)
+        return False
+
+    def _ruled_out_by(self, scenario: int) -> bool:
+        """Look at a row before the other rows from now on."""
+        self._order = [scenario, *(other for other in self._order if other != scenario)]
+        return True
+
+
+def check_measures(
+    problem: Problem, bound: float, certificate: Mapping[str, Any], work: Work
+) -> tuple[int, int, int]:
+    """Prove that no configuration within the limits is below a bound, or refuse.
+
+    Parameters
+    ----------
+    problem
+        Of one RTT matrix, with caps on nested levels for replicas.
+    bound
+        What is to be proved; +∞: nothing is within the limits.
+    certificate
+        See the module.
+    work
+        Steps that may be taken.
+
+    Returns
+    -------
+    tuple of int
+        How many leaders, events and bounds there were.
+
+    Raises
+    ------
+    CertificateError
+        When a step of the proof does not hold, or something is not covered.
+    """
+    if not problem.rules.nested_replica_caps:
+        raise CertificateError("certificates of this format take caps on nested levels only")
+    try:
+        claim = MeasuresClaim(problem, None if bound == math.inf else bound)
+    except ValueError as flaw:
+        raise CertificateError(str(flaw)) from None
+    check_clients(certificate, claim.clients.tolist())
+    leaders: list[int] = np.nonzero(claim.rules.may_lead)[0].tolist()
+    return prove_leaders(certificate, leaders, lambda leader, _: MeasuresProof(claim, leader, work))
