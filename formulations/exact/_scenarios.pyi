@@ -81,7 +81,7 @@ def search_thresholds(
     ],
     may_hold: npt.NDArray[np.bool_],
     must_hold: npt.NDArray[np.bool_],
-    sizes: tuple[int, int, int, int, int, int, int],
+    sizes: tuple[int, int, int, int, int, int, int, int],
     rules: tuple[_Family, ...],
     seconds: float,
     record: int,

@@ -55,8 +55,8 @@ from placement.evaluation.score import closest_first
 from placement.evaluation.voter_choice import best_voters
 from placement.feasibility.feasible_plans import violations
 from placement.feasibility.neighbours import neighbours
-from placement.measures.rows import Row
-from placement.measures.scenarios import Function, counted_clients, functions, row_value
+from placement.measures.rows import Row, row_value
+from placement.measures.scenarios import Function, counted_clients, functions
 from placement.methods.options import Options, Progress
 from placement.model.configuration import Configuration
 from placement.model.constraints import Rules
@@ -188,7 +188,7 @@ def _wait_with_each(voters: QuorumWait, chosen: list[int], sites: int) -> FloatA
     if not place:
         return np.full(sites, known[0])
     if math.isfinite(known[place]):
-        return np.clip(waits, least, known[place])
+        return np.asarray(np.clip(waits, least, known[place]))
     if math.isfinite(least):
         return np.where(np.isinf(waits), 1e3 * least + 1.0, waits)
     return np.zeros(sites)
@@ -505,11 +505,8 @@ class MeasuresSearch:
         if row.votes is not None:
             votes = VotePrices.of(rules, row.votes, leader)
             least += float(row.votes[leader] + votes.prices[: votes.others].sum())
-        if row.wait_weight:
-            waits = self.problem.demand.site_rtt[0][leader][rules.may_vote]
-            least += row.wait_weight * float(
-                np.partition(waits, rules.quorum - 1)[rules.quorum - 1]
-            )
+        if row.waits is not None:
+            least += float(np.sort(row.waits[0][rules.may_vote])[rules.quorum - 1])
         return least
 
     def _affordable(self, leader: int) -> Rules:
@@ -575,9 +572,9 @@ class MeasuresSearch:
         constant = row.constant
         constant += 0.0 if row.votes is None else float(row.votes[leader])
         costs = None if row.costs is None else row.costs[:, self.clients]
-        if not row.wait_weight:
+        if row.waits is None:
             return Scenario(costs, constant, votes, threshold, scale, row.prices)
-        waits = QuorumWait.of(rules, self.problem.demand.site_rtt[0][leader], row.wait_weight)
+        waits = QuorumWait.of(rules, row.waits[0], 1.0)
         paid = None if row.votes is None else votes
         return Scenario(costs, constant, waits, threshold, scale, row.prices, votes=paid)
 

@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from placement.evaluation.cost_model import LinearCost
-from placement.evaluation.score import nearest
-from placement.measures.rows import Row
-from placement.model.configuration import Configuration
+from placement.measures.measure import Measure, MeasureKind
+from placement.measures.rows import Row, rows
 from placement.problem import Problem
 from placement.support.checks import FloatArray, IntArray
 
-__all__ = ["Function", "counted_clients", "functions", "row_value"]
+__all__ = ["Function", "counted_clients", "functions"]
+
+_MEAN = Measure(MeasureKind.MEAN)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +48,7 @@ class Function:
             for part in (row.constant, row.costs, row.prices, row.votes)
             if part is not None
         ]
-        weighs = any(row.wait_weight or row.late is not None for row in self.rows)
+        weighs = any(row.waits is not None or row.late is not None for row in self.rows)
         return not weighs and all(bool((part % 1 == 0).all()) for part in given)
 
 
@@ -65,27 +66,19 @@ def counted_clients(problem: Problem) -> IntArray:
 def functions(problem: Problem, leader: int) -> tuple[Function, ...]:
     """Return the limits of a question under a leader, and last what it minimises."""
     kept = [
-        Function((_with_votes(problem, _linear(limit.linear(leader))),), 1.0, limit.allowed)
+        Function((_with_votes(problem, _linear(leader, limit.linear(leader))),), 1.0, limit.allowed)
         for limit in problem.limits
     ]
-    mean = _mean(problem, leader)
+    (mean,) = rows(problem, _MEAN, leader).rows
     added = problem.added_cost(leader)
     if added is not None:
-        mean = _plus(mean, _linear(added))
+        mean = _plus(mean, _linear(leader, added))
     return (*kept, Function((_with_votes(problem, mean),), 1.0, np.inf))
 
 
-def _mean(problem: Problem, leader: int) -> Row:
-    demand = problem.demand
-    rtt, between = demand.client_rtt[0], demand.site_rtt[0]
-    costs = demand.near[0] * rtt.T + np.multiply.outer(between[:, leader], demand.relay[0])
-    direct = float(demand.direct[0] @ rtt[:, leader])
-    return Row(direct, costs, float(demand.quorum[0]))
-
-
-def _linear(cost: LinearCost) -> Row:
+def _linear(leader: int, cost: LinearCost) -> Row:
     near = None if cost.nearest is None else cost.nearest.T
-    return Row(cost.constant, near, prices=cost.replica, votes=cost.voter)
+    return Row(leader, cost.constant, near, prices=cost.replica, votes=cost.voter)
 
 
 def _plus(row: Row, other: Row) -> Row:
@@ -110,20 +103,3 @@ def _with_votes(problem: Problem, row: Row) -> Row:
     if row.votes is None or rules.replicas_max != rules.voters:
         return row
     return replace(row, prices=_sum(row.prices, row.votes), votes=None)
-
-
-def row_value(problem: Problem, row: Row, configuration: Configuration) -> float:
-    """Return X of a row under the leader of a configuration."""
-    rtt, rules = problem.demand.client_rtt[0], problem.rules
-    replicas, voters = list(configuration.replicas), list(configuration.voters)
-    x = row.constant
-    if row.costs is not None:
-        x += float(row.costs[nearest(rtt, replicas), np.arange(len(rtt))].sum())
-    if row.prices is not None:
-        x += float(row.prices[replicas].sum())
-    if row.votes is not None:
-        x += float(row.votes[voters].sum())
-    if row.wait_weight:
-        waits = np.sort(problem.demand.site_rtt[0][configuration.leader][voters])
-        x += row.wait_weight * float(waits[rules.quorum - 1])
-    return x

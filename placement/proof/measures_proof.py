@@ -86,7 +86,7 @@ class MeasuresClaim:
         self.clients = counted_clients(problem)
         rtt = problem.demand.client_rtt[0][self.clients]
         places = np.int16 if rtt.shape[1] < 2**15 else np.int32
-        self.rank: IntArray = closest_first(closest_first(rtt)).astype(places)
+        self.rank: IntArray = np.argsort(closest_first(rtt), axis=1).astype(places)
 
     def thresholds(self, leader: int) -> list[tuple[Row, float | None]]:
         """Return the rows under a leader, and the threshold that each must reach; None: none."""
@@ -121,12 +121,11 @@ class _RowTable:
             if np.delete(row.costs, claim.clients, axis=1).any():
                 raise ValueError("a client that does not count has costs")
             near = row.costs.T[claim.clients]
-        if (near < 0).any() or row.wait_weight < 0:
+        waits = np.zeros(sites) if row.waits is None else row.waits[0]
+        if (near < 0).any() or (waits < 0).any():
             raise ValueError("negative costs of a client or of a wait")
         votes = np.zeros(sites) if row.votes is None else row.votes
         prices = np.zeros(sites) if row.prices is None else row.prices
-        rtt = claim.problem.demand.site_rtt[0][leader]
-        waits = row.wait_weight * rtt
         total = abs(row.constant) + float(np.abs(prices).sum() + np.abs(votes).sum())
         total += float(near.max(axis=1).sum()) if len(near) else 0.0
         total += float(waits[rules.may_vote].max(initial=0.0)) + abs(threshold or 0.0)
@@ -192,7 +191,8 @@ class _RowTable:
         self, order: Sequence[int], state: State, most: int, wanted: int
     ) -> list[int] | None:
         """Return the first sites of an order that can vote together; None: too few."""
-        room, found = most - len(state.inside), []
+        room = most - len(state.inside)
+        found: list[int] = []
         for site in order:
             if len(found) == wanted:
                 break
