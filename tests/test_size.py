@@ -18,7 +18,7 @@ SUFFIXES = (".py", ".c", ".h", ".js", ".css", ".pyi")
 
 PACKAGES = {
     "placement": 87154,
-    "formulations": 40379,
+    "formulations": 40679,
     "heuristics": 7946,
     "benchmarks": 18731,
     "tests": 58505,

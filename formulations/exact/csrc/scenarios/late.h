@@ -4,7 +4,7 @@
  * Each scenario is a sum over clients, prices of the replicas, a constant and a part of the voters: late operations that ask
  * the leader, D times the quorum-th least wait of the leader, and prices of votes. After a loss, without the
  * sites that it takes; where these are the leader's, for the best of those who may lead then. The mathematics:
- * formulations/tail, formulations/exact/limits. */
+ * formulations/tail, formulations/exact/measures. */
 #ifndef EXACT_LATE_H
 #define EXACT_LATE_H
 
