@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,6 @@ __all__ = [
     "csv_text",
     "exit_code_of",
     "records",
-    "save_picture",
     "show_table",
     "write_table",
 ]
@@ -158,12 +157,19 @@ def show_table(
     document: Mapping[str, object],
     text: str,
     parquet: tuple[pd.DataFrame, Mapping[str, str]] | None = None,
+    draw: Callable[[], Figure] | None = None,
 ) -> None:
     """Print the table the way that was asked for, and write it where it was asked for.
 
-    `parquet` is as in :func:`write_table`.
+    `parquet` is as in :func:`write_table`; `draw` makes the picture where it is not that of the
+    page of the table.
     """
     written: list[str] = []
+    if args.plot is not None:
+        from placement.report.plots import plot_table, save_figure
+
+        save_figure(plot_table(table) if draw is None else draw(), args.plot, force=args.force)
+        written.append(f"Drawn in {args.plot}")
     if args.output is not None:
         write_table(args.output, table, document, force=args.force, parquet=parquet)
         written.append(f"Written to {args.output}")
@@ -173,15 +179,6 @@ def show_table(
         sys.stdout.write(csv_text(table))
     else:
         print_page("\n".join([text, *(["", *written] if written else [])]))
-
-
-def save_picture(figure: Figure, args: argparse.Namespace) -> None:
-    """Write the picture of ``--plot``."""
-    from placement.report.plots import save_figure
-
-    save_figure(figure, args.plot, force=args.force)
-    if not (args.json or args.csv):
-        print(f"Drawn in {args.plot}")
 
 
 def exit_code_of(statuses: Iterable[str], reasons: Sequence[str] = ()) -> int:

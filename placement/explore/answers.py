@@ -12,9 +12,15 @@ from placement.io.leader_plan_document import outcome_document
 from placement.model.configuration import Configuration
 from placement.plan import Plan, evaluate
 from placement.problem import Problem, describe
-from placement.report.charts.html_tables import Column, data_table, milliseconds, percent
+from placement.report.charts.html_tables import (
+    Column,
+    data_table,
+    facts,
+    milliseconds,
+    percent,
+    reasons,
+)
 from placement.report.charts.markup import join, tag
-from placement.report.charts.parts import facts, reasons
 from placement.report.charts.svg_charts import Bar, bars
 from placement.report.map.map_view import Ground, map_view
 from placement.report.map.svg_map import map_layers

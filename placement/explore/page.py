@@ -10,9 +10,8 @@ from placement.explore.jobs import Explorer
 from placement.explore.question import DEFAULT_SPREAD
 from placement.model.instance import Instance
 from placement.report.charts.markup import Child, Markup, json_script, tag
-from placement.report.map.map_section import LEGEND, map_legend
 from placement.report.map.map_view import map_view
-from placement.report.map.svg_map import svg_map
+from placement.report.map.svg_map import LEGEND, map_legend, svg_map
 from placement.report.page import style_sheet
 
 __all__ = ["page_files"]

@@ -95,7 +95,44 @@ def save_figures(
     format: str = "png",
     force: bool = False,
 ) -> tuple[Path, ...]:
-    """Write every figure of a plan or of results; see :func:`placement.report.figures.save`."""
-    from placement.report.figures import save
+    """Write every figure of a plan or of results into a folder.
 
-    return save(source, folder, format=format, force=force)
+    Parameters
+    ----------
+    source
+        A plan, or benchmark results.
+    folder
+        Created when absent, its parent must exist.
+    format
+        "png" (150 dots per inch) or "svg".
+    force
+        Replace existing files.
+
+    Returns
+    -------
+    tuple of Path
+        The files, in the order of the page.
+
+    Raises
+    ------
+    InputError
+        For another format, or a file that exists.
+    MissingDependencyError
+        Without matplotlib.
+    """
+    from placement.errors import InputError
+    from placement.io.formats.files import check_file
+    from placement.report.page import sections_of
+    from placement.report.plots import pictures_of, save_figure
+
+    if format not in ("png", "svg"):
+        raise InputError(
+            "unknown format of figures", field="format", value=format, expected="'png' or 'svg'"
+        )
+    here = Path(folder)
+    made = pictures_of(sections_of(source))
+    here.mkdir(exist_ok=True)
+    paths = {name: here / f"{name}.{format}" for name in made}
+    for path in paths.values():
+        check_file(path, force=force)
+    return tuple(save_figure(made[name], path, force=force) for name, path in paths.items())

@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from placement.report.charts.html_tables import Column, data_table, percent
+from placement.report.charts.html_tables import Column, data_table, facts, percent, reasons, section
 from placement.report.charts.markup import Markup, tag
-from placement.report.charts.parts import facts, reasons, section
 from placement.report.charts.svg_charts import Dots, Series, dots, lines
 
 __all__ = ["FleetDocument", "fleet_sections"]

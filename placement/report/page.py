@@ -24,7 +24,7 @@ from placement.support.work import WORK
 _QUICK_WORK = 10_000_000
 """Steps of a certificate that a report checks without being asked: a few seconds."""
 
-__all__ = ["PlanTable", "Source", "load_source", "page", "page_of", "style_sheet"]
+__all__ = ["PlanTable", "Source", "load_source", "page", "page_of", "sections_of", "style_sheet"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,16 @@ class PlanTable:
     rows: Sequence[Mapping[str, Any]]
     about: str = ""
     columns: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """Title of the page, by the columns of the rows."""
+        columns = self.rows[0] if self.rows and not self.columns else {"method": ""}
+        if "change" in columns:
+            return "Latency against cost"
+        if "protocol" in columns:
+            return "Protocols compared"
+        return "Methods compared" if "method" in columns else "How many replicas"
 
 
 Source: TypeAlias = Plan | QuorumPlan | Results | PlanTable | FleetDocument
@@ -51,55 +61,57 @@ def page_of(source: Source, today: Configuration | None = None) -> str:
     InputError
         When `today` is given for anything but a plan.
     """
-    if isinstance(source, Plan):
-        return plan_page(source, today)
-    if today is not None:
+    if today is not None and not isinstance(source, Plan):
         raise InputError(
             "only the page of a plan has the bill of today", field="today", expected="a plan"
         )
+    return page(_title(source), sections_of(source, today), data=_data(source))
+
+
+def _title(source: Source) -> str:
+    if isinstance(source, Plan):
+        return f"Placement of {source.problem.instance.name}"
     if isinstance(source, QuorumPlan):
-        from placement.report.quorum_page import quorum_sections
-
-        return page(f"Quorum store: {source.problem.name}", quorum_sections(source))
+        return f"Quorum store: {source.problem.name}"
     if isinstance(source, FleetDocument):
-        return page("Fleet", fleet_sections(source), data=source.content)
-    return results_page(source) if isinstance(source, Results) else table_page(source)
+        return "Fleet"
+    if isinstance(source, Results):
+        names = sorted({str(run.get("suite", "")) for run in source.runs})
+        return "Benchmark results" + (f": {', '.join(names)}" if names else "")
+    return source.title
 
 
-def plan_page(plan: Plan, today: Configuration | None = None) -> str:
-    """Return the page of a plan, of one that found nothing too; `today` has a bill beside it."""
+def _data(source: Source) -> object:
+    """Return what the button of the page gives; None: no button."""
     from placement.io.leader_plan_document import plan_document
+
+    if isinstance(source, Plan):
+        return plan_document(source)
+    return source.content if isinstance(source, FleetDocument) else None
+
+
+def sections_of(source: Source, today: Configuration | None = None) -> list[Markup]:
+    """Return the sections of a page; those of a plan with the bill of `today`."""
+    from placement.report import results_page as tables
     from placement.report.plan_page import plan_sections
+    from placement.report.quorum_page import quorum_sections
 
-    title = f"Placement of {plan.problem.instance.name}"
-    return page(title, plan_sections(plan, today), data=plan_document(plan))
-
-
-def results_page(results: Results) -> str:
-    """Return the page of a file of benchmark results, of an empty one too."""
-    from placement.report.results_page import results_sections
-
-    names = sorted({str(run.get("suite", "")) for run in results.runs})
-    return page("Benchmark results" + (f": {', '.join(names)}" if names else ""),
-                results_sections(results))  # fmt: skip
-
-
-def table_page(table: PlanTable) -> str:
-    """Return the page of a comparison (rows with a ``method``), a sweep or a frontier."""
-    from placement.report.frontier_page import frontier_sections
-    from placement.report.results_page import (
-        comparison_sections,
-        figures_sections,
-        sweep_sections,
-    )
-
-    if table.columns:
-        return page("Methods compared", figures_sections(table.rows, table.columns, table.about))
-    if table.rows and "change" in table.rows[0]:
-        return page("Latency against cost", frontier_sections(table.rows, table.about))
-    if table.rows and "method" not in table.rows[0]:
-        return page("How many replicas", sweep_sections(table.rows, table.about))
-    return page("Methods compared", comparison_sections(table.rows, table.about))
+    if isinstance(source, Plan):
+        return plan_sections(source, today)
+    if isinstance(source, QuorumPlan):
+        return quorum_sections(source)
+    if isinstance(source, FleetDocument):
+        return fleet_sections(source)
+    if isinstance(source, Results):
+        return tables.results_sections(source)
+    if source.columns:
+        return tables.figures_sections(source.rows, source.columns, source.about)
+    made = {
+        "Latency against cost": tables.frontier_sections,
+        "Protocols compared": tables.protocol_sections,
+        "How many replicas": tables.sweep_sections,
+    }.get(source.title, tables.comparison_sections)
+    return made(source.rows, source.about)
 
 
 def _checked_if_quick(plan: Plan) -> Plan:
@@ -153,7 +165,7 @@ def load_source(path: str | os.PathLike[str], *, work: int = WORK) -> Source:
         rows = next(
             (
                 v
-                for k in ("rows", "methods", "cells", "points", "table")
+                for k in ("rows", "methods", "cells", "points", "protocols", "table")
                 if isinstance(v := value.get(k), list)
             ),
             None,
@@ -166,7 +178,7 @@ def load_source(path: str | os.PathLike[str], *, work: int = WORK) -> Source:
             expected="a plan (placement solve -o), benchmark results (.jsonl), or the JSON of "
             "placement compare, sweep, pareto, fleet or online",
         )
-    if rows and not ({"method", "voters"} & set(rows[0])):
+    if rows and not ({"method", "voters", "protocol"} & set(rows[0])):
         raise InputError(
             "rows that are neither a comparison nor a sweep",
             source=os.fspath(path),

@@ -17,13 +17,15 @@ from placement.report.charts.html_tables import (
     Column,
     data_table,
     duration,
+    facts,
     milliseconds,
     percent,
+    reasons,
+    section,
 )
 from placement.report.charts.markup import Child, Markup, tag
-from placement.report.charts.parts import facts, reasons, section
 from placement.report.charts.svg_charts import Bar, Dots, Series, bars, dots, lines
-from placement.report.map.map_section import map_section
+from placement.report.map.svg_map import map_section
 from placement.support.status import Status
 
 __all__ = ["failure_levels", "plan_sections"]
@@ -166,6 +168,7 @@ def _clients(plan: Plan) -> Markup:
         caption="Share of the operations whose client is answered within a mean latency",
         x_label="mean latency of the client, ms",
         y_label="operations, %",
+        name="latency",
         steps=True,
     )
     dumbbell = dots(
@@ -186,6 +189,7 @@ def _clients(plan: Plan) -> Markup:
         if different
         else f"The {len(heaviest)} heaviest clients",
         unit="ms",
+        name="clients",
     )
     total = sum(weight) or 1.0
     led = not plan.problem.demand.leaderless
@@ -234,6 +238,7 @@ def _leaders(plan: Plan) -> Markup:
             for row in ranking
         ],
         caption="Mean latency with each voter as leader, replicas and voters unchanged",
+        name="leaders",
     )
     naive = rules_of_thumb(plan.problem, plan.configuration) if plan.configuration else ()
     table = data_table(
@@ -290,6 +295,7 @@ def _failures(plan: Plan) -> Markup:
                     ],
                     caption="Mean latency after the loss of each single site that holds a replica"
                     + (" or clients" if found.clients_move else ""),
+                    name="failures",
                 )
             )
         rows: list[list[str | float | None]] = [

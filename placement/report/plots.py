@@ -1,7 +1,9 @@
-"""Pictures of comparisons, sweeps and frontiers (extra ``plot``).
+"""Pictures of the charts of a page, painted from the page's own SVG and style sheet.
 
-Figures are built on matplotlib's objects and drawn by Agg (or as SVG). pyplot, with its global
-state and its choice of windows, is never used, so this works in a service and in a thread.
+Needs matplotlib (the extra `plot`), whose figures are made as objects and painted by Agg. pyplot,
+with its global state and its choice of windows, is never used, so this works in a service and in a
+thread. A chart is drawn once, in :mod:`placement.report.charts.svg_charts` or
+:mod:`placement.report.map.svg_map`; here its lines, shapes and texts become artists.
 """
 
 from __future__ import annotations
@@ -9,285 +11,87 @@ from __future__ import annotations
 import io
 import math
 import os
-import textwrap
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
 import numpy as np
 
 from placement.errors import InputError, MissingDependencyError
-from placement.report.charts.palette import METHODS, ROLES
+from placement.report.charts.markup import Markup, clipped, join
+from placement.report.page import PlanTable, sections_of, style_sheet
+from placement.support.checks import FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "FORMATS",
-    "check_picture",
-    "plot_comparison",
-    "plot_pareto",
-    "plot_protocols",
-    "plot_sweep",
-    "save_figure",
-]
+__all__ = ["FORMATS", "check_picture", "pictures_of", "plot_table", "save_figure"]
 
 FORMATS = ("png", "svg", "pdf")
 """Formats of pictures, by the end of the file's name."""
 
-_PROVEN, _KNOWN, _OTHER = ROLES["plan"], ROLES["client"], METHODS[7]
-_SERIES = METHODS
-_MOST_CHANGES = 14
-"""Changes from point to point that are listed beside a frontier."""
-_MARKERS = ("o", "s", "^", "D", "v", "P")
+_WIDTH, _EDGE = 760.0, 16.0
+"""Pixels across, and of the margin of a picture."""
+
+_FALLBACK = (
+    "DejaVu Sans",
+    "Noto Sans",
+    "Noto Sans CJK SC",
+    "Noto Sans CJK JP",
+    "Noto Sans Arabic",
+    "WenQuanYi Zen Hei",
+    "Noto Sans Symbols2",
+    "Arial Unicode MS",
+)
+"""Fonts asked in this order, where installed, for letters that the first one lacks."""
+
+_INHERITED = (
+    "color", "fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray",
+    "font-size", "font-weight", "text-anchor", "paint-order",
+)  # fmt: skip
+_NUMBERS = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
+_COMPOUND = re.compile(r"([a-z]+)?((?:\.[\w-]+)*)")
+
+Look = dict[str, str]
 
 
-def plot_comparison(table: pd.DataFrame, *, title: str = "") -> Figure:
-    """Draw a comparison: mean latency and gap per method, and the time each took.
+def plot_table(table: pd.DataFrame, *, title: str = "") -> Figure:
+    """Draw a table as the page of ``placement report`` does.
 
     Parameters
     ----------
     table
-        From :func:`placement.compare`.
+        From :func:`placement.compare`, :func:`placement.compare_protocols`,
+        :func:`placement.sweep` or :func:`placement.pareto`.
     title
         Above the picture; the problem in words when empty.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Left: mean latency in ms (or the percentile that was asked for), best on top, proven optima
-        in blue, the gap to the best bound beside each bar. Right: seconds, on a logarithmic axis.
-        Methods without a plan are listed with their status.
+        The charts of the page, one below the other.
+
+    Raises
+    ------
+    MissingDependencyError
+        Without matplotlib.
     """
-    found = table[table["score"].notna()].sort_values(["objective", "seconds"], kind="stable")
-    missing = table[table["score"].isna()]
-    figure = _figure(10.5, 1.9 + 0.34 * max(1, len(found)) + 0.2 * min(len(missing), 8))
-    left, right = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
-    places = np.arange(len(found))
-    proven = (found["status"] == "optimal").to_numpy()
-    colours = [_PROVEN if known else _KNOWN for known in proven]
-    tail = table.attrs.get("kind") == "percentile"
-    latency = found["objective" if tail else "mean_latency"].to_numpy(dtype=float)
-    left.barh(places, latency, color=colours, height=0.66)
-    for place, value, gap in zip(places, latency, found["gap"], strict=True):
-        left.annotate(
-            f" {value:,.2f} ms, {_gap_text(float(gap))}", (value, place), va="center", fontsize=9
-        )
-    left.set_yticks(places, [_plain(name) for name in found["method"]])
-    left.set_xlim(0, 1.5 * max(latency, default=1.0) or 1.0)
-    left.set_xlabel(_value_label(table) if tail else "mean operation latency (ms)")
-    seconds = np.maximum(found["seconds"].to_numpy(dtype=float), 1e-5)
-    # Points, not bars: a logarithmic axis has no zero for a bar to start from.
-    right.scatter(seconds, places, c=colours, s=48, zorder=3)
-    right.hlines(places, 1e-6, seconds, color="#cccccc", lw=1)  # from the edge, wherever that is
-    right.set_xscale("log")
-    # Whole decades, so that two labels are there at least and those between need none.
-    right.set_xlim(
-        10.0 ** math.floor(math.log10(seconds.min(initial=1.0))),
-        10.0 ** math.ceil(math.log10(1.2 * seconds.max(initial=1e-5))),
-    )
-    right.xaxis.minorticks_off()
-    right.set_xlabel("wall time (s)")
-    for one in (left, right):
-        _tidy(one, "x")
-    left.set_ylim(len(found) - 0.4, -0.6)
-    _key(right, [("proves its plan optimal", _PROVEN), ("does not", _KNOWN)])
-    figure.suptitle(_plain(title or str(table.attrs.get("problem", ""))), fontsize=11)
-    notes = [f"{row['method']}: {row['status']}" for row in missing.to_dict("records")]
-    if notes:
-        shown = notes if len(notes) <= 8 else [*notes[:8], f"and {len(notes) - 8} more"]
-        figure.supxlabel(
-            _plain("No plan from " + " · ".join(shown)), fontsize=8, color=_OTHER, wrap=True
-        )
-    return figure
+    rows = [{str(key): value for key, value in row.items()} for row in table.to_dict("records")]
+    about = str(table.attrs.get("problem") or table.attrs.get("objective") or "")
+    charts = _charts(sections_of(PlanTable(rows, about)))
+    return _painted(list(charts.values()), title or about)
 
 
-def plot_protocols(table: pd.DataFrame, *, title: str = "") -> Figure:
-    """Draw a comparison of protocols: mean latency of reads and writes under each.
-
-    Parameters
-    ----------
-    table
-        From :func:`placement.compare_protocols`.
-    title
-        Above the picture; the problem in words when empty.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One row per protocol with a plan, in the order of the table: bars for all operations, marks
-        for reads and writes, and a line for the mean on the replicas of the first.
-    """
-    found = table[table["mean_latency"].notna()]
-    figure = _figure(9.0, 1.9 + 0.4 * max(1, len(found)))
-    axes = figure.subplots()
-    places = np.arange(len(found))
-    latency = found["mean_latency"].to_numpy(dtype=float)
-    axes.barh(places, latency, color=_PROVEN, height=0.6)
-    marks = (("reads", _SERIES[1], "o"), ("writes", _SERIES[2], "s"), ("on_first", _KNOWN, "|"))
-    for column, colour, mark in marks:
-        size = 220 if mark == "|" else 36
-        axes.scatter(found[column], places, c=colour, marker=mark, s=size, zorder=3, lw=2)
-    for place, value in zip(places, latency, strict=True):
-        axes.annotate(f" {value:,.1f}", (0, place), va="center", fontsize=9, color="white")
-    axes.set_yticks(places, [_plain(name) for name in found["protocol"]])
-    columns = found[["mean_latency", "reads", "writes", "on_first"]].to_numpy(dtype=float)
-    axes.set_xlim(0, 1.1 * float(np.nanmax(columns, initial=1.0)))
-    axes.set_ylim(len(found) - 0.4, -0.6)
-    axes.set_xlabel("mean operation latency (ms)")
-    _tidy(axes, "x")
-    key = [("all operations", _PROVEN), ("reads", _SERIES[1]), ("writes", _SERIES[2])]
-    _key(axes, [*key, ("on the replicas of the first", _KNOWN)])
-    figure.suptitle(_plain(title or str(table.attrs.get("problem", ""))), fontsize=11)
-    return figure
-
-
-def plot_sweep(table: pd.DataFrame, *, title: str = "") -> Figure:
-    """Draw a sweep: mean latency over the number of replicas, and what one more replica brings.
-
-    Parameters
-    ----------
-    table
-        From :func:`placement.sweep`.
-    title
-        Above the picture.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Above: a line per number of voters; cells that are not proven are hollow, and a bar reaches
-        down to their bound. Below: the gain of one more replica in ms.
-    """
-    figure = _figure(7.5, 6.2)
-    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-    groups = [
-        (voters, table[table["voters"] == voters])
-        for voters in sorted(set(table["voters"].dropna().astype(int).tolist()))
-    ]
-    width = 0.8 / max(1, len(groups))
-    for number, (voters, part) in enumerate(groups):
-        colour = _SERIES[number % len(_SERIES)]
-        marker = _MARKERS[number % len(_MARKERS)]
-        found = part[part["score"].notna()]
-        sizes = found["replicas"].to_numpy(dtype=float)
-        latency = found["value"].to_numpy(dtype=float)
-        proven = (found["status"] == "optimal").to_numpy()
-        above.plot(sizes, latency, color=colour, lw=1.6, zorder=2)
-        word = "voter" if voters == 1 else "voters"
-        if proven.any():
-            above.plot(
-                sizes[proven], latency[proven], marker, color=colour, label=f"{voters} {word}"
-            )
-        if (~proven).any():
-            gap = np.minimum(found["gap"].to_numpy(dtype=float)[~proven], 1.0)
-            above.errorbar(
-                sizes[~proven],
-                latency[~proven],
-                yerr=[gap * latency[~proven], np.zeros_like(gap)],
-                fmt=marker,
-                mfc="white",
-                color=colour,
-                capsize=3,
-                label=f"{voters} {word}, not proven (bar: down to the bound)",
-            )
-        offset = (number - (len(groups) - 1) / 2) * width
-        gain = part["gain"].to_numpy(dtype=float)
-        shown = np.isfinite(gain)
-        places = part["replicas"].to_numpy(dtype=float)[shown] + offset
-        below.bar(places, gain[shown], width=0.9 * width, color=colour)
-    above.set_ylabel(_value_label(table))
-    below.set_ylabel("gain of the last\nreplica (ms)")
-    below.set_xlabel("replicas")
-    below.axhline(0, color=_OTHER, lw=0.8)
-    below.set_xticks(sorted(set(table["replicas"].astype(int).tolist())))
-    for axes in (above, below):
-        _tidy(axes, "y")
-    if above.get_legend_handles_labels()[1]:
-        above.legend(frameon=False, fontsize=9)
-    figure.suptitle(_plain(title or "What one more replica brings"), fontsize=11)
-    return figure
-
-
-def plot_pareto(table: pd.DataFrame, *, title: str = "") -> Figure:
-    """Draw a frontier: the least mean latency that money buys.
-
-    Parameters
-    ----------
-    table
-        From :func:`placement.pareto`.
-    title
-        Above the picture.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A staircase, since between two points nothing better than the left one exists; each point is
-        labelled with its numbers of replicas and voters, hollow when it is not proven. A list on
-        the right names what changes at each point.
-    """
-    figure = _figure(10.5, 4.8)
-    axes = figure.subplots()
-    cost = table["cost"].to_numpy(dtype=float)
-    latency = table["value"].to_numpy(dtype=float)
-    proven = (table["status"] == "optimal").to_numpy()
-    axes.step(cost, latency, where="post", color=_PROVEN, lw=1.4, zorder=1)
-    for mask, face, label in ((proven, _PROVEN, "proven"), (~proven, "white", "not proven")):
-        if mask.any():
-            axes.scatter(cost[mask], latency[mask], s=34, c=face, edgecolors=_PROVEN, label=label)
-    # Numbers of replicas and voters where there is room; the last point always has its own.
-    span = max(float(np.ptp(cost)), 1e-300) if len(cost) else 1.0
-    last = -math.inf
-    for number, row in enumerate(table.to_dict("records")):
-        if row["cost"] - last >= 0.07 * span or number == len(table) - 1:
-            axes.annotate(
-                f"{row['replicas']}/{row['voters']}",
-                (row["cost"], row["value"]),
-                xytext=(4, 5),
-                textcoords="offset points",
-                fontsize=8,
-            )
-            last = row["cost"]
-    _name_changes(axes, table)
-    axes.set_xlabel(f"cost ({_plain(str(table.attrs.get('currency', '')))} per month)")
-    axes.set_ylabel(_value_label(table))
-    _tidy(axes, "both")
-    if len(table):
-        axes.legend(frameon=False, fontsize=9, title="label: replicas/voters", title_fontsize=8)
-    complete = bool(table.attrs.get("complete", False))
-    figure.suptitle(
-        _plain(title or "Latency against cost" + ("" if complete else " (not complete)")),
-        fontsize=11,
-    )
-    return figure
-
-
-def _name_changes(axes: Axes, table: pd.DataFrame) -> None:
-    """Number the points and list their changes beside the picture, the first at the top."""
-    for number, (cost, value) in enumerate(zip(table["cost"], table["value"], strict=True), 1):
-        axes.annotate(
-            str(number),
-            (cost, value),
-            xytext=(-3, -10),
-            textcoords="offset points",
-            ha="right",
-            fontsize=7,
-            color=_OTHER,
-        )
-    changes = table["change"].tolist()
-    said = [f"1  {', '.join(table['replica_sites'].iloc[0])}"] if len(table) else []
-    said += [f"{number}  {change}" for number, change in enumerate(changes[1:], 2)]
-    if len(said) > _MOST_CHANGES:
-        said = [*said[:_MOST_CHANGES], f"… and {len(said) - _MOST_CHANGES} more"]
-    if table.attrs.get("prices"):
-        said += ["", f"Prices: {table.attrs['prices']}"]
-    lines: list[str] = []
-    for one in said:
-        text = one.replace("$", r"\$")
-        lines += textwrap.wrap(text, 46, subsequent_indent="   ", break_on_hyphens=False) or [""]
-    axes.text(
-        1.02, 1.0, "\n".join(lines), transform=axes.transAxes, va="top", fontsize=7, color="0.3"
-    )
+def pictures_of(sections: Sequence[Markup]) -> dict[str, Figure]:
+    """Return the charts and the map of a page as figures, by name."""
+    return {name: _painted([chart]) for name, chart in _charts(sections).items()}
 
 
 def check_picture(path: str | os.PathLike[str], *, force: bool = False) -> Path:
@@ -310,7 +114,7 @@ def check_picture(path: str | os.PathLike[str], *, force: bool = False) -> Path:
             value=str(path),
             expected="a name that ends in " + ", ".join(f".{name}" for name in FORMATS),
         )
-    _figure(1, 1)
+    _figure(_WIDTH)
     return check_file(target, force=force)
 
 
@@ -325,54 +129,274 @@ def save_figure(
     target = check_picture(path, force=force)
     form = target.suffix.lower().lstrip(".")
     buffer = io.BytesIO()
-    undated: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
+    undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}
     with mpl.rc_context({"svg.hashsalt": "placement", "svg.fonttype": "none"}):
         figure.savefig(buffer, format=form, dpi=dpi, metadata=undated[form])
     return write_file(target, buffer.getvalue(), force=force)
 
 
-def _figure(width: float, height: float) -> Figure:
+def _charts(sections: Sequence[Markup]) -> dict[str, Element]:
+    """Return the parts of a page that are named as pictures."""
+    whole = ElementTree.fromstring(f"<page>{join(sections)}</page>")
+    return {one.attrib["data-picture"]: one for one in whole.iter() if "data-picture" in one.attrib}
+
+
+def _figure(height: float) -> tuple[Figure, Axes]:
+    """Return a figure of so many pixels in height whose axes are in pixels, y downwards."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingDependencyError.of("pictures need matplotlib", "plot") from error
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=(_WIDTH / 100, height / 100))
     FigureCanvasAgg(figure)
+    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    axes.set(xlim=(0, _WIDTH), ylim=(height, 0))
+    axes.axis("off")
+    return figure, axes
+
+
+def _painted(charts: Sequence[Element], title: str = "") -> Figure:
+    """Paint charts below each other: caption, legend and drawing of each."""
+    blocks: list[tuple[float, str | Element]] = [(26.0, title)] if title else []
+    for chart in charts:
+        for part in (chart,) if chart.tag == "svg" else tuple(chart):
+            entries = part.findall("li") if part.tag == "ul" else [part]
+            blocks += [(_height(one), one) for one in entries]
+        blocks.append((_EDGE, ""))
+    figure, axes = _figure(2 * _EDGE + sum(height for height, _ in blocks))
+    painter = _Painter(axes)
+    at = _EDGE
+    for height, block in blocks:
+        painter.block(block, at)
+        at += height
     return figure
 
 
-def _tidy(axes: Axes, grid: Literal["both", "x", "y"]) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis=grid, color="#dddddd", lw=0.7)
-    axes.set_axisbelow(True)
+def _height(part: Element) -> float:
+    if part.tag != "svg":
+        return 20.0
+    if "viewBox" in part.attrib:
+        _, _, width, height = map(float, part.attrib["viewBox"].split())
+        return (_WIDTH - 2 * _EDGE) * height / width
+    return float(part.attrib["height"])
 
 
-def _key(axes: Axes, entries: list[tuple[str, str]]) -> None:
-    from matplotlib.patches import Patch
+@dataclass(frozen=True)
+class _Place:
+    """Where an element is painted: origin and scale in pixels, and the width of 100 %."""
 
-    axes.legend(
-        handles=[Patch(color=colour, label=label) for label, colour in entries],
-        loc="lower right",
-        bbox_to_anchor=(1.0, 1.0),
-        ncols=len(entries),
-        fontsize=9,
-        frameon=False,
-    )
+    x: float
+    y: float
+    scale: float
+    width: float
+
+    def across(self, value: str) -> float:
+        """Return a coordinate across, which may be a share of the width, in pixels."""
+        share = value.endswith("%")
+        return self.x + (self.width * float(value[:-1]) / 100 if share else self.size(value))
+
+    def down(self, value: str) -> float:
+        return self.y + self.size(value)
+
+    def size(self, value: str) -> float:
+        return self.scale * float(value.removesuffix("px"))
+
+    def points(self, text: str) -> FloatArray:
+        pairs = np.array([float(one) for one in _NUMBERS.findall(text)]).reshape(-1, 2)
+        return self.scale * pairs + (self.x, self.y)
 
 
-def _gap_text(gap: float) -> str:
-    if not math.isfinite(gap):
-        return "gap unknown"
-    return "gap 0" if gap <= 1e-9 else f"gap {100 * gap:.2f} %"
+class _Painter:
+    """Paints elements of SVG on axes in pixels."""
+
+    def __init__(self, axes: Axes) -> None:
+        self._axes = axes
+        self._rank = 1.0  # later elements lie above
+        self._root = {"color": _variables()["--ink"], "fill": "#000000", "font-size": "14"}
+        self._families = _families()
+
+    def block(self, block: str | Element, y: float) -> None:
+        """Paint a caption, an entry of a legend, a label, or a drawing."""
+        inside = _Place(_EDGE, y, 1.0, _WIDTH - 2 * _EDGE)
+        if isinstance(block, str):
+            self._words(block, inside, {**self._root, "font-weight": "700"})
+        elif block.tag == "svg":
+            scale = 1.0
+            if "viewBox" in block.attrib:
+                scale = inside.width / float(block.attrib["viewBox"].split()[2])
+            self._element(block, [], self._root, replace(inside, scale=scale))
+        elif block.tag == "li":
+            sample, name = block
+            self._element(sample, [], self._root, replace(inside, width=36.0))
+            self._words("".join(name.itertext()), replace(inside, x=_EDGE + 44), self._root)
+        else:
+            weight = "600" if block.tag == "figcaption" else "400"
+            self._words("".join(block.itertext()), inside, {**self._root, "font-weight": weight})
+
+    def _words(self, words: str, place: _Place, look: Look) -> None:
+        self._text(clipped(words, 110), place.x, place.y + 13, 1.0, look)
+
+    def _element(self, one: Element, above: list[Element], look: Look, place: _Place) -> None:
+        """Paint an element and the elements in it."""
+        own = {key: look[key] for key in _INHERITED if key in look} | _declared(one, above)
+        if "text-anchor" in one.attrib:
+            own["text-anchor"] = one.attrib["text-anchor"]
+        if own.get("display") == "none" or one.tag in ("defs", "title"):
+            return
+        self._rank += 0.001
+        if one.tag == "svg" and above:
+            x, y = place.across(one.get("x", "0")), place.down(one.get("y", "0"))
+            wide = place.across(one.get("width", "100%")) - place.x
+            place = replace(place, x=x, y=y, width=wide)
+        if one.tag == "text":
+            x, y = place.across(one.attrib["x"]), place.down(one.attrib["y"])
+            self._text("".join(one.itertext()), x, y, place.scale, own)
+        elif one.tag in ("path", "line", "rect", "circle", "polygon"):
+            self._shape(one, own, place)
+        for child in one if one.tag != "text" else ():
+            self._element(child, [*above, one], own, place)
+
+    def _shape(self, one: Element, look: Look, place: _Place) -> None:
+        from matplotlib.patches import Circle, Polygon, Rectangle
+
+        fill, edge = _colour(look, "fill"), _colour(look, "stroke")
+        wide = place.size(look.get("stroke-width", "1")) * 0.72
+        at = one.attrib
+        drawn: dict[str, Any] = {"facecolor": fill, "edgecolor": edge, "linewidth": wide,
+                                 "zorder": self._rank, "linestyle": _dashes(look)}  # fmt: skip
+        if one.tag == "circle":
+            centre = (place.across(at["cx"]), place.down(at["cy"]))
+            self._axes.add_patch(Circle(centre, place.size(at["r"]), **drawn))
+            return
+        if one.tag == "rect":
+            x, y = place.across(at["x"]), place.down(at["y"])
+            wide_px = place.across(at["width"]) - place.x
+            self._axes.add_patch(Rectangle((x, y), wide_px, place.size(at["height"]), **drawn))
+            return
+        closed = one.tag == "polygon" or at.get("d", "").endswith("Z")
+        if one.tag == "line":
+            corners = np.array(
+                [(place.across(at[f"x{k}"]), place.down(at[f"y{k}"])) for k in (1, 2)]
+            )
+        else:
+            corners = place.points(at.get("points") or at["d"])
+        if closed:
+            self._axes.add_patch(Polygon(corners, closed=True, **drawn))
+            return
+        self._axes.plot(corners[:, 0], corners[:, 1], color=edge, linewidth=wide,
+                        linestyle=_dashes(look), zorder=self._rank)  # fmt: skip
+        if at.get("marker-end") and len(corners) > 1:
+            self._head(corners, edge, 12 * place.scale)
+
+    def _head(self, corners: FloatArray, colour: Any, size: float) -> None:
+        """Paint the head of an arrow at the end of a line."""
+        from matplotlib.patches import Polygon
+
+        step = corners[-1] - corners[-2]
+        ahead = step / (math.hypot(*step) or 1.0)
+        side = np.array([-ahead[1], ahead[0]])
+        back = corners[-1] - size * ahead
+        tip = [corners[-1], back + 0.4 * size * side, back - 0.4 * size * side]
+        self._axes.add_patch(Polygon(tip, closed=True, color=colour, zorder=self._rank))
+
+    def _text(self, words: str, x: float, y: float, scale: float, look: Look) -> None:
+        from matplotlib.patheffects import withStroke
+
+        effects = []
+        if look.get("paint-order") == "stroke":
+            wide = float(look["stroke-width"].removesuffix("px")) * scale * 0.72
+            effects.append(withStroke(linewidth=wide, foreground=_colour(look, "stroke")))
+        side = {"start": "left", "end": "right", "middle": "center"}
+        self._axes.text(
+            x,
+            y,
+            words.replace("$", r"\$"),  # no mathematics
+            color=_colour(look, "fill"),
+            fontsize=0.72 * scale * float(look["font-size"].removesuffix("px")),
+            fontweight=int(look.get("font-weight", "400")),
+            ha=side[look.get("text-anchor", "start")],
+            va="baseline",
+            family=self._families,
+            path_effects=effects,
+            zorder=self._rank,
+            clip_on=True,
+        )
 
 
-def _plain(text: str) -> str:
-    """Break long lines, and keep matplotlib from reading a dollar sign as mathematics."""
-    return textwrap.fill(text.replace("$", r"\$"), 110)
+def _families() -> list[str]:
+    from matplotlib import font_manager
+
+    installed = {font.name for font in font_manager.fontManager.ttflist}
+    return [name for name in _FALLBACK if name in installed]
 
 
-def _value_label(table: pd.DataFrame) -> str:
-    """Return the axis label of the minimised value of a table of plans."""
-    words = str(table.attrs.get("objective", "")) or "mean operation latency"
-    return f"{_plain(words)} (ms)"
+def _colour(look: Look, key: str) -> Any:
+    """Return the colour of a fill or a stroke with its opacity."""
+    value = look.get(key, "none")
+    if value == "currentColor":
+        value = look["color"]
+    return "none" if value == "none" else (value, float(look.get(f"{key}-opacity", "1")))
+
+
+def _dashes(look: Look) -> Any:
+    dashes = [0.72 * float(one) for one in look.get("stroke-dasharray", "").split()]
+    wide = max(0.72 * float(look.get("stroke-width", "1").removesuffix("px")), 0.5)
+    return (0, [one / wide for one in dashes]) if dashes else "solid"
+
+
+# --- the style sheet ---------------------------------------------------------------------------
+
+
+@cache
+def _sheet() -> str:
+    """Return the style sheet of the page without comments and without what is for some media."""
+    text = re.sub(r"/\*.*?\*/", "", style_sheet(), flags=re.S)
+    return re.sub(r"@media[^{]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}", "", text)
+
+
+def _declarations(body: str) -> Look:
+    pairs = (one.split(":", 1) for one in body.split(";") if ":" in one)
+    return {key.strip(): value.strip() for key, value in pairs}
+
+
+@cache
+def _variables() -> Mapping[str, str]:
+    """Return the custom properties of the light page."""
+    found: Look = {}
+    for selector, body in re.findall(r"([^{}]+)\{([^{}]*)\}", _sheet()):
+        if selector.strip() == ":root":
+            found |= {key: value for key, value in _declarations(body).items() if key[:2] == "--"}
+    return found
+
+
+@cache
+def _rules() -> list[tuple[tuple[int, int], list[tuple[str, frozenset[str]]], Look]]:
+    """Return the rules of tags and classes, the weakest first: weight, compounds, declarations."""
+    found = []
+    for selectors, body in re.findall(r"([^{}]+)\{([^{}]*)\}", _sheet()):
+        value = re.sub(r"var\((--[\w-]+)\)", lambda m: _variables().get(m[1], "none"), body)
+        for selector in selectors.split(","):
+            parts = [_COMPOUND.fullmatch(one) for one in selector.split()]
+            if parts and all(parts):
+                compounds = [(m[1] or "", frozenset(m[2].split(".")[1:])) for m in parts if m]
+                weight = (sum(len(c) for _, c in compounds), sum(bool(t) for t, _ in compounds))
+                found.append((weight, compounds, _declarations(value)))
+    return sorted(found, key=lambda rule: rule[0])
+
+
+def _declared(one: Element, above: Sequence[Element]) -> Look:
+    """Return what the style sheet declares for an element under its ancestors."""
+    found: Look = {}
+    for _, compounds, look in _rules():
+        if not _fits(one, compounds[-1]):
+            continue
+        rest = iter(reversed(above))
+        if all(any(_fits(other, part) for other in rest) for part in reversed(compounds[:-1])):
+            found |= look
+    return found
+
+
+def _fits(one: Element, compound: tuple[str, frozenset[str]]) -> bool:
+    name, classes = compound
+    return name in ("", one.tag) and classes <= set(one.get("class", "").split())

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 
 from placement.quorumstore.plan import QuorumPlan
-from placement.report.charts.html_tables import Column, data_table
+from placement.report.charts.html_tables import Column, data_table, facts, reasons, section
 from placement.report.charts.markup import Markup
-from placement.report.charts.parts import facts, reasons, section
 from placement.support.status import Status
 
 __all__ = ["quorum_sections"]

@@ -1,4 +1,4 @@
-"""The sections of the page of results: benchmark runs, comparisons of methods, sweeps."""
+"""The sections of pages of tables: benchmark runs, comparisons, sweeps and frontiers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,17 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from placement.report.charts.html_tables import Column, data_table, duration, percent
+from placement.report.charts.html_tables import (
+    Column,
+    data_table,
+    duration,
+    facts,
+    percent,
+    reasons,
+    section,
+)
 from placement.report.charts.markup import Child, Markup, tag
-from placement.report.charts.parts import facts, reasons, section
-from placement.report.charts.svg_charts import Bar, Series, bars, lines
+from placement.report.charts.svg_charts import Bar, Dots, Series, bars, dots, lines
 from placement.report.result_file import (
     Results,
     best_known,
@@ -22,7 +29,14 @@ from placement.report.result_file import (
 )
 from placement.support.status import OPTIMALITY_TOLERANCE
 
-__all__ = ["comparison_sections", "figures_sections", "results_sections", "sweep_sections"]
+__all__ = [
+    "comparison_sections",
+    "figures_sections",
+    "frontier_sections",
+    "protocol_sections",
+    "results_sections",
+    "sweep_sections",
+]
 
 _PROVEN = ("optimal", "infeasible")
 
@@ -41,7 +55,7 @@ def results_sections(results: Results) -> list[Markup]:
     reference = str(results.runs[-1].get("reference", "")) if results.runs else ""
     sections += [
         _methods(number, title, rows, known, reference)
-        for number, (title, rows) in enumerate(families(solved))
+        for number, (title, rows) in enumerate(families(solved), 1)
     ]
     if solved:
         sections.append(_all_rows(solved, known))
@@ -126,9 +140,9 @@ def _methods(
         f"methods-{number}",
         title,
         lines(gaps, caption="Median gap to the best bound that any method proved",
-              x_label="replicas", y_label="gap, %"),
+              x_label="replicas", y_label="gap, %", name=f"gap-{number}"),
         lines(times, caption="Median time", x_label="sites" if sized else "replicas",
-              y_label="seconds (logarithmic)", logarithmic=True),
+              y_label="seconds (logarithmic)", logarithmic=True, name=f"time-{number}"),
         data_table(
             "Methods",
             [Column("Method"), Column("Cells", True), Column("Answered", True),
@@ -241,34 +255,32 @@ def comparison_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> l
         (row for row in rows if math.isfinite(_number(row.get("mean_latency")))),
         key=lambda row: (_number(row["mean_latency"]), _number(row.get("seconds"))),
     )
-    best = min((_number(row["mean_latency"]) for row in found), default=math.nan)
     content: list[Child] = [tag("p", {"class": "question"}, f"Asked: {about}.") if about else None]
     if found:
         content += [
             bars(
                 [
                     Bar(str(row["method"]), _number(row["mean_latency"]),
-                        f"{_number(row['mean_latency']):.2f} ms",
-                        "best" if _number(row["mean_latency"]) <= best * (1 + 1e-9) else "voter")
+                        f"{_number(row['mean_latency']):,.2f} ms, "
+                        f"gap {percent(_number(row.get('gap')))}",
+                        "plan" if row.get("status") == "optimal" else "client")
                     for row in found
+                ]
+                + [
+                    Bar(str(row["method"]), math.nan, str(row.get("status", "")))
+                    for row in rows if row not in found
                 ],
-                caption="Mean latency of each method’s plan: lower is better, the best in green",
-            ),
-            bars(
-                [
-                    Bar(str(row["method"]), 100 * _number(row.get("gap")),
-                        percent(_number(row.get("gap"))), "voter")
-                    for row in found
-                ],
-                caption="Gap to the best bound that any method proved",
+                caption="Mean latency, and gap to the best bound: proven optima in blue",
+                name="latency",
             ),
             bars(
                 [
                     Bar(str(row["method"]), _number(row.get("seconds")),
-                        duration(_number(row.get("seconds"))), "plan")
+                        duration(_number(row.get("seconds"))), "voter")
                     for row in found
                 ],
                 caption="Wall time, on a logarithmic scale",
+                name="time",
                 logarithmic=True,
             ),
         ]  # fmt: skip
@@ -329,6 +341,7 @@ def figures_sections(
                     if math.isfinite(value)
                 ],
                 caption=header,
+                name="figures",
             ),
             data_table(
                 "Methods",
@@ -367,17 +380,23 @@ def sweep_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> list[M
                  for row in rows if math.isfinite(_number(row.get("value"))))  # fmt: skip
 
     def drawn(column: str, factor: float = 1.0) -> list[Series]:
-        return [
-            Series(
-                f"{voters} voters",
-                tuple(
-                    (_number(row["replicas"]), factor * _rounded(column, _number(row.get(column))))
-                    for row in mine
-                    if math.isfinite(_number(row.get(column)))
-                ),
-            )
-            for voters, mine in by_voters.items()
-        ]
+        """Return a line for each number of voters; cells without a proof are hollow."""
+        found = []
+        for voters, mine in by_voters.items():
+            points = [
+                (
+                    (_number(row["replicas"]), factor * _rounded(column, _number(row.get(column)))),
+                    row.get("status") == "optimal",
+                )
+                for row in mine
+                if math.isfinite(_number(row.get(column)))
+            ]
+            bare = frozenset(point for point, proven in points if not proven)
+            name = f"{voters} voter{'' if float(voters) == 1 else 's'}"
+            if bare:
+                name += " (hollow: not proven)"
+            found.append(Series(name, tuple(point for point, _ in points), unproven=bare))
+        return found
 
     return [
         section(
@@ -385,11 +404,11 @@ def sweep_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> list[M
             "By number of replicas",
             tag("p", {"class": "question"}, f"Asked: {about}.") if about else None,
             lines(drawn("value"), caption="Objective of the best plan",
-                  x_label="replicas", y_label="ms") if valued else None,
+                  x_label="replicas", y_label="ms", name="objective") if valued else None,
             lines(drawn("mean_latency"), caption="Mean latency of the best plan",
-                  x_label="replicas", y_label="ms"),
+                  x_label="replicas", y_label="ms", name="latency"),
             lines(drawn("gain"), caption="What one more replica brings", x_label="replicas",
-                  y_label="ms less"),
+                  y_label="ms less", name="gain"),
             lines(drawn("gap", 100.0), caption="Gap of each cell", x_label="replicas",
                   y_label="gap, %"),
             lines(drawn("seconds"), caption="Time of each cell", x_label="replicas",
@@ -419,6 +438,121 @@ def sweep_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> list[M
                     for row in rows
                 ],
                 digits=4,
+            ),
+        )
+    ]  # fmt: skip
+
+
+def frontier_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> list[Markup]:
+    """Return the sections of a frontier: its staircase, and what changes from point to point.
+
+    Parameters
+    ----------
+    rows
+        As :func:`placement.pareto` gives them: cost, mean_latency, value, status, leader, change…
+    about
+        The question in words, with currency and prices.
+    """
+
+    def number(row: Mapping[str, Any], column: str) -> float:
+        return _number(row.get(column))
+
+    valued = any(number(row, "value") != number(row, "mean_latency") for row in rows)
+    points = tuple((number(row, "cost"), number(row, "value")) for row in rows)
+    proven = [row.get("status") == "optimal" for row in rows]
+    stairs = Series(
+        "replicas / voters" + ("" if all(proven) else " (hollow: not proven)"),
+        points,
+        unproven=frozenset(p for p, known in zip(points, proven, strict=True) if not known),
+        labels=tuple(f"{row.get('replicas')}/{row.get('voters')}" for row in rows),
+    )
+    return [
+        section(
+            "answer",
+            "Latency against cost",
+            tag("p", {"class": "question"}, f"Asked: {about}.") if about else None,
+            lines(
+                [stairs],
+                caption="Least latency for a cost",
+                x_label="cost per month",
+                y_label="objective, ms" if valued else "mean latency, ms",
+                name="frontier",
+                steps=True,
+            ),
+            data_table(
+                "Points, cheapest first",
+                [
+                    Column("Cost per month", True),
+                    Column("Mean latency, ms", True),
+                    *([Column("Objective, ms", True)] if valued else []),
+                    Column("Status"),
+                    Column("Replicas", True),
+                    Column("Voters", True),
+                    Column("Leader"),
+                    Column("Change from the point before"),
+                    Column("Sites"),
+                ],
+                [
+                    [
+                        number(row, "cost"),
+                        number(row, "mean_latency"),
+                        *([number(row, "value")] if valued else []),
+                        str(row.get("status", "")),
+                        number(row, "replicas"),
+                        number(row, "voters"),
+                        str(row.get("leader") or "–"),
+                        str(row.get("change") or "–"),
+                        ", ".join(map(str, row.get("replica_sites") or ())) or "–",
+                    ]
+                    for row in rows
+                ],
+                digits=2,
+            ),
+        )
+    ]
+
+
+def protocol_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> list[Markup]:
+    """Return the section of a comparison of protocols: latency of all, of reads and of writes.
+
+    Parameters
+    ----------
+    rows
+        As :func:`placement.compare_protocols` gives them: protocol, status, mean_latency, reads,
+        writes, on_first (mean latency on the replicas of the first protocol), leader…
+    about
+        The question in words.
+    """
+    series = (
+        ("mean_latency", "plan", "all operations"),
+        ("reads", "replica", "reads"),
+        ("writes", "naive", "writes"),
+        ("on_first", "average", "all, on the replicas of the first"),
+    )
+    drawn = [
+        Dots(str(row["protocol"]), tuple((_number(row.get(key)), role, name)
+                                         for key, role, name in series))
+        for row in rows
+        if math.isfinite(_number(row.get("mean_latency")))
+    ]  # fmt: skip
+    return [
+        section(
+            "answer",
+            "Protocols compared",
+            tag("p", {"class": "question"}, f"Asked: {about}.") if about else None,
+            dots(drawn, caption="Mean operation latency of each protocol", unit="ms",
+                 name="protocols"),
+            data_table(
+                "Protocols",
+                [Column("Protocol"), Column("Status"),
+                 *(Column(f"{name}, ms".capitalize(), True) for _, _, name in series),
+                 Column("Leader"), Column("Reason")],
+                [
+                    [str(row["protocol"]), str(row.get("status", "")),
+                     *(_number(row.get(key)) for key, _, _ in series),
+                     str(row.get("leader") or "–"), str(row.get("reason") or "")]
+                    for row in rows
+                ],
             ),
         )
     ]  # fmt: skip

@@ -85,8 +85,6 @@ def test_compare_shows_the_percentile_and_who_refuses(placement, world):
 
 def test_a_comparison_by_percentile_is_drawn_and_reported(placement, world, tmp_path):
     pytest.importorskip("matplotlib")
-    from placement.report.plots import plot_comparison
-
     made = placement(
         "compare", world, *ASK, "--percentile", 95, "--spread", 0.2, "--methods",
         "exhaustive,local-search", "-o", tmp_path / "c.json", "--plot", tmp_path / "c.png",
@@ -99,15 +97,6 @@ def test_a_comparison_by_percentile_is_drawn_and_reported(placement, world, tmp_
     page = (tmp_path / "c.html").read_text()
     assert "Objective" in page
     assert f"{value:.0f}" in page
-    from placement import Problem, compare
-    from placement.io import load_instance
-    from placement.tail import Distributions, Percentile
-
-    instance = load_instance(world)
-    goal = Percentile(95, Distributions.parametric(instance, variation=0.2))
-    problem = Problem(instance, replicas=3, voters=3, objective=goal)
-    figure = plot_comparison(compare(problem, ["local-search"]))
-    assert figure.axes[0].get_xlabel() == "p95 latency (ms)"
 
 
 def test_a_method_that_cannot_is_refused_with_those_that_can(placement, world):

@@ -17,7 +17,6 @@ from placement.cli.table_output import (
     check_table_targets,
     exit_code_of,
     records,
-    save_picture,
     show_table,
 )
 from placement.errors import InputError
@@ -116,10 +115,6 @@ def run(args: argparse.Namespace) -> int:
         "methods": records(table),
     }
     show_table(table, args, document=document, text=_text(table))
-    if args.plot is not None:
-        from placement.report.plots import plot_comparison
-
-        save_picture(plot_comparison(table), args)
     return exit_code_of(table["status"], table["reason"].tolist())
 
 
@@ -149,10 +144,6 @@ def _run_protocols(args: argparse.Namespace) -> int:
     document: dict[str, object] = {str(key): value for key, value in table.attrs.items()}
     document["protocols"] = records(table)
     show_table(table, args, document=document, text=_protocols_text(table))
-    if args.plot is not None:
-        from placement.report.plots import plot_protocols
-
-        save_picture(plot_protocols(table), args)
     return exit_code_of(table["status"], table["reason"].tolist())
 
 

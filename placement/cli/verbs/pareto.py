@@ -14,7 +14,6 @@ from placement.cli.table_output import (
     check_table_targets,
     exit_code_of,
     records,
-    save_picture,
     show_table,
 )
 
@@ -64,10 +63,6 @@ def run(args: argparse.Namespace) -> int:
         "points": records(table),
     }
     show_table(table, args, document=document, text=_pareto_text(table))
-    if args.plot is not None:
-        from placement.report.plots import plot_pareto
-
-        save_picture(plot_pareto(table), args)
     if table.empty:
         return exit_code_of(["infeasible" if table.attrs["complete"] else "unknown"])
     return exit_code_of(table["status"])

@@ -14,7 +14,6 @@ from placement.cli.table_output import (
     check_table_targets,
     exit_code_of,
     records,
-    save_picture,
     show_table,
 )
 
@@ -68,10 +67,6 @@ def run(args: argparse.Namespace) -> int:
         "cells": records(table),
     }
     show_table(table, args, document=document, text=_sweep_text(table))
-    if args.plot is not None:
-        from placement.report.plots import plot_sweep
-
-        save_picture(plot_sweep(table), args)
     return exit_code_of(table["status"])
 
 

@@ -14,7 +14,6 @@ from placement.cli.table_output import (
     cell,
     check_table_targets,
     records,
-    save_picture,
     show_table,
 )
 from placement.errors import InputError
@@ -75,6 +74,7 @@ def run(args: argparse.Namespace) -> int:
     """Simulate, write, print."""
     from placement.io import load_plan
     from placement.overtime.migration import migrate
+    from placement.overtime.migration.simulate import plot_migration
     from placement.overtime.replay.verb import leader_shares
 
     check_table_targets(args)
@@ -95,11 +95,13 @@ def run(args: argparse.Namespace) -> int:
     )
     table = result.to_frame()
     document = {"plan": args.plan, "leader": result.target, "steps": records(table)}
-    show_table(table, args, document=document, text=_text(result))
-    if args.plot is not None:
-        from placement.overtime.migration.simulate import plot_migration
-
-        save_picture(plot_migration(result, title=f"Leaders move to {result.target}"), args)
+    show_table(
+        table,
+        args,
+        document=document,
+        text=_text(result),
+        draw=lambda: plot_migration(result, title=f"Leaders move to {result.target}"),
+    )
     return exits.FOUND
 
 

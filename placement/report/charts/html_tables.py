@@ -1,4 +1,4 @@
-"""Sortable tables: plain HTML that a script makes sortable, and that prints whole or cut."""
+"""Parts of a page as HTML: sections, facts, lists of reasons, and sortable tables."""
 
 from __future__ import annotations
 
@@ -6,9 +6,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from placement.report.charts.markup import Child, Markup, tag
+from placement.report.charts.markup import Child, Markup, join, tag
 
-__all__ = ["Column", "data_table", "duration", "milliseconds", "percent"]
+__all__ = [
+    "Column",
+    "data_table",
+    "duration",
+    "facts",
+    "milliseconds",
+    "percent",
+    "reasons",
+    "section",
+]
 
 _WORDY = 40
 """Letters from which a cell gets room, so that a phone scrolls instead of stacking words."""
@@ -149,3 +158,42 @@ def duration(seconds: float) -> str:
     if seconds >= 1000:
         return f"{seconds:,.0f} s"
     return f"{1000 * seconds:.3g} ms" if seconds < 0.9995 else f"{seconds:.3g} s"
+
+
+# Pieces that every page is put together from
+
+
+def section(identifier: str, title: str, *content: Child) -> Markup:
+    """Build a section with a heading that it is named by."""
+    return tag(
+        "section",
+        {"id": identifier, "aria-labelledby": f"{identifier}-h"},
+        tag("h2", {"id": f"{identifier}-h"}, title),
+        *content,
+    )
+
+
+def facts(pairs: Sequence[tuple[str, str, str]]) -> Markup:
+    """Build the row of figures at the top: name, value, and a word of explanation."""
+    return tag(
+        "dl",
+        {"class": "facts"},
+        [
+            tag(
+                "div",
+                None,
+                tag("dt", None, name),
+                tag("dd", None, tag("strong", None, tag("bdi", None, value)),
+                    tag("small", None, note) if note else None),
+            )
+            for name, value, note in pairs
+        ],
+    )  # fmt: skip
+
+
+def reasons(title: str, sentences: Sequence[str]) -> Markup | None:
+    """Build a list of sentences, or nothing."""
+    if not sentences:
+        return None
+    items = [tag("li", None, sentence) for sentence in sentences]
+    return join([tag("h3", None, title), tag("ul", None, items)])

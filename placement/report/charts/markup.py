@@ -82,17 +82,16 @@ def tag(
     Examples
     --------
     >>> tag("b", {"title": '"'}, "1 < 2", tag("br"))
-    '<b title="&quot;">1 &lt; 2<br></b>'
+    '<b title="&quot;">1 &lt; 2<br/></b>'
     """
     inside = "".join(
         f' {key}="{join(value)}"' for key, value in (attributes or {}).items() if value is not None
     )
     if name in _VOID:
-        close = "/>" if name in ("circle", "line", "path", "rect", "polygon") else ">"
         content = join(children)
         if content:  # a title inside a shape
             return Markup(f"<{name}{inside}>{content}</{name}>")
-        return Markup(f"<{name}{inside}{close}")
+        return Markup(f"<{name}{inside}/>")
     return Markup(f"<{name}{inside}>{join(children)}</{name}>")
 
 

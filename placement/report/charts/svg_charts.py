@@ -1,7 +1,7 @@
-"""Charts as HTML and SVG: bars and dots that reflow on a phone, lines with a legend.
+"""Charts as SVG: bars, dots and lines, each with a caption and a legend.
 
-Bars and dots are rows of a grid, so that their text stays text at any width. Each chart has a
-caption, and what it shows stands in a table of the same section too.
+:mod:`placement.report.plots` paints the same SVG as pictures. The values of a chart stand in a
+table of the same section too.
 """
 
 from __future__ import annotations
@@ -36,11 +36,16 @@ class Dots:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Line of a chart: its name and its (x, y) points in order of x."""
+    """Line of a chart: its name and its (x, y) points in order of x.
+
+    Marks of the points in `unproven` are hollow; `labels` are written beside the points.
+    """
 
     name: str
     points: tuple[tuple[float, float], ...]
     role: str = ""
+    unproven: frozenset[tuple[float, float]] = frozenset()
+    labels: tuple[str, ...] = ()
 
 
 def ticks(low: float, high: float, most: int = 5) -> list[float]:
@@ -66,95 +71,102 @@ def _number(value: float) -> str:
     return f"{value:,.6g}"
 
 
-def bars(
-    rows: Sequence[Bar], *, caption: str, least: float = 0.0, logarithmic: bool = False
-) -> Markup:
-    """Horizontal bars from zero; a value that is not finite gets its text and no bar.
+def bars(rows: Sequence[Bar], *, caption: str, name: str = "", logarithmic: bool = False) -> Markup:
+    """Draw horizontal bars from zero; a value that is not finite gets its text and no bar.
 
     With `logarithmic` the bars begin at the power of ten below the smallest value instead, for
-    times that differ by orders of magnitude.
+    times that differ by orders of magnitude. `name` is that of the chart as a picture.
     """
     finite = [row.value for row in rows if math.isfinite(row.value)]
-    top = max(*finite, least, 1e-12) if finite else max(least, 1e-12)
+    top = max(*finite, 1e-12) if finite else 1.0
     above = [value for value in finite if value > 0.0]
     decade = 10.0 ** math.floor(math.log10(min(above)) - 0.1) if above and logarithmic else 0.0
     body: list[Child] = []
-    for row in rows:
+    for k, row in enumerate(rows):
         share = max(row.value, 0.0) / top if math.isfinite(row.value) else 0.0
         if decade and share:
             share = math.log(row.value / decade) / math.log(top / decade)
-        width = 100 * share
-        body.append(
-            tag(
-                "li",
-                None,
-                tag("span", {"class": "what", "title": row.label}, tag("bdi", None, row.label)),
-                tag(
-                    "span",
-                    {"class": "track"},
-                    tag("span", {"class": f"bar {row.role}", "style": f"width:{width:.2f}%"}),
-                ),
-                tag("span", {"class": "value"}, row.text),
-            )
-        )
-    return _figure(caption, tag("ul", {"class": "bars"}, body))
+        y = _ROW * k
+        body.append(_label(row.label, y, "62%"))
+        body.append(tag("text", {"class": "value", "x": "100%", "y": y + 15,
+                                 "text-anchor": "end"}, row.text))  # fmt: skip
+        for role, width in (("track", 1.0), (f"bar {row.role}", share)):
+            if width > 0:
+                body.append(tag("rect", {"class": role, "x": 0, "y": y + 21, "height": 9, "rx": 3,
+                                         "width": f"{100 * width:.2f}%"}))  # fmt: skip
+    return _figure(caption, name, _rows("bars", _ROW * len(rows), caption, body))
 
 
-def dots(rows: Sequence[Dots], *, caption: str, unit: str) -> Markup:
-    """Rows of dots on one axis from zero, the dots of a row joined by a line."""
+def dots(rows: Sequence[Dots], *, caption: str, unit: str, name: str = "") -> Markup:
+    """Draw rows of dots on one axis from zero, the dots of a row joined by a line."""
     values = [v for row in rows for v, _, _ in row.points if math.isfinite(v)]
     marks = ticks(0.0, max(values, default=1.0) or 1.0)
     top = marks[-1] or 1.0
-    legend = {name: role for row in rows for _, role, name in row.points}
+    legend = {series: role for row in rows for _, role, series in row.points}
     body: list[Child] = []
-    for row in rows:
-        finite = [(v, role, name) for v, role, name in row.points if math.isfinite(v)]
-        inner: list[Child] = []
+    for k, row in enumerate(rows):
+        finite = [point for point in row.points if math.isfinite(point[0])]
+        y = _ROW * k
+        said = ", ".join(f"{series} {v:.1f} {unit}" for v, _, series in finite) or "nothing"
+        spots: list[Child] = [
+            tag("line", {"class": "track", "x1": 0, "x2": "100%", "y1": y + 28, "y2": y + 28})
+        ]
         if finite:
             low, high = min(v for v, _, _ in finite), max(v for v, _, _ in finite)
-            inner.append(
-                tag("span", {"class": "span",
-                             "style": f"left:{100 * low / top:.2f}%;"
-                                      f"width:{100 * (high - low) / top:.2f}%"})
-            )  # fmt: skip
-        inner.extend(
-            tag(
-                "span",
-                {
-                    "class": f"dot {role}",
-                    "style": f"left:{100 * v / top:.2f}%",
-                    "title": f"{name}: {v:.1f} {unit}",
-                },
-            )
-            for v, role, name in finite
-        )
-        said = ", ".join(f"{name} {v:.1f} {unit}" for v, _, name in finite) or "nothing"
-        body.append(
-            tag(
-                "li",
-                None,
-                tag("span", {"class": "what", "title": row.label}, tag("bdi", None, row.label)),
-                tag("span", {"class": "track", "role": "img", "aria-label": said}, inner),
-            )
-        )
-    axis = tag(
-        "li",
-        {"class": "axis", "aria-hidden": "true"},
-        tag("span", {"class": "what"}, unit),
-        tag(
-            "span",
-            {"class": "track"},
-            [
-                tag("span", {"class": "tick", "style": f"left:{100 * t / top:.2f}%"}, _number(t))
-                for t in marks
-            ],
-        ),
-    )
+            spots.append(tag("line", {"class": "span", "x1": f"{100 * low / top:.2f}%",
+                                      "x2": f"{100 * high / top:.2f}%", "y1": y + 28,
+                                      "y2": y + 28}))  # fmt: skip
+        spots += [_dot(role, 100 * v / top, y + 28, f"{series}: {v:.1f} {unit}")
+                  for v, role, series in finite]  # fmt: skip
+        body.append(_label(row.label, y, "100%"))
+        body.append(tag("g", {"role": "img", "aria-label": f"{row.label}: {said}"}, spots))
+    foot = _ROW * len(rows) + 14
+    body += [
+        tag("text", {"class": "tick", "x": f"{100 * t / top:.2f}%", "y": foot,
+                     "text-anchor": "middle"}, _number(t) if t else f"0 {unit}")
+        for t in marks
+    ]  # fmt: skip
+    drawn = _rows("dots", foot + 6, caption, body)
     return _figure(
         caption,
-        _legend(list(legend.items())),
-        tag("ul", {"class": "dots"}, body, axis),
+        name,
+        _legend([(series, _dot(role, 50, 7, series)) for series, role in legend.items()]),
+        drawn,
     )
+
+
+_ROW = 40
+"""Pixels of a row of bars or dots: its label, and its track below."""
+
+
+def _rows(kind: str, height: int, caption: str, body: Child) -> Markup:
+    """Return rows whose places across are shares of the width: text keeps its size on a phone."""
+    return tag("svg", {"class": f"rows {kind}", "width": "100%", "height": height, "role": "group",
+                       "aria-label": caption}, body)  # fmt: skip
+
+
+def _label(words: str, y: int, width: str) -> Markup:
+    """Return the label of a row, cut at a width."""
+    return tag("svg", {"x": 0, "y": y, "width": width, "height": 20},
+               tag("title", None, words),
+               tag("text", {"class": "what", "x": 0, "y": 15}, clipped(words, 90)))  # fmt: skip
+
+
+_SHAPES = {
+    "naive": "M0 -6.5L6.5 0L0 6.5L-6.5 0Z",
+    "average": "M-5 -5L5 -5L5 5L-5 5Z",
+}
+"""Outlines of dots by role; the others are circles."""
+
+
+def _dot(role: str, percent: float, y: float, said: str) -> Markup:
+    look = {"class": f"dot {role}"}
+    shape = (
+        tag("path", look | {"d": _SHAPES[role]}, tag("title", None, said))
+        if role in _SHAPES
+        else tag("circle", look | {"cx": "0", "cy": "0", "r": "6"}, tag("title", None, said))
+    )
+    return tag("svg", {"class": "spot", "x": f"{percent:.2f}%", "y": y}, shape)
 
 
 def lines(
@@ -163,17 +175,19 @@ def lines(
     caption: str,
     x_label: str,
     y_label: str,
+    name: str = "",
     logarithmic: bool = False,
     steps: bool = False,
 ) -> Markup:
-    """Lines with marks; a logarithmic y axis for times, `steps` for distributions."""
+    """Draw lines with marks; a logarithmic y axis for times, `steps` for distributions."""
     series = [s for s in series if s.points]
     points = [p for s in series for p in s.points if math.isfinite(p[1])]
     if logarithmic:
         points = [p for p in points if p[1] > 0]
     if not points:
-        return _figure(caption, tag("p", {"class": "empty"}, "There is nothing to draw."))
-    width, height, left, right, top, bottom = 720.0, 360.0, 70.0, 16.0, 14.0, 48.0
+        empty = tag("p", {"class": "empty"}, "There is nothing to draw.")
+        return _figure(caption, name, empty)
+    width, height, left, right, top, bottom = 720.0, 360.0, 70.0, 26.0, 14.0, 48.0
     xs = ticks(min(p[0] for p in points), max(p[0] for p in points), 8)
     if len(xs) == 1:
         xs = [xs[0] - 1, xs[0], xs[0] + 1]
@@ -226,9 +240,14 @@ def lines(
                 path += f"L{at_x(x):.1f} {at_y(before):.1f}"
             path += f"L{at_x(x):.1f} {at_y(y):.1f}"
         shown = one.role or f"series{k % 10}"
-        marks = [] if steps else [
-            _mark(k, at_x(x), at_y(y), f"{one.name}: {_number(x)}, {_number(y)}") for x, y in kept
+        marks = [] if steps and not one.labels else [
+            _mark(k, at_x(x), at_y(y), f"{one.name}: {_number(x)}, {_number(y)}",
+                  hollow=(x, y) in one.unproven)
+            for x, y in kept
         ]  # fmt: skip
+        for label, (x, y) in zip(one.labels, kept, strict=False):
+            marks.append(tag("text", {"class": "point", "x": f"{at_x(x) + 7:.1f}",
+                                      "y": f"{at_y(y) - 7:.1f}"}, label))  # fmt: skip
         body.append(
             tag("g", {"class": f"series {shown} dash{k % 4}"}, tag("title", None, one.name),
                 tag("path", {"d": path}), marks)
@@ -242,58 +261,46 @@ def lines(
     )  # fmt: skip
     return _figure(
         caption,
+        name,
         _line_legend(series, marked=not steps),
         tag("p", {"class": "y-label"}, y_label),
         drawn,
     )
 
 
-def _mark(kind: int, x: float, y: float, said: str) -> Markup:
-    """A mark of the series' own shape."""
-    title = tag("title", None, said)
+def _mark(kind: int, x: float, y: float, said: str, *, hollow: bool = False) -> Markup:
+    """Return a mark of the series' own shape."""
+    title, look = tag("title", None, said), {"class": "hollow" if hollow else None}
     if kind % 3 == 0:
-        return tag("circle", {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": "4.5"}, title)
+        return tag("circle", look | {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": "4.5"}, title)
     if kind % 3 == 1:
-        return tag("rect", {"x": f"{x - 4:.1f}", "y": f"{y - 4:.1f}", "width": "8",
-                            "height": "8"}, title)  # fmt: skip
+        return tag("rect", look | {"x": f"{x - 4:.1f}", "y": f"{y - 4:.1f}", "width": "8",
+                                   "height": "8"}, title)  # fmt: skip
     corners = f"{x:.1f},{y - 6:.1f} {x + 5.5:.1f},{y + 4:.1f} {x - 5.5:.1f},{y + 4:.1f}"
-    return tag("polygon", {"points": corners}, title)
+    return tag("polygon", look | {"points": corners}, title)
 
 
 def _line_legend(series: Sequence[Series], *, marked: bool) -> Markup:
-    """Legend of the series: each with the line and mark by which it is drawn."""
-    items: list[Child] = []
+    """Return the legend of lines: each with its dashes and its mark."""
+    entries = []
     for k, one in enumerate(series):
-        shown = one.role or f"series{k % 10}"
-        sample = tag(
-            "svg",
-            {"class": "sample", "viewBox": "0 0 36 14", "aria-hidden": "true"},
-            tag(
-                "g",
-                {"class": f"series {shown} dash{k % 4}"},
-                tag("path", {"d": "M0 7L36 7"}),
-                _mark(k, 18, 7, one.name) if marked else None,
-            ),
-        )
-        items.append(tag("li", None, sample, tag("bdi", None, clipped(one.name, 60))))
+        look = {"class": f"series {one.role or f'series{k % 10}'} dash{k % 4}"}
+        mark = _mark(k, 18, 7, one.name) if marked else None
+        entries.append((one.name, tag("g", look, tag("path", {"d": "M0 7L36 7"}), mark)))
+    return _legend(entries)
+
+
+def _legend(entries: Sequence[tuple[str, Markup]]) -> Markup:
+    """Return a legend: names, each with a sample of 36 by 14 pixels."""
+    items = [
+        tag("li", None,
+            tag("svg", {"class": "sample", "viewBox": "0 0 36 14", "aria-hidden": "true"}, sample),
+            tag("bdi", None, clipped(name, 60)))
+        for name, sample in entries
+    ]  # fmt: skip
     return tag("ul", {"class": "legend"}, items)
 
 
-def _legend(names: Sequence[tuple[str, str]]) -> Markup:
-    return tag(
-        "ul",
-        {"class": "legend"},
-        [
-            tag(
-                "li",
-                None,
-                tag("span", {"class": f"key {role}"}),
-                tag("bdi", None, clipped(name, 60)),
-            )
-            for name, role in names
-        ],
-    )
-
-
-def _figure(caption: str, *content: Child) -> Markup:
-    return tag("figure", None, tag("figcaption", None, caption), *content)
+def _figure(caption: str, name: str, *content: Child) -> Markup:
+    look = {"data-picture": name or None}
+    return tag("figure", look, tag("figcaption", None, caption), *content)

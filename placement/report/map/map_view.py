@@ -7,8 +7,11 @@ in which they answer, then the rest; so that a mark can be found in a list whate
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 from typing import Literal
 
 import numpy as np
@@ -16,7 +19,6 @@ import numpy as np
 from placement.model.instance import Instance
 from placement.plan import Plan
 from placement.report.charts.markup import clipped
-from placement.report.map.land_outline import LAND, WATER
 from placement.report.map.projection import (
     great_circle,
     project,
@@ -175,6 +177,15 @@ class Ground:
         return unproject(*self.frame.plane(x, y)) if self.geographic else None
 
 
+@cache
+def _outline() -> dict[str, tuple[FloatArray, ...]]:
+    """Return the rings of land, and of water inside it, on the plane (Natural Earth)."""
+    data = json.loads((resources.files("placement.report.map") / "land.json").read_text())
+    return {
+        key: tuple(project(ring, wrap=False) for ring in data[key]) for key in ("land", "water")
+    }
+
+
 def ground_of(instance: Instance) -> Ground:
     """Return the ground under the sites and clients of an instance."""
     at = _coordinates(instance.site_coordinates, len(instance.sites))
@@ -183,8 +194,8 @@ def ground_of(instance: Instance) -> Ground:
     return Ground(
         frame,
         geographic,
-        tuple(frame(project(ring, wrap=False)) for ring in LAND) if geographic else (),
-        tuple(frame(project(ring, wrap=False)) for ring in WATER) if geographic else (),
+        tuple(map(frame, _outline()["land"])) if geographic else (),
+        tuple(map(frame, _outline()["water"])) if geographic else (),
         tuple(map(frame, _graticule())) if geographic else (),
     )
 
