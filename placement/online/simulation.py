@@ -1,4 +1,4 @@
-"""Shared parts of simulators: independent random streams, one per cause, and latencies summed up.
+"""Shared parts of simulators: random streams, the event loop, checked fields, latencies summed up.
 
 Common random numbers: random events of a system (speeds, arrivals, work) are drawn from streams
 that no policy touches. Two policies compared under one seed therefore differ only by their
@@ -8,16 +8,27 @@ another seed moves by up to a third of its value.
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 import numpy.typing as npt
 
 from placement.errors import InputError
+from placement.support.checks import flag, number, whole
 
-__all__ = ["CAUSES", "Latencies", "checked_seed", "spawn_streams", "summarise"]
+__all__ = [
+    "CAUSES",
+    "EventLoop",
+    "Latencies",
+    "check_fields",
+    "checked_seed",
+    "spawn_streams",
+    "summarise",
+]
 
 CAUSES = ("speeds", "arrivals", "work", "shadow", "policy")
 """Server speeds; arrivals with their client and key; work per request; extra reads; what a policy
@@ -29,6 +40,49 @@ def checked_seed(seed: object) -> int:
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise InputError("no seed", field="seed", value=seed, expected="a whole number >= 0")
     return int(seed)
+
+
+def check_fields(
+    record: object,
+    *,
+    counts: Mapping[str, int] | None = None,
+    least: Mapping[str, float] | None = None,
+    positive: Sequence[str] = (),
+    shares: Sequence[str] = (),
+    flags: Sequence[str] = (),
+) -> None:
+    """Check fields of a frozen dataclass, kind by kind.
+
+    Parameters
+    ----------
+    record
+        The object, in its ``__post_init__``.
+    counts
+        Whole numbers with their least value; they are stored as int.
+    least
+        Finite numbers with their least value.
+    positive
+        Finite numbers above 0.
+    shares
+        Numbers from 0 to 1.
+    flags
+        Truth values.
+
+    Raises
+    ------
+    InputError
+        Naming the field, its value and what was expected.
+    """
+    for name, minimum in (counts or {}).items():
+        object.__setattr__(record, name, whole(getattr(record, name), name, minimum=minimum))
+    for name, low in (least or {}).items():
+        number(getattr(record, name), name, minimum=low)
+    for name in positive:
+        number(getattr(record, name), name, above=True)
+    for name in shares:
+        number(getattr(record, name), name, maximum=1.0)
+    for name in flags:
+        flag(getattr(record, name), name)
 
 
 def spawn_streams(seed: int, causes: Sequence[str] = CAUSES) -> dict[str, np.random.Generator]:
@@ -68,6 +122,26 @@ def spawn_streams(seed: int, causes: Sequence[str] = CAUSES) -> dict[str, np.ran
     }
 
 
+class EventLoop:
+    """Events in the order of their times; at one time in the order in which they were put."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self._heap: list[tuple[float, int, Callable[..., None], tuple[object, ...]]] = []
+        self._number = count()
+
+    def at(self, time: float, handler: Callable[..., None], *arguments: object) -> None:
+        """Call a handler at a time, which is not before `now`."""
+        heapq.heappush(self._heap, (time, next(self._number), handler, arguments))
+
+    def run_events(self, until: float = math.inf) -> None:
+        """Work off all events up to a time, those too that handlers put."""
+        heap = self._heap
+        while heap and heap[0][0] <= until:
+            self.now, _, handler, arguments = heapq.heappop(heap)
+            handler(*arguments)
+
+
 @dataclass(frozen=True, slots=True)
 class Latencies:
     """Summary of end-to-end latencies, in ms.
@@ -104,16 +178,11 @@ def summarise(latency_ms: npt.ArrayLike) -> Latencies:
     """
     values = np.asarray(latency_ms, dtype=np.float64).ravel()
     if not values.size:
-        return Latencies(0, math.nan, math.nan, math.nan, math.nan, math.nan)
-    if not np.isfinite(values).all() or values.min() < 0:
-        worst = values[~np.isfinite(values) | (values < 0)][0]
-        raise InputError(
-            "not a latency",
-            field="latency_ms",
-            value=float(worst),
-            expected="finite milliseconds >= 0",
-        )
-    p50, p95, p99, p999 = np.percentile(values, [50.0, 95.0, 99.0, 99.9], method="linear")
-    return Latencies(
-        int(values.size), float(values.mean()), float(p50), float(p95), float(p99), float(p999)
-    )
+        return Latencies(0, *[math.nan] * 5)
+    wrong = ~np.isfinite(values) | (values < 0)
+    if wrong.any():
+        worst = float(values[wrong][0])
+        expected = "finite milliseconds >= 0"
+        raise InputError("not a latency", field="latency_ms", value=worst, expected=expected)
+    percentiles = np.percentile(values, [50.0, 95.0, 99.0, 99.9], method="linear").tolist()
+    return Latencies(int(values.size), float(values.mean()), *percentiles)

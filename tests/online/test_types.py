@@ -91,13 +91,11 @@ def good():
         asked,
         problem,
         reads.ReadGoal.least_load(),
-        reads.ThresholdQuorums(3, 2),
-        reads.ListedQuorums(3, ((0, 1),)),
         Backoff(),
         RetryModel(1.0, 1.0),
         UniformQuorum(0.2),
         C3Majority(),
-        NearestMajority(np.ones((3, 3))),
+        NearestMajority(rtt=np.ones((3, 3))),
         geography,
         world,
         world.ring,
@@ -123,7 +121,6 @@ def good():
         "first": (path.first, {"count": 2}),
         "on_grid": (path.on_grid, {"ticks_per_ms": 128}),
         "strategy": (reads.ReadStrategy.of, {"problem": problem, "mixtures": mixtures}),
-        "ListedQuorums.of": (reads.ListedQuorums.of, {"nodes": 3, "sets": [[0, 1], [2]]}),
         "simulate reads": (
             reads.simulate,
             {

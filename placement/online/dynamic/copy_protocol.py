@@ -20,7 +20,6 @@ The paper leaves four things open on which the claim depends; each is a field of
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from itertools import count
@@ -28,8 +27,8 @@ from itertools import count
 import numpy as np
 
 from placement.online.reads.linearizability import HistoryEntry, Violations, check
-from placement.online.simulation import checked_seed
-from placement.support.checks import flag, instance_of, number, whole
+from placement.online.simulation import EventLoop, check_fields, checked_seed
+from placement.support.checks import instance_of, number
 
 __all__ = ["ProtocolRun", "ProtocolSettings", "simulate_protocol"]
 
@@ -91,17 +90,16 @@ class ProtocolSettings:
     lost_evictions: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("static", "dynamic", "rounds"):
-            object.__setattr__(self, name, whole(getattr(self, name), name, minimum=1))
-        for name in ("round_ms", "delay_ms"):
-            number(getattr(self, name), name, above=True)
-        for name in ("reads", "writes", "skew_ms", "restarts"):
-            number(getattr(self, name), name)
-        number(self.slow_factor, "slow_factor", minimum=1.0)
+        rates = ("reads", "writes", "skew_ms", "restarts")
+        check_fields(
+            self,
+            counts={"static": 1, "dynamic": 1, "rounds": 1},
+            least={**dict.fromkeys(rates, 0.0), "slow_factor": 1.0},
+            positive=("round_ms", "delay_ms"),
+            flags=("in_order", "keep_early", "incarnations", "persist", "cache"),
+        )
         for name in ("slow", "loss", "lost_rounds", "lost_evictions"):
             number(getattr(self, name), name, maximum=0.99)
-        for name in ("in_order", "keep_early", "incarnations", "persist", "cache"):
-            flag(getattr(self, name), name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,10 +174,11 @@ class _PendingWrite:
     dropped: bool = False
 
 
-class _ProtocolSimulation:
+class _ProtocolSimulation(EventLoop):
     """Nodes 0 … static − 1 hold static copies, the others may hold a dynamic one each."""
 
     def __init__(self, settings: ProtocolSettings, seed: np.random.SeedSequence) -> None:
+        super().__init__()
         self.settings = s = settings
         load, lists, clocks, network = (np.random.default_rng(child) for child in seed.spawn(4))
         self.load, self.network = load, network
@@ -197,15 +196,9 @@ class _ProtocolSimulation:
         self.written: list[_PendingWrite] = []
         self.entries: list[HistoryEntry] = []
         self.latest: dict[tuple[int, int], float] = {}
-        self.heap: list[tuple[float, int, Callable[..., None], tuple[object, ...]]] = []
-        self.sequence = count()
-        self.now = 0.0
         self.created = self.deleted = self.dynamic_reads = 0
 
     # Time and messages
-
-    def at(self, time: float, handler: Callable[..., None], *arguments: object) -> None:
-        heapq.heappush(self.heap, (time, next(self.sequence), handler, arguments))
 
     def send(
         self, sender: int, receiver: int, handler: Callable[..., None], *arguments: object
@@ -240,9 +233,7 @@ class _ProtocolSimulation:
             for time in np.sort(load.uniform(0, end, load.poisson(times * s.rounds))).tolist():
                 below = self.nodes if handler == self.read else s.static
                 self.at(time, handler, int(load.integers(below)))
-        while self.heap:
-            self.now, _, handler, arguments = heapq.heappop(self.heap)
-            handler(*arguments)
+        self.run_events()
 
     # Life of copies
 

@@ -13,36 +13,18 @@ leaseholder and the others to majorities without it.
 - what they see while leaders fail: :mod:`~placement.online.reads.elections`.
 """
 
-from placement.online.reads.linearizability import (
-    History,
-    HistoryEntry,
-    Violation,
-    Violations,
-    check,
-)
-from placement.online.reads.raft_cluster import (
-    Bottleneck,
-    RaftCluster,
-    ReadWorkload,
-    Visibility,
-    bottleneck,
-)
+from placement.online.reads.linearizability import HistoryEntry, Violations, check
+from placement.online.reads.raft_cluster import RaftCluster, ReadWorkload, Visibility, bottleneck
 from placement.online.reads.read_problem import (
-    ListedQuorums,
-    NodePrices,
     Quorum,
-    QuorumSystem,
     ReadFigures,
     ReadGoal,
     ReadPlan,
     ReadProblem,
     ReadStrategy,
-    ThresholdQuorums,
-    cheapest_choice,
     evaluate,
     infeasible_by,
     lower_bound,
-    node_prices,
     subsets_of,
 )
 from placement.online.reads.read_simulator import (
@@ -50,24 +32,16 @@ from placement.online.reads.read_simulator import (
     FromStrategy,
     ReadRule,
     ReadRun,
-    ReadSamplePath,
     RuleState,
-    WaitsForAll,
-    draw_path,
     simulate,
     uniforms,
 )
 
 __all__ = [
     "Answered",
-    "Bottleneck",
     "FromStrategy",
-    "History",
     "HistoryEntry",
-    "ListedQuorums",
-    "NodePrices",
     "Quorum",
-    "QuorumSystem",
     "RaftCluster",
     "ReadFigures",
     "ReadGoal",
@@ -75,23 +49,16 @@ __all__ = [
     "ReadProblem",
     "ReadRule",
     "ReadRun",
-    "ReadSamplePath",
     "ReadStrategy",
     "ReadWorkload",
     "RuleState",
-    "ThresholdQuorums",
-    "Violation",
     "Violations",
     "Visibility",
-    "WaitsForAll",
     "bottleneck",
-    "cheapest_choice",
     "check",
-    "draw_path",
     "evaluate",
     "infeasible_by",
     "lower_bound",
-    "node_prices",
     "simulate",
     "subsets_of",
     "uniforms",

@@ -18,20 +18,24 @@ of the m + 1 answers shows it or a newer one, and only committed entries come wi
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from itertools import count
 
 import numpy as np
 
 from placement.errors import InputError
 from placement.online.reads.linearizability import HistoryEntry, Violations, check
-from placement.online.simulation import Latencies, checked_seed, summarise
-from placement.support.checks import flag, instance_of, number, whole
+from placement.online.simulation import (
+    EventLoop,
+    Latencies,
+    check_fields,
+    checked_seed,
+    summarise,
+)
+from placement.support.checks import instance_of, number
 
 __all__ = [
     "ElectionRun",
@@ -139,21 +143,18 @@ class ElectionSettings:
     persist: bool = True
 
     def __post_init__(self) -> None:
-        for name, least in (("nodes", 3), ("keys", 1)):
-            object.__setattr__(self, name, whole(getattr(self, name), name, minimum=least))
         instance_of(self.path, ReadPath, "path", "a ReadPath")
-        for name in (
-            "duration_ms", "delay_ms", "heartbeat_ms", "election_ms", "lease_ms", "retry_ms",
-            "down_ms", "cut_ms",
-        ):  # fmt: skip
-            number(getattr(self, name), name, above=True)
-        for name in ("reads", "writes", "lag_ms", "crashes", "cuts"):
-            number(getattr(self, name), name)
-        number(self.slow_factor, "slow_factor", minimum=1.0)
+        rates = ("reads", "writes", "lag_ms", "crashes", "cuts")
+        check_fields(
+            self,
+            counts={"nodes": 3, "keys": 1},
+            least={**dict.fromkeys(rates, 0.0), "slow_factor": 1.0},
+            positive=("duration_ms", "delay_ms", "heartbeat_ms", "election_ms", "lease_ms",
+                      "retry_ms", "down_ms", "cut_ms"),
+            flags=("crash_any", "lease", "own_entry", "patient", "persist"),
+        )  # fmt: skip
         for name in ("slow", "loss", "drift"):
             number(getattr(self, name), name, maximum=0.99)
-        for name in ("crash_any", "lease", "own_entry", "patient", "persist"):
-            flag(getattr(self, name), name)
         if self.heartbeat_ms >= self.election_ms:
             raise InputError(
                 "followers would stand for election between two heartbeats",
@@ -314,18 +315,16 @@ def simulate_elections(settings: ElectionSettings, seed: int) -> ElectionRun:
     )
 
 
-class _ElectionSimulation:
-    """The event loop; every handler is called at the time of its event."""
+class _ElectionSimulation(EventLoop):
+    """Nodes, clients and faults; every handler is called at the time of its event."""
 
     def __init__(self, settings: ElectionSettings, seed: np.random.SeedSequence) -> None:
+        super().__init__()
         self.settings = s = settings
         children = [np.random.default_rng(child) for child in seed.spawn(4)]
         self.load, self.faults, self.network, self.draws = children
         self.nodes = [RaftNode(1.0) for _ in range(s.nodes)]
         self.majority = s.nodes // 2 + 1
-        self.heap: list[tuple[float, int, Callable[..., None], tuple[object, ...]]] = []
-        self.sequence = count()
-        self.now = 0.0
         self.end = s.duration_ms
         self.requests: list[RaftRequest] = []
         self.committed = [0] * s.keys
@@ -333,9 +332,6 @@ class _ElectionSimulation:
         self.failures: list[float] = []
 
     # Time and messages
-
-    def at(self, time: float, handler: Callable[..., None], *arguments: object) -> None:
-        heapq.heappush(self.heap, (time, next(self.sequence), handler, arguments))
 
     def local(self, node: RaftNode) -> float:
         """Return the time on the clock of a node."""
@@ -389,10 +385,7 @@ class _ElectionSimulation:
             times = self.faults.uniform(0, self.end, self.faults.poisson(rate * self.end / 1000))
             for time in times.tolist():
                 self.at(time, fault, int(self.faults.integers(s.nodes)))
-        last = self.end + 20 * s.election_ms
-        while self.heap and self.heap[0][0] <= last:
-            self.now, _, handler, arguments = heapq.heappop(self.heap)
-            handler(*arguments)
+        self.run_events(self.end + 20 * s.election_ms)
 
     # Faults
 

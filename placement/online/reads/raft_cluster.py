@@ -8,8 +8,9 @@ from enum import StrEnum
 import numpy as np
 
 from placement.errors import InputError
-from placement.online.reads.read_problem import ReadStrategy, answers_needed
+from placement.online.reads.read_problem import ReadStrategy
 from placement.online.reads.retry_model import Backoff
+from placement.online.simulation import check_fields
 from placement.support.checks import (
     FloatArray,
     elements,
@@ -19,7 +20,6 @@ from placement.support.checks import (
     number,
     numbers_of,
     text,
-    whole,
 )
 
 __all__ = ["Bottleneck", "RaftCluster", "ReadWorkload", "Visibility", "bottleneck"]
@@ -82,39 +82,31 @@ class RaftCluster:
     read_ms: float = 0.4
     write_ms: float = 0.5
     append_ms: float = 0.4
-    rtt: FloatArray | float = 0.3
+    rtt: FloatArray = field(default_factory=lambda: np.array(0.3))
     visibility: Visibility = Visibility.APPLIED
     apply_lag_ms: float = 1.0
     intent_ms: float = 0.0
     backoff: Backoff = field(default_factory=Backoff)
 
     def __post_init__(self) -> None:
-        for name, least in (("nodes", 3), ("cores", 1), ("leader", 0)):
-            value = whole(getattr(self, name), name, minimum=least)
-            object.__setattr__(self, name, value)
+        times = ("gateway_ms", "read_ms", "write_ms", "append_ms", "apply_lag_ms", "intent_ms")
+        check_fields(
+            self, counts={"nodes": 3, "cores": 1, "leader": 0}, least=dict.fromkeys(times, 0.0)
+        )
         if self.leader >= self.nodes:
             raise InputError(
                 "no such node", field="leader", value=self.leader, expected=f"below {self.nodes}"
             )
-        for name in ("gateway_ms", "read_ms", "write_ms", "append_ms", "apply_lag_ms", "intent_ms"):
-            number(getattr(self, name), name)
-        names = tuple(str(node) for node in range(self.nodes))
         matrix = numbers_of(self.rtt, "rtt")
         if matrix.ndim == 0:
             matrix = np.full((self.nodes, self.nodes), number(float(matrix), "rtt"))
         if matrix.shape == (self.nodes, self.nodes):
             np.fill_diagonal(matrix, 0.0)
-        axis = ("node", names)
+        axis = ("node", tuple(map(str, range(self.nodes))))
         object.__setattr__(self, "rtt", nonnegative(matrix, "rtt", [axis, axis]))
         known = text(self.visibility, "visibility", choices=[each.value for each in Visibility])
         object.__setattr__(self, "visibility", Visibility(known))
         instance_of(self.backoff, Backoff, "backoff", "a Backoff of placement.online.reads")
-
-    @property
-    def rtts(self) -> FloatArray:
-        """RTTs in ms, shape (n, n), zero on the diagonal."""
-        assert isinstance(self.rtt, np.ndarray)
-        return self.rtt
 
     @property
     def followers_needed(self) -> int:
@@ -149,11 +141,8 @@ class ReadWorkload:
     gateways: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("clients", "keys"):
-            value = whole(getattr(self, name), name, minimum=1)
-            object.__setattr__(self, name, value)
-        for name in ("read_share", "hot_share", "hot_fraction"):
-            number(getattr(self, name), name, maximum=1.0)
+        shares = ("read_share", "hot_share", "hot_fraction")
+        check_fields(self, counts={"clients": 1, "keys": 1}, shares=shares)
         weights = elements(self.gateways, "gateways", "a list of weights")
         weights = tuple(number(weight, f"gateways[{k}]") for k, weight in enumerate(weights))
         object.__setattr__(self, "gateways", weights)
@@ -211,14 +200,13 @@ def bottleneck(cluster: RaftCluster, workload: ReadWorkload, strategy: ReadStrat
     cluster, workload
         What runs where, and what is asked of it.
     strategy
-        Per gateway the sets read from, with probabilities, and the answers not waited for.
+        Per gateway the sets read from, with probabilities.
 
     Notes
     -----
     The bounds hold for long-run means. The idle latency takes, of a quorum, the longest of the mean
-    answers. Of a quorum with spare answers it takes the way to the last node waited for without
-    work, since the fastest of several need not be the nearest; of a write's followers likewise the
-    way to the m-th nearest.
+    answers; of a write's followers the way to the m-th nearest without work, since the fastest of
+    several need not be the nearest.
     """
     n, leader = cluster.nodes, cluster.leader
     if len(strategy.mixtures) != n:
@@ -229,7 +217,7 @@ def bottleneck(cluster: RaftCluster, workload: ReadWorkload, strategy: ReadStrat
             expected=str(n),
         )
     shares, reads = workload.gateway_shares(n), workload.read_share
-    rtt = cluster.rtts
+    rtt = cluster.rtt
     demand = cluster.gateway_ms * shares
     demand = demand + (1.0 - reads) * np.where(
         np.arange(n) == leader, 4.0 * cluster.write_ms, cluster.append_ms
@@ -244,12 +232,7 @@ def bottleneck(cluster: RaftCluster, workload: ReadWorkload, strategy: ReadStrat
             weight = float(shares[gateway]) * reads * probability
             members = list(quorum)
             demand[members] += weight * cluster.read_ms
-            needed = answers_needed(quorum, strategy.spare)
-            if needed == len(quorum):
-                last = float((rtt[gateway, members] + cluster.read_ms).max())
-            else:
-                last = sorted(float(rtt[gateway, v]) for v in quorum)[needed - 1]
-            idle += weight * last
+            idle += weight * float((rtt[gateway, members] + cluster.read_ms).max())
     most = workload.clients / idle if idle > 0 else np.inf
     busiest = float(demand.max())
     if busiest > 0:

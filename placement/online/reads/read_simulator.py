@@ -8,11 +8,10 @@ A rule is asked at the gateway, once per attempt, which nodes to read from. One 
 of what came back. Rules of the paper and beyond are in ``heuristics.online.reads``.
 
 Clients run in a closed loop. A read visits its gateway, then the nodes that its rule names, half an
-RTT away. It is done when all of them but the spare ones of the rule have answered. It returns the
-highest version of the answers, among equal ones the version with a value. Later answers cost work
-and are ignored. Under ``strong`` a replica with an unresolved intent on the key answers with its
-version and no value. If the winner has no value, the gateway backs off, asks its rule again and
-retries, for ever if need be.
+RTT away. It is done when all of them have answered. It returns the highest version of the answers,
+among equal ones the version with a value. Under ``strong`` a replica with an unresolved intent on
+the key answers with its version and no value. If the winner has no value, the gateway backs off,
+asks its rule again and retries, for ever if need be.
 
 A write visits its gateway, then L: propose; append at every follower; commit once m of them have
 answered; apply; resolve; then it is acknowledged. Writes on one key wait for each other at L.
@@ -28,11 +27,10 @@ from __future__ import annotations
 import heapq
 import math
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import count
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -40,8 +38,8 @@ import numpy.typing as npt
 from placement.errors import InputError
 from placement.online.reads.linearizability import HistoryEntry, Violations, check
 from placement.online.reads.raft_cluster import RaftCluster, ReadWorkload, Visibility
-from placement.online.reads.read_problem import Quorum, ReadStrategy, answers_needed
-from placement.online.simulation import Latencies, spawn_streams, summarise
+from placement.online.reads.read_problem import Quorum, ReadStrategy
+from placement.online.simulation import EventLoop, Latencies, spawn_streams, summarise
 from placement.support.checks import BoolArray, FloatArray, flag, instance_of, number, text, whole
 
 __all__ = [
@@ -53,8 +51,6 @@ __all__ = [
     "ReadSamplePath",
     "Replicas",
     "RuleState",
-    "StrategyState",
-    "WaitsForAll",
     "draw_path",
     "simulate",
     "uniforms",
@@ -162,92 +158,59 @@ class Answered:
     queue: int
 
 
-class RuleState(Protocol):
+class RuleState:
     """A rule at work in one run."""
 
-    def choose(self, gateway: int, now: float) -> Quorum:
+    def choose(self, gateway: int) -> Quorum:
         """Nodes to read from; they are taken as sent to.
 
         One node reads there alone, more are a quorum.
         """
+        raise NotImplementedError
 
     def answered(self, reply: Answered) -> None:
         """Take note of a reply; only called when the rule learns."""
 
 
-@runtime_checkable
-class ReadRule(Protocol):
-    """A rule: immutable, and asked for a fresh state by every run.
+class ReadRule:
+    """A rule: immutable, and asked for a fresh state by every run."""
 
-    Attributes
-    ----------
-    name
-        For tables.
-    learns
-        Whether :meth:`RuleState.answered` is to be called.
-    spare
-        Answers of a quorum of several nodes that a read does not wait for.
-    """
+    label: ClassVar[str]
+    learns: ClassVar[bool] = False
+    """Whether :meth:`RuleState.answered` is to be called."""
 
     @property
     def name(self) -> str:
         """For tables."""
-
-    @property
-    def learns(self) -> bool:
-        """Return whether replies are to be told."""
-
-    @property
-    def spare(self) -> int:
-        """Answers of a quorum of several nodes that a read does not wait for."""
+        return self.label
 
     def start(self, nodes: int, leader: int, rng: np.random.Generator) -> RuleState:
         """Begin a run on `nodes` nodes."""
-
-
-class WaitsForAll:
-    """Base of rules whose reads wait for every node that they ask."""
-
-    @property
-    def spare(self) -> int:
-        """Return 0: no node is spare."""
-        return 0
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class FromStrategy:
-    """Draws from a fixed strategy, for example an optimal one; reads leave its spare answers."""
+class FromStrategy(ReadRule):
+    """Draws from a fixed strategy, for example an optimal one."""
 
     strategy: ReadStrategy
     name: str = "strategy"
-    learns: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         instance_of(self.strategy, ReadStrategy, "strategy", "a ReadStrategy")
         text(self.name, "name")
 
-    @property
-    def spare(self) -> int:
-        """Answers of a quorum that a read does not wait for; of the strategy."""
-        return self.strategy.spare
-
     def start(self, nodes: int, leader: int, rng: np.random.Generator) -> RuleState:
         """Begin a run."""
-        return StrategyState(self.strategy, uniforms(rng))
+        return _DrawnQuorums(self.strategy, uniforms(rng))
 
 
-class StrategyState:
-    """A strategy being drawn from."""
-
+class _DrawnQuorums(RuleState):
     def __init__(self, strategy: ReadStrategy, draws: Iterator[float]) -> None:
         self._strategy, self._draws = strategy, draws
 
-    def choose(self, gateway: int, now: float) -> Quorum:
-        """Draw a quorum."""
+    def choose(self, gateway: int) -> Quorum:
         return self._strategy.draw(gateway, next(self._draws))
-
-    def answered(self, reply: Answered) -> None:
-        """Ignore the reply: this rule does not learn."""
 
 
 @dataclass(slots=True)
@@ -409,9 +372,6 @@ class ReadRun:
         return check(self.history)
 
 
-Progress = Callable[[int, int], None]
-
-
 def simulate(
     cluster: RaftCluster,
     workload: ReadWorkload,
@@ -421,7 +381,6 @@ def simulate(
     operations: int = 50_000,
     seed: int = 0,
     warm_up: float = 0.1,
-    progress: Progress | None = None,
 ) -> ReadRun:
     """Run a workload and return the observations of every client.
 
@@ -439,14 +398,12 @@ def simulate(
         Of the sample path; the same seed gives every rule the same operations and work.
     warm_up
         Part of the operations whose completions do not count.
-    progress
-        Called now and then with operations issued and in all.
 
     Raises
     ------
     InputError
         For bad arguments, or a rule that names a set from which nothing can be read: neither one
-        node nor enough for m + 1 answers.
+        node nor m + 1.
 
     Notes
     -----
@@ -454,15 +411,14 @@ def simulate(
     with the last answer; figures are taken from the end of the warm-up to the last issue, while
     all clients are at work.
     """
-    if not isinstance(rule, ReadRule):
-        raise InputError(
-            "not a rule", field="rule", value=rule, expected="name, learns, spare and start()"
-        )
+    instance_of(rule, ReadRule, "rule", "a ReadRule")
     flag(strong, "strong")
     number(warm_up, "warm_up", maximum=math.nextafter(1.0, 0.0))
     path = draw_path(cluster, workload, operations, seed)
     run = _ReadSimulation(cluster, rule, path, strong)
-    run.go(min(workload.clients, path.operations), progress)
+    for _ in range(min(workload.clients, path.operations)):
+        run.issue()
+    run.run_events()
     return ReadRun(
         cluster,
         workload,
@@ -479,7 +435,7 @@ def simulate(
 
 @dataclass(slots=True)
 class _Attempt:
-    """Attempt of a read: answers of an earlier one may still be on their way."""
+    """Attempt of a read."""
 
     operation: int
     key: int
@@ -498,8 +454,8 @@ class _Write:
     answered: bool = False
 
 
-class _ReadSimulation:
-    """The event loop; every handler is called at the time of its event."""
+class _ReadSimulation(EventLoop):
+    """Reads and writes under way; every handler is called at the time of its event."""
 
     def __init__(
         self,
@@ -508,19 +464,16 @@ class _ReadSimulation:
         path: ReadSamplePath,
         strong: bool,
     ) -> None:
+        super().__init__()
         self.cluster, self.path = cluster, path
-        self.leader = cluster.leader
+        self.leader, self.learns = cluster.leader, rule.learns
         self.rule = rule.start(cluster.nodes, self.leader, path.rule)
-        self.learns, self.spare = rule.learns, rule.spare
         self.machines = [Machine(cluster.cores) for _ in range(cluster.nodes)]
         self.replicas = Replicas(cluster.nodes, self.leader, cluster.visibility, strong)
-        self.half: list[list[float]] = (cluster.rtts / 2.0).tolist()
+        self.half: list[list[float]] = (cluster.rtt / 2.0).tolist()
         self.size = cluster.followers_needed + 1
-        self.heap: list[tuple[float, int, Callable[..., None], tuple[object, ...]]] = []
-        self.number = count()
         self.waits = uniforms(path.wait)
         self.next = 0
-        self.now = 0.0
         self.last_issue = 0.0
         self.starts = [0.0] * path.operations
         self.retries = 0
@@ -528,22 +481,6 @@ class _ReadSimulation:
         self.attempts: dict[int, int] = {}
         self.writes: dict[int, _Write] = {}
         self.queues: dict[int, deque[int]] = {}
-
-    def go(self, clients: int, progress: Progress | None) -> None:
-        """Let the clients issue, and work off all events."""
-        for _ in range(clients):
-            self.issue()
-        heap, events = self.heap, 0
-        while heap:
-            self.now, _, handler, arguments = heapq.heappop(heap)
-            handler(*arguments)
-            events += 1
-            if progress is not None and events % 50_000 == 0:
-                progress(self.next, self.path.operations)
-
-    def at(self, time: float, handler: Callable[..., None], *arguments: object) -> None:
-        """Put an event on the heap; events of the same time come in the order they were put."""
-        heapq.heappush(self.heap, (time, next(self.number), handler, arguments))
 
     def issue(self) -> None:
         """A client is free: it issues the next operation, if there is one."""
@@ -575,11 +512,9 @@ class _ReadSimulation:
     def route(self, o: int) -> None:
         """Ask the rule and send to the nodes it names."""
         gateway = int(self.path.gateway[o])
-        quorum = self.rule.choose(gateway, self.now)
+        quorum = self.rule.choose(gateway)
         self._check(quorum)
-        attempt = _Attempt(
-            o, int(self.path.key[o]), gateway, self.now, answers_needed(quorum, self.spare)
-        )
+        attempt = _Attempt(o, int(self.path.key[o]), gateway, self.now, len(quorum))
         for node in quorum:
             if node == gateway:
                 self.read_at(attempt, node)
@@ -587,22 +522,14 @@ class _ReadSimulation:
                 self.at(self.now + self.half[gateway][node], self.read_at, attempt, node)
 
     def _check(self, quorum: Quorum) -> None:
+        """Refuse nodes that are not there, and a quorum that may miss a write."""
         many = len(quorum)
-        if many != 1 and (
-            answers_needed(quorum, self.spare) < self.size or len(set(quorum)) < many
-        ):
-            self._refuse(quorum)
-        for node in quorum:
-            if not 0 <= node < self.cluster.nodes:
-                self._refuse(quorum)
-
-    def _refuse(self, quorum: Quorum) -> None:
-        raise InputError(
-            "the rule named no quorum",
-            field="rule",
-            value=quorum,
-            expected=f"one node, or at least {self.size + self.spare} different ones",
-        )
+        fits = many == 1 or self.size <= many == len(set(quorum))
+        if not fits or not all(0 <= node < self.cluster.nodes for node in quorum):
+            raise InputError(
+                "the rule named no quorum", field="rule", value=quorum,
+                expected=f"one node, or at least {self.size} different ones",
+            )  # fmt: skip
 
     def read_at(self, attempt: _Attempt, node: int) -> None:
         """The read arrives at a node; its answer is put on the way."""
@@ -627,8 +554,6 @@ class _ReadSimulation:
             answer = Answered(attempt.gateway, node, self.now, wait, service, queue)
             self.rule.answered(answer)
         attempt.pending -= 1
-        if attempt.pending < 0:  # a spare one: the attempt went on without it
-            return
         seen = self.replicas.see(node, key, served)
         if seen > attempt.best:
             attempt.best = seen
@@ -658,9 +583,8 @@ class _ReadSimulation:
         self.at(self._visit_leader(o, 1 + self.leader), self.proposed, o)
 
     def _visit_leader(self, o: int, column: int) -> float:
-        leader = self.leader
         work = self.cluster.write_ms * float(self.path.work[o, column])
-        return self.machines[leader].visit(self.now, work)
+        return self.machines[self.leader].visit(self.now, work)
 
     def proposed(self, o: int) -> None:
         """In the log of L; sent to the followers."""
@@ -757,20 +681,20 @@ class Machine:
     first core to be free takes it. No event is needed for that.
     """
 
-    __slots__ = ("_busy", "_free", "_running", "cores")
+    __slots__ = ("_free", "_running", "busy")
 
     def __init__(self, cores: int) -> None:
-        self.cores = cores
         self._free = [0.0] * cores
         self._running: list[float] = []
-        self._busy = 0.0
+        self.busy = 0.0
+        """Core-milliseconds of work accepted so far."""
 
     def visit(self, now: float, work: float) -> float:
         """Arrive at `now` with `work` ms; return when it is done. O(log cores)."""
         start = self._free[0]
         end = (start if start > now else now) + work
         heapq.heapreplace(self._free, end)
-        self._busy += work
+        self.busy += work
         return end
 
     def visit_counted(self, now: float, work: float) -> tuple[float, int]:
@@ -782,8 +706,3 @@ class Machine:
         end = self.visit(now, work)
         heapq.heappush(running, end)
         return end, found
-
-    @property
-    def busy(self) -> float:
-        """Core-milliseconds of work accepted so far."""
-        return self._busy

@@ -27,14 +27,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from placement.errors import InputError
+from placement.online.simulation import check_fields
 from placement.support.checks import instance_of, number
 
-__all__ = [
-    "Backoff",
-    "RetryModel",
-    "hot_key_write_rate",
-    "simulate",
-]
+__all__ = ["Backoff", "RetryModel", "simulate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +42,7 @@ class Backoff:
     jitter: float = 0.15
 
     def __post_init__(self) -> None:
-        number(self.first, "first", above=True)
+        check_fields(self, positive=["first"])
         number(self.cap, "cap", minimum=self.first)
         number(self.jitter, "jitter", maximum=math.nextafter(1.0, 0.0))
 
@@ -90,9 +86,8 @@ class RetryModel:
     share: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("write_rate", "intent_ms", "rtt", "share"):
-            number(getattr(self, name), name)
-        number(self.share, "share", maximum=1.0)
+        times = ("write_rate", "intent_ms", "rtt")
+        check_fields(self, least=dict.fromkeys(times, 0.0), shares=["share"])
         instance_of(self.backoff, Backoff, "backoff", "a Backoff of placement.online.reads")
 
     @property
@@ -187,24 +182,3 @@ def simulate(model: RetryModel, reads: int, rng: np.random.Generator) -> tuple[f
         now[alive] += wait + model.rtt
         retry += 1
     return float(attempts.mean()), float(latency.mean())
-
-
-def hot_key_write_rate(
-    writes_per_second: float, keys: int, hot_fraction: float, hot_share: float = 0.8
-) -> float:
-    """Writes per second on one hot key: share·W/(h·N).
-
-    Parameters
-    ----------
-    writes_per_second
-        W over all keys.
-    keys
-        N.
-    hot_fraction, hot_share
-        `hot_share` of the requests go to `hot_fraction` (h) of the keys.
-    """
-    number(writes_per_second, "writes_per_second")
-    number(keys, "keys", above=True)
-    number(hot_fraction, "hot_fraction", above=True)
-    number(hot_share, "hot_share")
-    return hot_share * writes_per_second / (hot_fraction * keys)

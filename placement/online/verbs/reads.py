@@ -102,7 +102,6 @@ def run(args: argparse.Namespace) -> int:
     shown = plans.get(args.goal)
     strategy = None if shown is None else shown.strategy
     routing = [] if strategy is None else _routing(replicas, strategy)
-    assert problem.leader is not None
     code = show_rows(
         args,
         rows,
@@ -172,7 +171,7 @@ def _figures(problem: ReadProblem, strategy: ReadStrategy) -> dict[str, object]:
         "mean_latency": figures.latency,
         "p_leader": 100 * figures.leader_served,
         "peak_load": figures.peak,
-        "load": [f"{value:.6g}" for value in figures.load[0]],
+        "load": [f"{value:.6g}" for value in figures.load],
     }
 
 
@@ -181,7 +180,7 @@ def _routing(replicas: ReplicaSites, strategy: ReadStrategy) -> list[dict[str, o
     names = replicas.names
     found: list[dict[str, object]] = []
     for gateway, mixture in zip(names, strategy.mixtures, strict=True):
-        parts = sorted(mixture, key=lambda part: (-part[1], part[0]))
+        parts = sorted(mixture, key=lambda part: (-round(part[1], 9), part[0]))
         found.append(
             {
                 "gateway": gateway,

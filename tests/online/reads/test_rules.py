@@ -14,17 +14,17 @@ from heuristics.online.reads import (
     LeastUtilised,
     Local,
     NearestMajority,
-    RepeatedMajority,
     TwoChoiceMajority,
     UniformQuorum,
 )
 from placement.errors import InputError
 from placement.online.reads import (
     Answered,
+    FromStrategy,
     RaftCluster,
     ReadGoal,
     ReadProblem,
-    ReadStrategy,
+    ReadRule,
     ReadWorkload,
     simulate,
 )
@@ -35,7 +35,7 @@ RULES = [
     LeastUtilised,
     TwoChoiceMajority,
     C3Majority,
-    lambda x: NearestMajority(RTT, x),
+    lambda x: NearestMajority(x, rtt=RTT),
 ]
 
 
@@ -51,7 +51,7 @@ def test_quorums_are_legal(make, share):
     assert f"{share:.3g}" in rule.name
     at = state(rule)
     for gateway in range(5):
-        chosen = [at.choose(gateway, 0.0) for _ in range(2000)]
+        chosen = [at.choose(gateway) for _ in range(2000)]
         alone = sum(quorum == (0,) for quorum in chosen)
         expected = 1.0 if gateway == 0 else share
         assert alone / 2000 == pytest.approx(expected, abs=0.04)
@@ -63,8 +63,8 @@ def test_quorums_are_legal(make, share):
 
 
 def test_lease_holder_and_local():
-    assert state(LeaseHolder(), leader=3).choose(1, 0.0) == (3,)
-    assert state(Local(), leader=3).choose(1, 0.0) == (1,)
+    assert state(LeaseHolder(), leader=3).choose(1) == (3,)
+    assert state(Local(), leader=3).choose(1) == (1,)
 
 
 @pytest.mark.parametrize("nodes", [5, 25])
@@ -72,7 +72,7 @@ def test_uniform_is_uniform(nodes):
     """Listed (5 nodes) or drawn one by one (25): every node as often as P says."""
     at = state(UniformQuorum(0.0), nodes=nodes)
     draws = 6000
-    counts = Counter(node for _ in range(draws) for node in at.choose(1, 0.0))
+    counts = Counter(node for _ in range(draws) for node in at.choose(1))
     assert counts.pop(1) == draws
     expected = (nodes // 2) / (nodes - 2)
     assert len(counts) == nodes - 2
@@ -81,11 +81,11 @@ def test_uniform_is_uniform(nodes):
 
 
 def test_nearest():
-    at = state(NearestMajority(RTT))
-    assert sorted(at.choose(1, 0.0)) == [1, 2, 3]
-    assert sorted(at.choose(4, 0.0)) == [2, 3, 4]
+    at = state(NearestMajority(rtt=RTT))
+    assert sorted(at.choose(1)) == [1, 2, 3]
+    assert sorted(at.choose(4)) == [2, 3, 4]
     with pytest.raises(InputError, match="rtt"):
-        NearestMajority(RTT).start(4, 0, np.random.default_rng(0))
+        NearestMajority(rtt=RTT).start(4, 0, np.random.default_rng(0))
 
 
 def tell(at, gateway, node, queue=0, service=1.0, response=2.0):
@@ -103,11 +103,11 @@ def hear(at, gateway, queues, responses=None):
 def test_least_utilised_takes_the_least():
     at = state(LeastUtilised())
     hear(at, 1, {2: 9, 3: 1, 4: 2})
-    assert sorted(at.choose(1, 0.0)) == [1, 3, 4]
+    assert sorted(at.choose(1)) == [1, 3, 4]
     for _ in range(9):  # own requests count too: 3 and 4 fill up
-        at.choose(1, 0.0)
+        at.choose(1)
     assert at.known[1].outstanding[2] > 0
-    assert sorted(at.choose(2, 0.0))[0] != 0  # what gateway 1 heard is its own knowledge
+    assert sorted(at.choose(2))[0] != 0  # what gateway 1 heard is its own knowledge
 
 
 def test_two_choices_prefers_the_less_loaded():
@@ -116,7 +116,7 @@ def test_two_choices_prefers_the_less_loaded():
     hear(at, 1, {2: 0, 3: 0, 4: 50})
     taken = Counter()
     for _ in range(4000):
-        quorum = at.choose(1, 0.0)
+        quorum = at.choose(1)
         taken.update(quorum)
         for node in quorum:
             at.known[1].outstanding[node] -= 1
@@ -126,41 +126,18 @@ def test_two_choices_prefers_the_less_loaded():
 
 def test_c3_scores_by_hand():
     at = state(C3Majority())
-    assert at.scores(1) == [0.0] * 5
+    assert at.keys(1) == [0.0] * 5
     hear(at, 1, {2: 1, 3: 0, 4: 3})
     # (R − S) + (1 + outstanding·5 + queue)³·S
-    assert at.scores(1) == [0.0, 0.0, 1 + 8.0, 1 + 1.0, 1 + 64.0]
+    assert at.keys(1) == [0.0, 0.0, 1 + 8.0, 1 + 1.0, 1 + 64.0]
     at.known[1].outstanding[3] = 1
-    assert at.scores(1)[3] == 1 + 6.0**3
-    assert sorted(at.choose(1, 0.0))[:1] == [1]
+    assert at.keys(1)[3] == 1 + 6.0**3
+    assert sorted(at.choose(1))[:1] == [1]
     tell(at, 1, 2, queue=11, service=2.0, response=5.0)
     known = at.known[1]
     assert known.queue[2] == pytest.approx(0.9 * 11 + 0.1 * 1)
     assert known.service_ms[2] == pytest.approx(1.9)
     assert known.other_ms[2] == pytest.approx(0.9 * 3 + 0.1)
-
-
-def test_resolving_follows_the_reads():
-    """The rule solves once per window for the reads of the last window, if there are any."""
-    problem = ReadProblem.uniform(5)
-    first = ReadStrategy.coin(problem, 1.0)
-    asked = []
-
-    def solve(reads):
-        asked.append(reads)
-        return ReadStrategy.coin(problem, 0.0)
-
-    at = state(RepeatedMajority(solve, first, window_ms=10.0))
-    for t in (0.0, 3.0, 9.9):
-        assert at.choose(1, t) == (0,)
-    assert len(at.choose(2, 10.0)) == 3
-    assert asked == [(0, 3, 0, 0, 0)]
-    at.choose(3, 57.0)
-    assert asked[1:] == [(0, 0, 1, 0, 0)]
-    at.choose(3, 59.9)
-    assert len(asked) == 2
-    at.choose(3, 60.0)
-    assert len(asked) == 3
 
 
 @pytest.mark.parametrize("make", [*RULES, lambda x: Local()])
@@ -169,8 +146,8 @@ def test_every_request_is_answered(make):
     rule = make(0.2)
     kept = []
 
-    class Watched:
-        name, learns, spare = rule.name, rule.learns, rule.spare
+    class Watched(ReadRule):
+        label, learns = rule.name, rule.learns
 
         def start(self, nodes, leader, rng):
             kept.append(rule.start(nodes, leader, rng))
@@ -190,7 +167,7 @@ def test_the_optimum_beats_the_rules_where_gateways_differ():
     rate = 14.0
     base = cluster.gateway_ms * shares + 0.05 * np.array([4 * cluster.write_ms, *[0.4] * 4])
     problem = ReadProblem(
-        cluster.rtts,
+        cluster.rtt,
         0.95 * rate * shares,
         0,
         capacity=np.full(5, cluster.cores / cluster.read_ms),
@@ -199,11 +176,7 @@ def test_the_optimum_beats_the_rules_where_gateways_differ():
     plan = solve_compact(problem, ReadGoal.least_load())
     assert plan.strategy is not None
     strategy = plan.strategy
-    rules = [
-        RepeatedMajority(lambda reads: strategy, strategy, 50.0),
-        UniformQuorum(2 / 7),
-        LeaseHolder(),
-    ]
+    rules = [FromStrategy(strategy), UniformQuorum(2 / 7), LeaseHolder()]
     throughput = [
         simulate(cluster, workload, rule, operations=10_000, seed=1).throughput for rule in rules
     ]
