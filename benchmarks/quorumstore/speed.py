@@ -19,7 +19,6 @@ import argparse
 import csv
 import math
 import resource
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -32,7 +31,7 @@ import numpy as np
 from benchmarks.harness.machine import describe
 from benchmarks.harness.result_files import RESULTS, save_json, save_rows
 from benchmarks.harness.study import Study
-from formulations.quorumstore import place, progress_to, solve_keys
+from formulations.quorumstore import place, solve_keys
 from formulations.quorumstore.enumeration import Enumeration
 from placement import datasets
 from placement.quorumstore import QuorumPlan, QuorumProblem, Redirect, StoreRules
@@ -154,13 +153,7 @@ def table(rtt: FloatArray, keys: int, largest: int, seed: int, processes: int) -
                 reads, writes = draws[number % len(draws)](rng, len(rtt))
                 writer.writerow([f"key{number}", *reads.tolist(), *writes.tolist()])
         began = _cpu()
-        summary = solve_keys(
-            template,
-            source,
-            target,
-            processes=processes,
-            progress=progress_to(sys.stderr, every=5.0),
-        )
+        summary = solve_keys(template, source, target, processes=processes)
         spent = _cpu() - began
         print(
             f"{summary.keys:,} keys in {summary.seconds:.1f} s with {processes} processes: "

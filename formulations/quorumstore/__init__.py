@@ -20,16 +20,14 @@ if TYPE_CHECKING:
     from formulations.quorumstore.enumeration import TieEnvelope as TieEnvelope
     from formulations.quorumstore.enumeration import TieRange as TieRange
     from formulations.quorumstore.enumeration import tie_envelope as tie_envelope
-    from formulations.quorumstore.keys import KeysProgress as KeysProgress
     from formulations.quorumstore.keys import KeysSummary as KeysSummary
-    from formulations.quorumstore.keys import progress_to as progress_to
     from formulations.quorumstore.keys import solve_keys as solve_keys
     from formulations.quorumstore.one_key import QuorumMethod as QuorumMethod
     from formulations.quorumstore.one_key import place as place
 
 _HOME = {
     "formulations.quorumstore.enumeration": ("TieEnvelope", "TieRange", "tie_envelope"),
-    "formulations.quorumstore.keys": ("KeysProgress", "KeysSummary", "progress_to", "solve_keys"),
+    "formulations.quorumstore.keys": ("KeysSummary", "solve_keys"),
     "formulations.quorumstore.one_key": ("QuorumMethod", "place"),
 }
 

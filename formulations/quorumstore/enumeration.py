@@ -30,7 +30,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from math import comb
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +39,6 @@ from placement.errors import LimitError, SolverError, UnsupportedError
 from placement.quorumstore import (
     Goal,
     LossScope,
-    Metrics,
     QuorumConfiguration,
     QuorumPlan,
     QuorumProblem,
@@ -57,6 +56,11 @@ from placement.quorumstore.goal import second_key
 from placement.support.checks import FloatArray, IntArray, read_only
 from placement.support.status import Status, Termination, least_bound
 from placement.support.work import large_count
+
+try:
+    from formulations.quorumstore import _kernel
+except ImportError:  # it was not built
+    _kernel = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from formulations.quorumstore._kernel import _Search, _Store
@@ -89,11 +93,7 @@ _CHUNK = 512
 
 def compiled_available() -> bool:
     """Return whether the compiled search was built and can be imported."""
-    try:
-        import formulations.quorumstore._kernel  # noqa: F401 - only whether it imports matters
-    except ImportError:
-        return False
-    return True
+    return _kernel is not None
 
 
 Allowed = tuple[int, int, int, int]
@@ -134,8 +134,6 @@ class CompiledStore:
 
         O(n² log n), and O(n) for each site of each loss where clients are redirected.
         """
-        from formulations.quorumstore import _kernel
-
         rules = problem.rules
         losses = problem.losses if rules.contingency else ()
         moves = _ServedAfterLosses(problem, losses)
@@ -330,8 +328,6 @@ class CompiledSearch:
     _search: _Search = field(init=False)
 
     def __post_init__(self) -> None:
-        from formulations.quorumstore import _kernel
-
         problem, store = self.problem, self.store
         contingency = problem.rules.contingency
         loosest = self.goal.limits(math.inf, contingency).tightened(self.caps)
@@ -358,28 +354,20 @@ class CompiledSearch:
 
     def probe(self, sets: IntArray, read: int, write: int) -> None:
         """Lower the incumbent with some sets, rows of increasing site indices."""
-        from formulations.quorumstore import _kernel
-
         pair = self.store.pairs.index((sets.shape[1], read, write))
         _kernel.probe(self._search, pair, np.ascontiguousarray(sets, dtype=np.int32))
 
     def run(self) -> None:
         """Lower the incumbent to the optimum. O(n^N) in the worst case."""
-        from formulations.quorumstore import _kernel
-
         _kernel.find(self._search)
 
     def choose(self) -> QuorumConfiguration | None:
         """First configuration under the tie rule of all that reach the incumbent value."""
-        from formulations.quorumstore import _kernel
-
         return self._named(_kernel.choose(self._search))
 
     @property
     def value(self) -> float:
         """Incumbent value; +∞ when nothing was found."""
-        from formulations.quorumstore import _kernel
-
         allowed, _, _ = _kernel.incumbent(self._search)
         if allowed > len(self.store.grid):
             return math.inf
@@ -388,8 +376,6 @@ class CompiledSearch:
     @property
     def incumbent(self) -> QuorumConfiguration | None:
         """Return a configuration with the incumbent value; None when nothing was found."""
-        from formulations.quorumstore import _kernel
-
         return self._named(_kernel.incumbent(self._search))
 
     def _named(self, found: tuple[int, int, tuple[int, ...]]) -> QuorumConfiguration | None:
@@ -415,8 +401,6 @@ class CompiledSearch:
         -------
         Shape (m, N).
         """
-        from formulations.quorumstore import _kernel
-
         found = _kernel.list(
             self._search, self.store.pairs.index(pair), first, self.store.allowed(limits)
         )
@@ -429,22 +413,6 @@ class CompiledSearch:
             found = self.sets(pair, first, limits)
             if len(found):
                 yield found
-
-    def ties(self, limits: ThresholdLimits) -> list[Ties]:
-        """All configurations within the limits of the incumbent value."""
-        caught = limits.tightened(self.caps)
-        return [
-            Ties(sets, pair[1], pair[2])
-            for pair in self.store.pairs
-            for sets in self.every(pair, caught)
-        ]
-
-    @property
-    def nodes(self) -> int:
-        """Number of prefixes visited so far."""
-        from formulations.quorumstore import _kernel
-
-        return _kernel.nodes(self._search)
 
 
 @dataclass(slots=True)
@@ -519,8 +487,15 @@ class Enumeration:
             return best.value, best.ties
         self._warm(search)
         search.run()
+        if math.isinf(search.value):
+            return search.value, []
         limits = problem.goal.limits(search.value, problem.rules.contingency)
-        return search.value, [] if math.isinf(search.value) else search.ties(limits)
+        ties = [
+            Ties(sets, read, write)
+            for total, read, write in problem.pairs
+            for sets in search.every((total, read, write), limits)
+        ]
+        return search.value, ties
 
     def _search(self, problem: QuorumProblem) -> CompiledSearch:
         asked = (problem.rtt.tobytes(), problem.rules, problem.regions)
@@ -679,17 +654,11 @@ def solve(problem: QuorumProblem) -> QuorumPlan:
 # ms when a site is lost" is one about tie-breaking, unless the whole range is given.
 
 
-@dataclass(frozen=True, slots=True)
-class TieRange:
-    """Best and worst of one figure over all optimal configurations, each with its configuration.
-
-    The first configuration in the order (N, R, set) is named where several attain it.
-    """
+class TieRange(NamedTuple):
+    """Best and worst of one figure over all optimal configurations."""
 
     best: float
-    best_configuration: QuorumConfiguration
     worst: float
-    worst_configuration: QuorumConfiguration
 
 
 @dataclass(frozen=True, eq=False)
@@ -698,8 +667,6 @@ class TieEnvelope:
 
     Attributes
     ----------
-    problem
-        The key.
     value
         The optimal value of its goal.
     ties
@@ -709,7 +676,6 @@ class TieEnvelope:
         operation and all losses (also if the goal has no losses), and of the mean latency.
     """
 
-    problem: QuorumProblem
     value: float
     ties: tuple[Ties, ...]
     normal: TieRange
@@ -720,12 +686,6 @@ class TieEnvelope:
     def count(self) -> int:
         """Number of optimal configurations."""
         return sum(len(group.sets) for group in self.ties)
-
-    def __iter__(self) -> Iterator[QuorumConfiguration]:
-        """All optimal configurations, by (N, R, set)."""
-        for group in self.ties:
-            for row in group.sets.tolist():
-                yield QuorumConfiguration(tuple(row), group.read, group.write)
 
 
 def tie_envelope(problem: QuorumProblem) -> TieEnvelope | None:
@@ -745,28 +705,15 @@ def tie_envelope(problem: QuorumProblem) -> TieEnvelope | None:
     value, ties = Enumeration().optima(problem)
     if not ties:
         return None
-    figures: list[tuple[Ties, Metrics]] = []
-    for group in ties:
-        for low in range(0, len(group.sets), _CHUNK):
-            part = Ties(group.sets[low : low + _CHUNK], group.read, group.write)
-            figures.append((part, metrics(problem, part.sets, part.read, part.write, losses=True)))
-    normal = _range(
-        [(part, np.maximum(one.normal_read, one.normal_write)) for part, one in figures]
-    )
-    failure = _range([(part, np.maximum(one.worst_read, one.worst_write)) for part, one in figures])
-    mean = _range([(part, one.mean) for part, one in figures])
-    return TieEnvelope(problem, value, tuple(ties), normal, failure, mean)
+    figures = [
+        metrics(problem, group.sets[low : low + _CHUNK], group.read, group.write, losses=True)
+        for group in ties
+        for low in range(0, len(group.sets), _CHUNK)
+    ]
+    normal = _range([np.maximum(one.normal_read, one.normal_write) for one in figures])
+    failure = _range([np.maximum(one.worst_read, one.worst_write) for one in figures])
+    return TieEnvelope(value, tuple(ties), normal, failure, _range([one.mean for one in figures]))
 
 
-def _range(values: list[tuple[Ties, FloatArray]]) -> TieRange:
-    def attained(pick: int, part: Ties) -> QuorumConfiguration:
-        return QuorumConfiguration(tuple(part.sets[pick].tolist()), part.read, part.write)
-
-    low_part, low = min(values, key=lambda entry: entry[1].min())
-    high_part, high = max(values, key=lambda entry: entry[1].max())
-    return TieRange(
-        float(low.min()),
-        attained(int(np.argmin(low)), low_part),
-        float(high.max()),
-        attained(int(np.argmax(high)), high_part),
-    )
+def _range(values: list[FloatArray]) -> TieRange:
+    return TieRange(float(min(map(np.min, values))), float(max(map(np.max, values))))

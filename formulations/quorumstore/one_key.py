@@ -11,10 +11,10 @@ from math import comb
 from formulations.quorumstore.covering_solvers import CpSatCovering, HighsCovering
 from formulations.quorumstore.enumeration import compiled_available
 from formulations.quorumstore.enumeration import solve as enumerate_sets
-from formulations.quorumstore.refutation_writer import refutation_tree
 from formulations.quorumstore.threshold_bisection import solve as bisect
 from placement.errors import InputError
 from placement.quorumstore import Goal, LossScope, QuorumPlan, QuorumProblem, Target
+from placement.quorumstore.refutation_tree import refutation_tree
 from placement.support.status import Status
 
 __all__ = ["QuorumMethod", "bound_reasons", "place"]
@@ -58,7 +58,7 @@ def place(
         Seconds, for the solvers; enumeration takes its time.
     certificate
         Whether a proven plan carries its certificate
-        (:func:`formulations.quorumstore.refutation_writer.refutation_tree`): some tenths of a
+        (:func:`placement.quorumstore.refutation_tree.refutation_tree`): some tenths of a
         second for 30 sites. Very large questions have none.
 
     Raises

@@ -17,6 +17,7 @@ the staircase of the pairs that some configuration reaches.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import time
@@ -35,7 +36,6 @@ from formulations.quorumstore.covering_model import (
 from placement.errors import SolverError, UnsupportedError
 from placement.quorumstore import (
     Goal,
-    Metrics,
     QuorumConfiguration,
     QuorumPlan,
     QuorumProblem,
@@ -46,13 +46,9 @@ from placement.quorumstore import (
     stages,
     structural_reasons,
 )
-from placement.quorumstore.goal import second_key
-from placement.quorumstore.latency import swap_neighbours
-from placement.support.checks import FloatArray, IntArray
+from placement.quorumstore.set_swaps import BestSet
+from placement.support.checks import FloatArray
 from placement.support.status import Termination, end_early
-
-_SWAP_BATCH = 2_000
-"""Sets times scenarios evaluated at once."""
 
 __all__ = ["Bisection", "Covering", "ThresholdStep", "solve", "threshold_values"]
 
@@ -345,49 +341,6 @@ def _weighted(bisection: Bisection, goal: Goal, configuration: QuorumConfigurati
 # --- swaps -----------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _SwapEvaluator:
-    problem: QuorumProblem
-    goal: Goal
-    caps: ThresholdLimits
-    deadline: float
-
-    def best(
-        self, sets: IntArray, read: int, write: int
-    ) -> tuple[tuple[float, ...], tuple[int, ...]] | None:
-        """Return the best of some sets with its rank; None when no set obeys the regional rules."""
-        problem = self.problem
-        sets = sets[problem.admissible(sets, max(read, write))]
-        step = _SWAP_BATCH
-        if problem.rules.contingency and problem.rules.failures > 1:
-            step = max(16, _SWAP_BATCH // (1 + len(problem.losses)))
-        found = None
-        for low in range(0, len(sets), step):
-            if time.perf_counter() > self.deadline:
-                raise TimeoutError
-            rows = sets[low : low + step]
-            keys = self._keys(metrics(problem, rows, read, write))
-            first = int(np.lexsort(tuple(reversed(keys)))[0])
-            one = tuple(float(key[first]) for key in keys), tuple(rows[first].tolist())
-            if found is None or one < found:
-                found = one
-        return found
-
-    def _keys(self, figures: Metrics) -> list[FloatArray]:
-        """The value, infinite beyond the caps, and the first keys of the tie rule.
-
-        The value alone is flat: thousands of sets share it, and a descent has nowhere to go.
-        """
-        values = self.goal.values(figures, self.problem.rules.contingency)
-        keys = [np.where(self.caps.kept(figures), values, np.inf)]
-        second = second_key(self.goal, figures, self.problem.rules.contingency)
-        if second is not None:
-            keys.append(second)
-        normal = np.maximum(figures.normal_read, figures.normal_write)
-        worst = np.maximum(figures.worst_read, figures.worst_write)
-        return [*keys, worst, normal, figures.normal_read + figures.normal_write, figures.mean]
-
-
 def improve_by_swaps(
     problem: QuorumProblem,
     goal: Goal,
@@ -405,25 +358,12 @@ def improve_by_swaps(
         Where to begin; returned itself when no swap is better.
     deadline
         ``time.perf_counter()`` at which to stop, with the best so far.
-
-    Notes
-    -----
-    A round evaluates N·(n − N) sets.
     """
-    judge = _SwapEvaluator(problem, goal, caps, deadline)
-    read, write = start.read, start.write
-    replicas = start.replicas
-    try:
-        found = judge.best(np.array([replicas], dtype=np.intp), read, write)
-        while found is not None:
-            rank, replicas = found
-            rows = swap_neighbours(replicas, len(problem.sites))
-            found = judge.best(rows, read, write) if len(rows) else None
-            if found is not None and not found[0] < rank:
-                break
-    except TimeoutError:
-        pass
-    return QuorumConfiguration(replicas, read, write)
+    best = BestSet(problem, goal, caps, deadline)
+    with contextlib.suppress(TimeoutError):
+        best.offer(np.array([start.replicas], dtype=np.intp), start.read, start.write)
+        best.descend()
+    return best.configuration or start
 
 
 def start_configuration(
@@ -434,25 +374,17 @@ def start_configuration(
     For each (N, R, W), single swaps from the busiest sites and from the best of some sets that are
     spread out by index.
     """
-    best, value = None, math.inf
+    overall = BestSet(problem, goal)
     demand = problem.reads + problem.writes
     count = len(problem.sites)
-    judge = _SwapEvaluator(problem, goal, ThresholdLimits(), deadline)
     for total, read, write in problem.pairs:
         busiest = np.sort(np.argsort(-demand, kind="stable")[:total])[np.newaxis]
         steps = np.arange(total) * (count // total)
         spread = np.sort((np.arange(count)[:, np.newaxis] + steps) % count, axis=1)
         for rows in (busiest, spread):
-            try:
-                found = judge.best(rows, read, write)
-            except TimeoutError:
-                return best
-            if found is None:
-                continue
-            start = QuorumConfiguration(found[1], read, write)
-            start = improve_by_swaps(problem, goal, ThresholdLimits(), start, deadline)
-            figures = metrics(problem, [start.replicas], read, write)
-            here = float(goal.values(figures, problem.rules.contingency)[0])
-            if here < value:
-                best, value = start, here
-    return best
+            best = BestSet(problem, goal, deadline=deadline)
+            with contextlib.suppress(TimeoutError):
+                best.offer(rows, read, write)
+                best.descend()
+            overall.take(best)
+    return overall.configuration if overall.within else None

@@ -11,9 +11,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from heuristics.quorumstore.set_search import Best, coverage_greedy, finish, local_search
+from heuristics.quorumstore.set_search import coverage_greedy, finish, local_search
 from placement.errors import InputError, UnsupportedError
 from placement.quorumstore import QuorumPlan, QuorumProblem
+from placement.quorumstore.set_swaps import BestSet
 
 __all__ = [
     "busiest_sites",
@@ -86,9 +87,9 @@ def _plan(
     problem: QuorumProblem, chosen: list[int], pair: tuple[int, int, int], method: str
 ) -> QuorumPlan:
     began = time.perf_counter()
-    best = Best()
-    best.offer(problem, np.array([sorted(chosen)], dtype=np.intp), pair[1], pair[2])
-    return finish(problem, best, method, began)
+    best = BestSet(problem, problem.goal)
+    best.offer(np.array([sorted(chosen)], dtype=np.intp), pair[1], pair[2])
+    return finish(best, method, began)
 
 
 def heuristics() -> dict[str, Callable[[QuorumProblem], QuorumPlan]]:

@@ -7,39 +7,29 @@ Wolsey, Fisher, Mathematical Programming 14, 1978). This is a promise about this
 about the threshold. Under contingency clients want one replica more, R + 1 and W + 1: with p = 1
 and clients kept this is exactly N-1C.
 
-Local search swaps one site, swaps two where stuck, for each (N, R, W). The threshold is flat:
-thousands of sets share it, so sets are compared by the excess over the bounds and then by the whole
-tie rule, which gives a descent somewhere to go.
+Local search swaps one site (:mod:`placement.quorumstore.set_swaps`), swaps two where stuck, for
+each (N, R, W).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
 from placement.errors import InputError
 from placement.quorumstore import (
-    Goal,
-    QuorumConfiguration,
     QuorumPlan,
     QuorumProblem,
     full_replication_bound,
-    metrics,
     structural_reasons,
 )
-from placement.quorumstore.goal import judged_thresholds, second_key
-from placement.quorumstore.latency import swap_neighbours
+from placement.quorumstore.set_swaps import BestSet
 from placement.support.checks import FloatArray, IntArray
 from placement.support.status import SearchEnd, Termination, end_early
 
-__all__ = ["Best", "coverage_greedy", "finish", "greedy_sets", "local_search", "rank"]
-
-_SWAP_BATCH = 2_000
-"""Sets of replicas that are evaluated at once."""
+__all__ = ["coverage_greedy", "finish", "greedy_sets", "local_search"]
 
 
 def coverage_greedy(problem: QuorumProblem) -> QuorumPlan:
@@ -52,30 +42,27 @@ def coverage_greedy(problem: QuorumProblem) -> QuorumPlan:
     Complexity: O(log n · N · n²) per (N, R, W), besides about 2·log n evaluations.
     """
     began = time.perf_counter()
-    best = Best()
+    best = BestSet(problem, problem.goal)
     termination = Termination.FINISHED
     try:
         for pair in problem.pairs:
-            greedy_sets(problem, pair, best)
+            greedy_sets(pair, best)
     except KeyboardInterrupt:
         termination = Termination.INTERRUPTED
-    return finish(problem, best, "coverage greedy", began, termination)
+    return finish(best, "coverage greedy", began, termination)
 
 
-def greedy_sets(problem: QuorumProblem, pair: tuple[int, int, int], best: Best) -> None:
+def greedy_sets(pair: tuple[int, int, int], best: BestSet) -> None:
     """Bisect the threshold for one (N, R, W), offering every greedy set to `best`."""
     _total, read, write = pair
-    values = np.unique(problem.rtt)
+    values = np.unique(best.problem.rtt)
     low, high = 0, len(values) - 1
     while low <= high:
         middle = (low + high) // 2
-        chosen = _greedy(problem, pair, float(values[middle]))
-        if chosen is None:
-            low = middle + 1
-            continue
-        found = best.offer(problem, np.array([chosen]), read, write)
-        # The rank's second key is the value of the goal without its bounds.
-        if found is not None and found[1][1] <= values[middle]:
+        chosen = _greedy(best.problem, pair, float(values[middle]))
+        found = None if chosen is None else best.offer(np.array([chosen]), read, write)
+        # The second number is the value of the goal without its bounds.
+        if found is not None and found[1] <= values[middle]:
             high = middle - 1
         else:
             low = middle + 1
@@ -151,52 +138,38 @@ def local_search(
             "out of range", field="starts, pair_swaps", value=(starts, pair_swaps), expected=">= 0"
         )
     began = time.perf_counter()
-    deadline = began + time_limit
-    overall = Best()
+    overall = BestSet(problem, problem.goal)
     end = SearchEnd()
     with end_early(end):
         for pair in problem.pairs:
             total, read, write = pair
-            seeds = Best()
-            greedy_sets(problem, pair, seeds)
-            _adopt(overall, seeds)
-            first = [] if seeds.configuration is None else [seeds.configuration.replicas]
-            randoms = [
-                tuple(sorted(rng.choice(len(problem.sites), total, replace=False).tolist()))
-                for _ in range(starts)
-            ]
-            for start in [*first, *randoms]:
-                found = Best()
+            greedy = BestSet(problem, problem.goal)
+            greedy_sets(pair, greedy)
+            overall.take(greedy)
+            found = greedy.configuration
+            starts_here = [] if found is None else [list(found.replicas)]
+            for _ in range(starts):
+                drawn = rng.choice(len(problem.sites), total, replace=False)
+                starts_here.append(sorted(drawn.tolist()))
+            for start in starts_here:
+                best = BestSet(problem, problem.goal, deadline=began + time_limit)
                 try:
-                    _descend(problem, start, read, write, found, rng, pair_swaps, deadline)
+                    best.offer(np.array([start], dtype=np.intp), read, write)
+                    _descend(best, rng, pair_swaps)
                 finally:
-                    _adopt(overall, found)
-    return finish(problem, overall, "local search", began, end.termination)
+                    overall.take(best)
+    return finish(overall, "local search", began, end.termination)
 
 
-def _descend(
-    problem: QuorumProblem,
-    start: tuple[int, ...],
-    read: int,
-    write: int,
-    best: Best,
-    rng: np.random.Generator,
-    pair_swaps: int,
-    deadline: float,
-) -> None:
-    best.offer(problem, np.array([start], dtype=np.intp), read, write)
-    current = start
-    while True:
+def _descend(best: BestSet, rng: np.random.Generator, pair_swaps: int) -> None:
+    """Take swaps of one while they improve, of two where stuck, and begin again."""
+    before = None
+    while best.configuration is not None and best.configuration != before:
+        best.descend()
         before = best.configuration
-        _offer_all(
-            problem, swap_neighbours(current, len(problem.sites)), read, write, best, deadline
-        )
-        if best.configuration == before and pair_swaps:
-            rows = _double_swaps(current, len(problem.sites), rng, pair_swaps)
-            _offer_all(problem, rows, read, write, best, deadline)
-        if best.configuration == before or best.configuration is None:
-            return
-        current = best.configuration.replicas
+        if pair_swaps:
+            rows = _double_swaps(before.replicas, len(best.problem.sites), rng, pair_swaps)
+            best.offer(rows, before.read, before.write)
 
 
 def _double_swaps(
@@ -217,112 +190,27 @@ def _double_swaps(
     return rows
 
 
-def _offer_all(
-    problem: QuorumProblem,
-    rows: IntArray,
-    read: int,
-    write: int,
-    best: Best,
-    deadline: float,
-) -> None:
-    for low in range(0, len(rows), _SWAP_BATCH):
-        if time.perf_counter() > deadline:
-            raise TimeoutError
-        best.offer(problem, rows[low : low + _SWAP_BATCH], read, write)
-
-
-def _adopt(overall: Best, found: Best) -> None:
-    if found.configuration is not None and found.key < overall.key:
-        overall.configuration, overall.key = found.configuration, found.key
-
-
-# --- order of sets ---------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class Best:
-    """The best configuration seen, with its rank."""
-
-    configuration: QuorumConfiguration | None = None
-    key: tuple[float, ...] = (np.inf,)
-
-    def offer(
-        self, problem: QuorumProblem, sets: IntArray, read: int, write: int
-    ) -> tuple[int, tuple[float, ...]] | None:
-        """Rank `sets` and remember the best sets; return (its row, its rank).
-
-        Sets that break a regional rule are ignored; None when all do.
-        """
-        allowed = np.flatnonzero(problem.admissible(sets, max(read, write)))
-        if not allowed.size:
-            return None
-        keys = rank(problem, sets[allowed], read, write)
-        place = int(np.lexsort(tuple(keys[::-1]))[0])
-        row = int(allowed[place])
-        key = tuple(float(part[place]) for part in keys)
-        if self.configuration is None or key < self.key:
-            self.configuration = QuorumConfiguration(tuple(sets[row].tolist()), read, write)
-            self.key = key
-        return row, key
-
-
-def rank(problem: QuorumProblem, sets: IntArray, read: int, write: int) -> list[FloatArray]:
-    """Keys to be minimised one after the other, arrays of shape (k,).
-
-    First by how much the bounds are exceeded (0: not at all), then the goal without its bounds,
-    then keys 2 to 5 of the tie rule. The threshold alone is flat (thousands of sets share it), so
-    without the last keys a descent has nowhere to go.
-    """
-    contingency = problem.rules.contingency
-    figures = metrics(problem, sets, read, write)
-    judged = judged_thresholds(figures, contingency)
-    goal = problem.goal
-    excess = _excess(judged[0], goal.read_bound)
-    excess = excess + _excess(judged[1], goal.write_bound)
-    keys = [excess, _unbounded(goal).values(figures, contingency)]
-    second = second_key(goal, figures, contingency)
-    if second is not None:
-        keys.append(second)
-    return [
-        *keys,
-        np.maximum(figures.normal_read, figures.normal_write),
-        figures.normal_read + figures.normal_write,
-        figures.mean,
-    ]
-
-
 def finish(
-    problem: QuorumProblem,
-    best: Best,
+    best: BestSet,
     method: str,
     began: float,
     termination: Termination = Termination.FINISHED,
 ) -> QuorumPlan:
     """Turn the best configuration into a plan, with the bound of a replica at every site."""
+    problem = best.problem
     reasons = structural_reasons(problem)
-    bound = np.inf if reasons else full_replication_bound(problem)
     configuration = best.configuration
-    notes: Sequence[str] = ()
-    if configuration is not None and best.key[0] > 0:
+    notes: tuple[str, ...] = ()
+    if configuration is not None and not best.within:
         configuration = None
-        notes = (f"no configuration within the bounds was found (excess {best.key[0]:g})",)
+        notes = (f"no configuration within the bounds was found (excess {best.rank[0]:g})",)
     return QuorumPlan.of(
         problem,
         configuration,
         method=method,
-        bound=bound,
+        bound=np.inf if reasons else full_replication_bound(problem),
         termination=termination,
         seconds=time.perf_counter() - began,
         reasons=reasons,
         notes=notes,
     )
-
-
-def _excess(values: FloatArray, bound: float) -> FloatArray:
-    if np.isinf(bound):
-        return np.zeros_like(values)
-    return np.maximum(values - bound, 0.0) / max(bound, 1e-9)
-
-
-def _unbounded(goal: Goal) -> Goal:
-    return replace(goal, read_bound=np.inf, write_bound=np.inf)

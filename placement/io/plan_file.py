@@ -14,10 +14,8 @@ import dataclasses
 import math
 import os
 from collections.abc import Mapping
-from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar
 
 from placement.errors import InputError
 from placement.evaluation.losses import failures
@@ -59,9 +57,6 @@ _AS_READ = (
     "best_worst_case_ms",
 )  # fmt: skip
 """Keys that are not recomputed: claims of the method, what was checked apart, and the question."""
-
-Choice = TypeVar("Choice", bound=StrEnum)
-
 
 # --- writing ---------------------------------------------------------------------------------
 
@@ -167,14 +162,14 @@ def load_plan(
         configuration = _configuration(document, instance)
     except InputError as error:
         raise (error if error.source else error.at(document.source)) from None
-    status = _choice(document, "status", Status)
+    status = document.choice("status", Status)
     bound = _bound(document, status)
     plan = Plan(
         problem=problem,
         configuration=configuration,
         bound=bound,
         status=status,
-        termination=_choice(document, "termination", Termination),
+        termination=document.choice("termination", Termination),
         method=document.text("method"),
         seconds=document.number("seconds"),
         reasons=document.names("reasons", ()),
@@ -225,13 +220,6 @@ def _find_instance(document: Document, path: Path) -> Instance:
             raise about.refuse("seed", "out of range", "a whole number >= 0")
         return datasets.load(source, mix=mix, seed=seed)
     return load_instance(path.resolve().parent / source)
-
-
-def _choice(document: Document, key: str, kind: type[Choice]) -> Choice:
-    try:
-        return kind(document.text(key))
-    except ValueError:
-        raise document.refuse(key, f"not a {key}", "one of " + ", ".join(kind)) from None
 
 
 def _bound(document: Document, status: Status) -> float:

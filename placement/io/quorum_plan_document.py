@@ -8,39 +8,19 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, TypeVar
-
-import numpy as np
 
 from placement.errors import InputError, LimitError, SolverError
-from placement.io.formats.document import Document
+from placement.io.formats.document import Document, record_document
 from placement.io.recomputed_fields import check_recomputed
-from placement.quorumstore import (
-    Goal,
-    LossScope,
-    QuorumConfiguration,
-    QuorumPlan,
-    QuorumProblem,
-    Redirect,
-    StoreRules,
-    Target,
-    evaluate,
-)
+from placement.quorumstore import QuorumConfiguration, QuorumPlan, QuorumProblem, evaluate
 from placement.quorumstore.refutation_tree import RefutationTree
 from placement.support.status import Status, Termination
 from placement.support.work import WORK, Work
-
-if TYPE_CHECKING:
-    from enum import Enum
-
-    from placement.support.checks import FloatArray
 
 __all__ = ["KIND", "quorum_plan_document", "quorum_plan_from"]
 
 KIND = "quorum store"
 """Key ``kind`` of a plan file with such a plan; leader plans have none."""
-
-_Choice = TypeVar("_Choice", bound="Enum")
 
 _RETIRED = ("prices", "cost_bound", "cost")
 """Keys of prices of traffic, which older files hold without a value."""
@@ -69,7 +49,7 @@ def quorum_plan_document(plan: QuorumPlan) -> dict[str, object]:
         "reasons": list(plan.reasons),
         "notes": list(plan.notes),
         **_values(plan),
-        "problem": _problem_document(plan.problem),
+        "problem": record_document(plan.problem),
     }
 
 
@@ -115,38 +95,8 @@ def _values(plan: QuorumPlan) -> dict[str, object]:
     }
 
 
-def _problem_document(problem: QuorumProblem) -> dict[str, object]:
-    rules, goal = problem.rules, problem.goal
-    return {
-        "name": problem.name,
-        "sites": list(problem.sites),
-        "regions": list(problem.regions),
-        "rtt": problem.rtt.tolist(),
-        "reads": problem.reads.tolist(),
-        "writes": problem.writes.tolist(),
-        "rules": {
-            **{field.name: getattr(rules, field.name) for field in dataclasses.fields(rules)},
-            "redirect": rules.redirect.value,
-            "loss": rules.loss.value,
-        },
-        "goal": {
-            **{
-                field.name: _json(getattr(goal, field.name))
-                for field in dataclasses.fields(goal)
-                if field.name != "target"
-            },
-            "target": goal.target.value,
-        },
-    }
-
-
 def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
-
-
-def _json(value: float) -> float | str:
-    """Return a number, or "inf" for no bound."""
-    return "inf" if math.isinf(value) else float(value)
 
 
 # --- reading ---------------------------------------------------------------------------------
@@ -180,7 +130,7 @@ def quorum_plan_from(document: Document, *, work: int = WORK) -> QuorumPlan:
             problem.take_evaluations(Work(work), sets=1, size=configuration.size, losses=True)
         except LimitError as error:
             raise LimitError(f"{document.source}: {error}") from None
-    status = _choice(document, "status", Status)
+    status = document.choice("status", Status)
     if configuration is not None:
         names = [problem.sites[site] for site in configuration.replicas]
         broken = evaluate(problem, names, configuration.read, configuration.write).reasons
@@ -196,7 +146,7 @@ def quorum_plan_from(document: Document, *, work: int = WORK) -> QuorumPlan:
             configuration,
             method=document.text("method"),
             bound=bound,
-            termination=_choice(document, "termination", Termination),
+            termination=document.choice("termination", Termination),
             seconds=document.number("seconds"),
             reasons=document.names("reasons", ()),
             notes=document.names("notes", ()),
@@ -221,45 +171,18 @@ def quorum_plan_from(document: Document, *, work: int = WORK) -> QuorumPlan:
 
 
 def _problem(table: Document) -> QuorumProblem:
-    table.only(("name", "sites", "regions", "rtt", "reads", "writes", "rules", "goal", *_RETIRED))
-    rules, goal = table.table("rules"), table.table("goal")
-    rules.only([field.name for field in dataclasses.fields(StoreRules)])
-    goal.only([*(field.name for field in dataclasses.fields(Goal)), *_RETIRED])
-    for part in (table, goal):
-        for key in _RETIRED:
-            if part.values.get(key) not in (None, "inf"):
-                raise part.refuse(key, "traffic has no price in a quorum store", "null, or no key")
-    counts = {
-        key: rules.whole(key) if rules.has(key) else None
-        for key in ("replicas", "read_quorum", "write_quorum")
-    }
-    numbers = {
-        field.name: goal.number(field.name, infinite=True)
-        for field in dataclasses.fields(Goal)
-        if field.name != "target"
-    }
-    return QuorumProblem(
-        _array(table, "rtt"),
-        _array(table, "reads"),  # type: ignore[arg-type]  # the problem checks that they are whole
-        _array(table, "writes"),  # type: ignore[arg-type]  # as above
-        sites=table.names("sites"),
-        regions=table.names("regions"),
-        rules=StoreRules(
-            rules.truth("contingency"),
-            redirect=_choice(rules, "redirect", Redirect),
-            read_fraction=rules.number("read_fraction"),
-            write_fraction=rules.number("write_fraction"),
-            max_replicas=rules.whole("max_replicas"),
-            failures=rules.whole("failures"),
-            loss=_choice(rules, "loss", LossScope),
-            distinct_regions=rules.truth("distinct_regions"),
-            replicas=counts["replicas"],
-            read_quorum=counts["read_quorum"],
-            write_quorum=counts["write_quorum"],
-        ),
-        goal=Goal(_choice(goal, "target", Target), **numbers),
-        name=table.text("name"),
-    )
+    goal = _without_prices(table.table("goal"))
+    table = _without_prices(table)
+    given = {**table.values, "goal": goal.values}
+    return dataclasses.replace(table, values=given).record(QuorumProblem)
+
+
+def _without_prices(table: Document) -> Document:
+    for key in _RETIRED:
+        if table.values.get(key) not in (None, "inf"):
+            raise table.refuse(key, "traffic has no price in a quorum store", "null, or no key")
+    kept = {key: value for key, value in table.values.items() if key not in _RETIRED}
+    return dataclasses.replace(table, values=kept)
 
 
 def _configuration(document: Document, problem: QuorumProblem) -> QuorumConfiguration | None:
@@ -306,20 +229,3 @@ def _tree(document: Document, problem: QuorumProblem) -> RefutationTree | None:
             raise row.refuse("reasons", "not lists of whole numbers", "a list for each length")
         found.append(tuple(map(tuple, levels)))
     return RefutationTree(tuple(place[name] for name in order), tuple(found))
-
-
-def _array(table: Document, key: str) -> FloatArray:
-    if not table.has(key):
-        raise table.refuse(key, "missing", "numbers")
-    try:
-        return np.array(table.values[key], dtype=np.float64)
-    except (TypeError, ValueError):
-        raise table.refuse(key, "not an array of numbers", "numbers") from None
-
-
-def _choice(table: Document, key: str, kind: type[_Choice]) -> _Choice:
-    try:
-        return kind(table.text(key))
-    except ValueError:
-        known = ", ".join(repr(one.value) for one in kind)
-        raise table.refuse(key, "unknown", known) from None

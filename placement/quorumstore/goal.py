@@ -8,7 +8,7 @@ turns "at most this number" back into limits on the thresholds, as every exact m
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from enum import Enum
 
 import numpy as np
@@ -75,6 +75,16 @@ class ThresholdLimits:
             & (metrics.worst_read <= self.worst_read)
             & (metrics.worst_write <= self.worst_write)
         )
+
+    def excess(self, metrics: Metrics) -> FloatArray:
+        """Return by how much each configuration exceeds the limits, relative; 0 within all."""
+        excess = np.zeros_like(metrics.normal_read)
+        for field in fields(self):
+            limit = getattr(self, field.name)
+            if limit < math.inf:
+                over = np.maximum(getattr(metrics, field.name) - limit, 0.0)
+                excess = excess + over / max(limit, 1e-9)
+        return excess
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,12 +170,8 @@ class Goal:
                     value=0.0,
                     expected="at least one weight > 0",
                 )
-        bounds = {
-            "read_bound": self.read_bound,
-            "write_bound": self.write_bound,
-        }
-        for field, value in bounds.items():
-            number(value, field, infinite=True)
+        for field, bound in (("read_bound", self.read_bound), ("write_bound", self.write_bound)):
+            number(bound, field, infinite=True)
 
     def weights(self, contingency: bool) -> tuple[float, float]:
         """(weight of normal operation, weight of the worst scenario); (1, 0) in BA."""

@@ -11,7 +11,6 @@ and for larger losses the R-th survivor in the same order.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -28,7 +27,6 @@ __all__ = [
     "full_replication_bound",
     "loss_thresholds",
     "metrics",
-    "swap_neighbours",
     "threshold",
     "worst_thresholds",
 ]
@@ -71,17 +69,6 @@ class SortedSets:
         if quorum > self.rtt.shape[2]:
             return np.full(self.rtt.shape[:2], np.inf)
         return self.rtt[:, :, quorum - 1]
-
-    def after(self, quorum: int, lost: Sequence[int]) -> FloatArray:
-        """Return the latency after the loss of the sites `lost`; infinite where too few survive."""
-        size = self.rtt.shape[2]
-        if len(lost) == 1 and quorum < size:
-            hit = (self.site[:, :, :quorum] == lost[0]).any(axis=2)
-            return np.where(hit, self.rtt[:, :, quorum], self.rtt[:, :, quorum - 1])
-        alive = np.cumsum(~np.isin(self.site, lost), axis=2)
-        place = np.argmax(alive >= quorum, axis=2)
-        value = np.take_along_axis(self.rtt, place[:, :, np.newaxis], axis=2)[:, :, 0]
-        return np.where(alive[:, :, -1] >= quorum, value, np.inf)
 
 
 def threshold(latency: FloatArray, counts: CountArray, needed: int) -> FloatArray:
@@ -203,24 +190,15 @@ def worst_thresholds(
     far. If several sites are lost and clients stay, losing another replica as well never helps: the
     C(N, F) ways to lose F replicas include the worst.
     """
-    rules = problem.rules
-    if (
-        rules.loss is LossScope.SITE
-        and 1 < rules.failures < sets.shape[1]
-        and not problem.redirects
-    ):
-        return (
-            _worst_of_replicas(problem, sets, ordered, read, problem.reads, problem.needed_reads),
-            _worst_of_replicas(
-                problem, sets, ordered, write, problem.writes, problem.needed_writes
-            ),
-        )
-    if rules.loss is not LossScope.SITE or rules.failures != 1:
+    rules, single = problem.rules, problem.rules.loss is LossScope.SITE
+    few = single and 1 < rules.failures < sets.shape[1] and not problem.redirects
+    if not few and (not single or rules.failures != 1):
         every_read, every_write = loss_thresholds(problem, sets, read, write)
         return every_read.max(axis=0), every_write.max(axis=0)
+    worst = _worst_of_replicas if few else _worst_side
     return (
-        _worst_side(problem, sets, ordered, read, problem.reads, problem.needed_reads),
-        _worst_side(problem, sets, ordered, write, problem.writes, problem.needed_writes),
+        worst(problem, sets, ordered, read, problem.reads, problem.needed_reads),
+        worst(problem, sets, ordered, write, problem.writes, problem.needed_writes),
     )
 
 
@@ -388,23 +366,8 @@ def full_replication_bound(
     goal = goal or problem.goal
     free = replace(goal, read_bound=math.inf, write_bound=math.inf)
     everywhere = np.arange(len(problem.sites))[np.newaxis]
-    best = math.inf
-    for _, read, write in problem.pairs if pair is None else (pair,):
-        figures = metrics(problem, everywhere, read, write)
-        best = min(best, float(free.values(figures, problem.rules.contingency)[0]))
-    return best
-
-
-def swap_neighbours(replicas: tuple[int, ...], sites: int) -> IntArray:
-    """All sets that differ from `replicas` in one member; shape (N·(sites − N), N), rows sorted."""
-    outside = [site for site in range(sites) if site not in replicas]
-    rows = np.array(
-        [
-            [*replicas[:place], site, *replicas[place + 1 :]]
-            for place in range(len(replicas))
-            for site in outside
-        ],
-        dtype=np.intp,
-    ).reshape(-1, len(replicas))
-    rows.sort(axis=1)
-    return rows
+    values = (
+        free.values(metrics(problem, everywhere, read, write), problem.rules.contingency)[0]
+        for _, read, write in (problem.pairs if pair is None else (pair,))
+    )
+    return min(map(float, values), default=math.inf)

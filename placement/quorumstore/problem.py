@@ -31,11 +31,11 @@ from placement.support.work import Work, large_count
 if TYPE_CHECKING:
     from placement.model.instance import Instance
 
-__all__ = ["CountArray", "QuorumProblem", "site_requests", "whole_counts"]
+__all__ = ["MOST_REQUESTS", "CountArray", "QuorumProblem", "site_requests", "whole_counts"]
 
 CountArray = npt.NDArray[np.int64]
 
-_MOST_REQUESTS = 2**48
+MOST_REQUESTS = 2**48
 """Sums of counts, weighted by up to N = 27 losses, stay exact in float64 below this."""
 
 _SCALE = 1_000_000
@@ -319,12 +319,12 @@ def whole_counts(values: object, field: str, sites: Sequence[str]) -> CountArray
             value=float(array[site]),
             expected="a whole number; percentiles count requests (multiply shares by 1000, say)",
         )
-    if array.sum() >= _MOST_REQUESTS:
+    if array.sum() >= MOST_REQUESTS:
         raise InputError(
             "too many requests to count exactly",
             field=field,
             value=float(array.sum()),
-            expected=f"a total below {_MOST_REQUESTS}; divide all counts by a common factor",
+            expected=f"a total below {MOST_REQUESTS}; divide all counts by a common factor",
         )
     return read_only(array.astype(np.int64))
 

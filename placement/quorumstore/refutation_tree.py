@@ -1,10 +1,8 @@
 """Proofs that no configuration of a quorum store is better, without any code of the searches.
 
-Without a certificate every (N, R, W) that the rules leave and every replica set is accounted for
-(:func:`prove_bound`): it breaks a rule about regions; its latency in normal operation is beyond the
-limits that the value implies; or the evaluator gives it a value that is no better.
-
-A certificate says which replica sets are ruled out, and by which bound (:func:`replay`).
+A certificate says which replica sets are ruled out, and by which bound (:func:`replay` checks it).
+The value that a search has proved decides which bounds hold: :func:`refutation_tree` finds one for
+each prefix and writes it down; :func:`prove_bound` does both where a file has no certificate.
 
 For every (N, R, W) that the rules leave, replica sets grow site by site in a fixed order, so that
 each set is reached once. At every prefix stands a number: 0 if it grows on, else the reason why no
@@ -21,15 +19,13 @@ such clients have more requests than the percentile leaves out, the threshold is
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from placement.errors import CertificateError
+from placement.errors import CertificateError, LimitError
 from placement.quorumstore.latency import metrics
 from placement.quorumstore.problem import QuorumProblem
 from placement.quorumstore.rules import Redirect
@@ -40,17 +36,25 @@ from placement.support.work import WORK, Work
 __all__ = [
     "BY_RULES",
     "GROWS",
+    "MOST_STEPS",
     "RefutationTree",
     "ScenarioBounds",
     "SetAccount",
     "code_of",
     "grown",
     "prove_bound",
+    "refutation_tree",
     "replay",
 ]
 
 GROWS, BY_RULES = 0, 1
 """Numbers of a prefix that grows on, and of one that breaks the rules about regions."""
+
+MOST_STEPS = 300_000
+"""Most prefixes of a certificate: about a megabyte in a plan file."""
+
+_COMPARISONS = 6_667
+"""Most comparisons of an RTT with a limit for each of these prefixes, a few seconds in all."""
 
 _BLOCK = 2048
 """Sets that are evaluated together."""
@@ -69,22 +73,20 @@ class SetAccount:
         Least value of all configurations, infinite if there is none.
     sets
         Pairs of a replica set and quorum sizes.
-    by_rules, by_normal, evaluated
-        How many of them break a rule about regions, are beyond the limits in normal operation, and
-        were given their value (losses included).
-    by_losses
-        How many of them are beyond the limits after a loss: with a certificate only.
+    by_rules, by_normal, by_losses, evaluated
+        How many of them break a rule about regions, are beyond the limits in normal operation or
+        after a loss, and were given their value (losses included).
     bounds
-        Prefixes of sets that a certificate rules out or goes on from; 0 without one.
+        Prefixes of sets that are ruled out or grow on.
     """
 
     least: float
     sets: int
     by_rules: int
     by_normal: int
+    by_losses: int
     evaluated: int
-    by_losses: int = 0
-    bounds: int = 0
+    bounds: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,8 +241,8 @@ def replay(
     tree
         The certificate.
     work
-        Most steps, as :func:`prove_bound` counts them; a
-        number of the certificate is one evaluation.
+        Most steps. A number of the certificate, and an evaluation of a set in one scenario, takes
+        one step, and one more for every eight pairs of a site and a replica.
 
     Returns
     -------
@@ -283,9 +285,9 @@ def replay(
         sum(math.comb(sites, size) for size, _, _ in problem.pairs),
         walk.by_rules,
         walk.by_normal,
+        walk.by_losses,
         walk.evaluated,
-        by_losses=walk.by_losses,
-        bounds=tree.steps - walk.evaluated,
+        tree.steps - walk.evaluated,
     )
 
 
@@ -351,72 +353,100 @@ class _Walk:
     def _evaluate(self, sets: IntArray, quorums: tuple[int, int]) -> None:
         """Put complete sets to the evaluator."""
         problem = self.bounds.problem
-        values = problem.goal.values(metrics(problem, sets, *quorums), problem.rules.contingency)
         self.evaluated += len(sets)
-        self.least = min(self.least, float(values.min()))
+        for low in range(0, len(sets), _BLOCK):
+            figures = metrics(problem, sets[low : low + _BLOCK], *quorums)
+            values = problem.goal.values(figures, problem.rules.contingency)
+            self.least = min(self.least, float(values.min()))
 
 
-def prove_bound(problem: QuorumProblem, bound: float, *, work: int = WORK) -> SetAccount:
-    """Account for every configuration of a problem.
+# --- writing ---------------------------------------------------------------------------------
+
+
+def refutation_tree(
+    problem: QuorumProblem, bound: float, *, most: int = MOST_STEPS
+) -> RefutationTree | None:
+    """Return a certificate that no configuration has a value below `bound`.
 
     Parameters
     ----------
     problem
-        The key, its rules and its goal.
+        The key.
     bound
-        What no configuration may be below: sets are ruled out in normal operation only when their
-        value is above it. Infinite: every set is evaluated.
-    work
-        Most steps. An evaluation of a set in one scenario takes one step, and one more for every
-        eight pairs of a site and a replica.
+        What a search has proved; infinite where no configuration obeys rules and limits.
+    most
+        Most prefixes.
 
     Returns
     -------
-    SetAccount
-        The bound holds where `least` is not below it.
+    RefutationTree or None
+        None where more than `most` prefixes would be needed, or seconds of work: many sites, or a
+        goal that limits no threshold (a cost without limits).
+
+    Notes
+    -----
+    O(prefixes · scenarios · N · sites) at worst.
+    """
+    below = bound * (1 - OPTIMALITY_TOLERANCE) if math.isfinite(bound) else bound
+    bounds = ScenarioBounds(problem, below)
+    order = _order(problem, bounds)
+    left, work = most, most * _COMPARISONS
+    numbers: list[tuple[tuple[int, ...], ...]] = []
+    for size, read, write in problem.pairs:
+        prefixes = np.empty((1, 0), dtype=np.intp)
+        levels: list[tuple[int, ...]] = []
+        for length in range(1, size + 1):
+            prefixes = grown(prefixes, size, len(order))
+            left -= len(prefixes)
+            work -= len(prefixes) * length * len(order) * 2 * len(bounds.lost)
+            if min(left, work) < 0:
+                return None
+            level = _numbers(bounds, order[prefixes], size, (read, write))
+            levels.append(tuple(level.tolist()))
+            prefixes = prefixes[level == GROWS]
+        numbers.append(tuple(levels))
+    return RefutationTree(tuple(order.tolist()), tuple(numbers))
+
+
+def _order(problem: QuorumProblem, bounds: ScenarioBounds) -> IntArray:
+    """Sites that are beyond the limits of most requests first: their prefixes end early."""
+    beyond = np.zeros(len(problem.sites))
+    for side, counts in enumerate((problem.reads, problem.writes)):
+        beyond += counts @ bounds.beyond(0, side)
+    return np.argsort(-beyond, kind="stable")
+
+
+def _numbers(
+    bounds: ScenarioBounds, sets: IntArray, size: int, quorums: tuple[int, int]
+) -> IntArray:
+    """Return the number of each prefix, shape (prefixes,)."""
+    found = np.where(bounds.breaks_rules(sets, size, max(quorums)), BY_RULES, GROWS)
+    for scenario, lost in enumerate(bounds.lost):
+        # Where clients stay, the loss of a site outside the prefix is normal operation.
+        concerned = bounds.problem.redirects or not scenario
+        for side, quorum in enumerate(quorums):
+            rows = np.flatnonzero(found == GROWS)
+            if not concerned:
+                rows = rows[np.isin(sets[rows], lost).any(axis=1)]
+            if len(rows):
+                out = bounds.refutes(sets[rows], size, quorum, scenario, side)
+                found[rows[out]] = code_of(scenario, side)
+    return found
+
+
+def prove_bound(problem: QuorumProblem, bound: float, *, work: int = WORK) -> SetAccount:
+    """Prove that no configuration has a value below `bound`, without a certificate.
+
+    The reasons are looked for, and then checked as :func:`replay` checks those of a file.
 
     Raises
     ------
     LimitError
-        When the evaluations take more than `work` steps, before the first one.
-
-    Notes
-    -----
-    O(Σ C(n, N)·n·N) for normal operation, times the number of losses for the sets that are left.
+        When more than `work` prefixes would be needed, or the evaluations take more steps.
     """
-    pairs, steps = problem.pairs, Work(work)
-    total = 0
-    for size, times in Counter(size for size, _, _ in pairs).items():
-        sets = times * math.comb(len(problem.sites), size)
-        problem.take_evaluations(steps, sets=sets, size=size, losses=False)
-        total += sets
-    # "Value at most this" implies these limits; a set beyond them is above the bound.
-    slack = bound * (1 + OPTIMALITY_TOLERANCE) if math.isfinite(bound) else bound
-    limits = problem.goal.limits(slack, problem.rules.contingency)
-    least, by_rules, by_normal, evaluated = math.inf, 0, 0, 0
-    for size, read, write in pairs:
-        for rows in _blocks(len(problem.sites), size):
-            admissible = rows[problem.admissible(rows, max(read, write))]
-            by_rules += len(rows) - len(admissible)
-            if not len(admissible):
-                continue
-            figures = metrics(problem, admissible, read, write, losses=False)
-            inside = np.asarray(
-                (figures.normal_read <= min(limits.normal_read, limits.worst_read))
-                & (figures.normal_write <= min(limits.normal_write, limits.worst_write))
-            )
-            left = admissible[inside]
-            by_normal += len(admissible) - len(left)
-            evaluated += len(left)
-            if len(left):
-                found = metrics(problem, left, read, write)
-                values = problem.goal.values(found, problem.rules.contingency)
-                least = min(least, float(values.min()))
-    return SetAccount(least, total, by_rules, by_normal, evaluated)
-
-
-def _blocks(sites: int, size: int) -> Iterator[IntArray]:
-    """Yield all sets of a size in rows, some at a time."""
-    sets = itertools.combinations(range(sites), size)
-    while block := list(itertools.islice(sets, _BLOCK)):
-        yield np.array(block, dtype=np.intp)
+    tree = refutation_tree(problem, bound, most=work)
+    if tree is None:
+        raise LimitError(
+            f"{problem.name}: the proof takes more than {work:,} prefixes of replica sets"
+        )
+    return replay(problem, bound, tree, work=work)

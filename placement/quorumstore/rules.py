@@ -135,11 +135,6 @@ class StoreRules:
                 expected="1 with LossScope.REGION",
             )
 
-    @property
-    def largest(self) -> int:
-        """Largest N these rules allow, whatever the number of sites."""
-        return self.max_replicas if self.replicas is None else self.replicas
-
     def pairs(self, sites: int) -> tuple[tuple[int, int, int], ...]:
         """All (N, R, W) worth looking at among `sites` sites, in the order of the tie rule.
 

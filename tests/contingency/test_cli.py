@@ -231,8 +231,8 @@ def test_bad_quorum_input(capsys, rtts, arguments, message):
 def test_a_crooked_table_of_rtts(capsys, tmp_path):
     path = tmp_path / "rtt.csv"
     for text, message in (
-        ("site,a,b\na,1,2\nc,1,2\n", "different sites"),
-        ("site,a,b\na,1,x\nb,1,2\n", "not an RTT"),
+        ("site,a,b\na,1,2\nc,1,2\n", "pairs have no RTT: got 'a → c"),
+        ("site,a,b\na,1,x\nb,1,2\n", "row 2: b: not a number"),
         ("site,a,b\na,1\nb,1,2\n", "a row of another length"),
     ):
         path.write_text(text)

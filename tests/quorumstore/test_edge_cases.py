@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formulations.quorumstore.enumeration import solve, tie_envelope
@@ -19,7 +19,6 @@ from placement.quorumstore import (
     QuorumPlan,
     QuorumProblem,
     Redirect,
-    SortedSets,
     StoreRules,
     Target,
     evaluate,
@@ -28,7 +27,7 @@ from placement.quorumstore import (
     threshold,
 )
 from placement.support.status import Status
-from tests.effort import examples, seeds
+from tests.effort import seeds
 from tests.quorumstore.instances import random_problem, random_rules
 from tests.quorumstore.referee import losses, scenario_matrix, thresholds
 
@@ -48,11 +47,7 @@ def test_ties_of_ba_differ_under_failure():
     assert envelope.count == 7
     assert (envelope.normal.best, envelope.normal.worst) == (1.0, 1.0)
     # {0, 1, 2}: its own site is lost and the next one, 1 ms away, needs 10 ms for two answers.
-    assert (envelope.failure.best, envelope.failure.best_configuration.replicas) == (
-        11.0,
-        (0, 1, 2),
-    )
-    assert envelope.failure.worst == 50.0
+    assert envelope.failure == (11.0, 50.0)
 
 
 def test_ties_are_broken_by_the_sum_of_both_sides():
@@ -264,26 +259,6 @@ def test_one_replica_more_bounds_any_percentile(seed):
     more = metrics(problem, replicas, 3, 4, losses=False)
     assert lost.worst_read <= more.normal_read
     assert lost.worst_write <= more.normal_write
-
-
-@settings(max_examples=examples(200), deadline=None)
-@given(data=st.data())
-def test_failure_update_is_sorting_again(data):
-    """P6: v_{R+1} if the lost replica is among the R nearest, else v_R; ties included."""
-    n = data.draw(st.integers(3, 6))
-    row = st.lists(st.integers(0, 4).map(float), min_size=n, max_size=n)
-    rtt = data.draw(st.lists(row, min_size=n, max_size=n))
-    size = data.draw(st.integers(3, n))
-    replicas = sorted(data.draw(st.permutations(range(n)))[:size])
-    quorum = data.draw(st.integers(1, size))
-    lost = data.draw(st.integers(0, n - 1))
-    problem = QuorumProblem(rtt, [1] * n, [1] * n)
-    ordered = SortedSets.of(problem, np.array([replicas]))
-    updated = ordered.after(quorum, (lost,))[:, 0]
-    for client in range(n):
-        left = sorted(rtt[client][site] for site in replicas if site != lost)
-        expected = left[quorum - 1] if quorum <= len(left) else math.inf
-        assert updated[client] == expected
 
 
 @pytest.mark.parametrize("seed", seeds(16, 80))

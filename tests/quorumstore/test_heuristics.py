@@ -25,7 +25,7 @@ from placement.quorumstore import (
     Target,
     full_replication_bound,
 )
-from placement.quorumstore.latency import swap_neighbours
+from placement.quorumstore.set_swaps import swap_neighbours
 from placement.support.status import Status, Termination
 from tests.effort import seeds
 from tests.quorumstore.instances import random_problem, random_rules

@@ -338,15 +338,6 @@ static PyObject *list(PyObject *self, PyObject *args)
         (Py_ssize_t)(x->row_count * (size_t)x->pair[pair].size * sizeof *x->rows));
 }
 
-PyDoc_STRVAR(nodes_doc, "nodes(search) -> prefixes looked at so far");
-
-static PyObject *nodes(PyObject *self, PyObject *capsule)
-{
-    (void)self;
-    search *x = search_of(capsule);
-    return x ? PyLong_FromLongLong((long long)x->nodes) : NULL;
-}
-
 static PyMethodDef methods[] = {
     {"create", create, METH_VARARGS, create_doc},
     {"open", open_search, METH_VARARGS, open_doc},
@@ -355,7 +346,6 @@ static PyMethodDef methods[] = {
     {"incumbent", incumbent, METH_O, incumbent_doc},
     {"choose", choose, METH_O, choose_doc},
     {"list", list, METH_VARARGS, list_doc},
-    {"nodes", nodes, METH_O, nodes_doc},
     {NULL, NULL, 0, NULL},
 };
 

@@ -228,7 +228,6 @@ INLINED void grow(search *x, int length, const int *sites, int count, const int 
             if (passes(x, levels, length + 1, words))
                 kept[many++] = sites[i];
         }
-        x->nodes += count;
         x->since += count;
         if (x->since > NODES_BETWEEN_PAUSES)
             list_completions(x);

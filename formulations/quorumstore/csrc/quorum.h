@@ -153,7 +153,7 @@ struct search {
     size_t row_count, row_capacity;
 
     /* interruption */
-    int64_t nodes, since;
+    int64_t since;
     int (*pause)(search *);   /* now and then; not 0: stop */
     void *thread;
     double next_pause;

@@ -28,8 +28,8 @@ def add_parser(verbs: Subparsers) -> None:
         help="prove a plan's optimality again, from the certificate in its file",
         description="Prove from the certificate that solve wrote into a plan that no configuration "
         "is better, or that there is none, in exact integer arithmetic and apart from the search. "
-        "A plan of a quorum store without a certificate is proved by the evaluation of all replica "
-        "sets. A plan of a fleet (JSON or Parquet) is proved by its prices and one pass over its "
+        "A plan of a quorum store without a certificate is proved by bounds on all replica sets. "
+        "A plan of a fleet (JSON or Parquet) is proved by its prices and one pass over its "
         "databases. "
         "All other numbers and names of the file are recomputed, and a file with other values is "
         "bad input. Exit code 0: proved; 1: bad input; 2: refused, with the first flaw. With "
@@ -285,12 +285,12 @@ def _quorum_plan(plan: QuorumPlan, args: argparse.Namespace) -> int:
     what = "no configuration obeys all rules and limits"
     if plan.status is Status.OPTIMAL:
         what = f"no configuration has a value below {bound:.6f}; this plan has {plan.value:.6f}"
-    losses = f"{proof.by_losses:,} after a loss, " if plan.certified else ""
     steps = f"; {proof.bounds:,} bounds of the certificate computed again" if plan.certified else ""
     print_page(
         f"proved: {what}\n        ({proof.sets:,} replica sets with quorums: {proof.by_rules:,} "
-        f"break the rules, {proof.by_normal:,} are beyond the limits in normal operation, {losses}"
-        f"{proof.evaluated:,} were evaluated with all losses{steps})"
+        f"break the rules, {proof.by_normal:,} are beyond the limits in normal operation, "
+        f"{proof.by_losses:,} after a loss, {proof.evaluated:,} were evaluated with all "
+        f"losses{steps})"
     )
     return exits.FOUND
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import math
 import sys
 import time
@@ -522,71 +521,21 @@ def _store(
             value=args.regions,
             expected="a bundled data set, or the folder of an instance",
         )
-    long = _long_table(args.store)
-    if long is not None:
-        return *long, ()
-    return *_matrix(args.store), ()
+    from placement.io.feeds.rtt_tables import read_rtt
 
-
-def _long_table(name: str) -> tuple[tuple[str, ...], FloatArray] | None:
-    """Read a long table of RTTs (src, dst, rtt); None where the file is none."""
-    import numpy as np
-
-    from placement.io.feeds.rtt_tables import LongColumns, read_rtt
-    from placement.io.formats.tables import read_table
-
-    if not Path(name).is_file():
-        return None
-    columns = LongColumns()
-    if not {columns.source, columns.destination, columns.rtt} <= set(read_table(name).columns):
-        return None
-    found = read_rtt(name, columns=columns)
+    if not Path(args.store).is_file():
+        raise InputError(
+            "no such file or data set",
+            field="RTTS",
+            value=args.store,
+            expected="a table of RTTs, or one of " + ", ".join(datasets.names()),
+        )
+    found = read_rtt(args.store)
     sites = tuple(dict.fromkeys((*found.sources, *found.destinations)))
     table, _ = found.between(sites, sites, diagonal=False)
     own = np.arange(len(sites))
     table[own, own] = np.nan_to_num(table[own, own])
-    return sites, table
-
-
-def _matrix(name: str) -> tuple[tuple[str, ...], FloatArray]:
-    """Read a square table with names in the first row and column; an empty diagonal is 0."""
-    import numpy as np
-
-    from placement import datasets
-
-    path = Path(name)
-    if not path.is_file():
-        raise InputError(
-            "no such file or data set",
-            field="RTTS",
-            value=name,
-            expected="a CSV, or one of " + ", ".join(datasets.names()),
-        )
-    with path.open(newline="", encoding="utf-8") as stream:
-        rows = [row for row in csv.reader(stream) if row]
-    sites = tuple(row[0] for row in rows[1:])
-    if not rows or tuple(rows[0][1:]) != sites:
-        raise InputError(
-            "rows and columns name different sites",
-            source=name,
-            expected="a header 'site,a,b,…' and then one row per site in the same order",
-        )
-    table = np.zeros((len(sites), len(sites)))
-    for i, row in enumerate(rows[1:]):
-        if len(row) != len(sites) + 1:
-            raise InputError("wrong number of cells", source=f"{name}, row {i + 2}", value=len(row))
-        for j, cell in enumerate(row[1:]):
-            try:
-                table[i, j] = float(cell) if cell or i != j else 0.0
-            except ValueError:
-                raise InputError(
-                    "not an RTT",
-                    source=f"{name}, row {i + 2}",
-                    field=sites[j],
-                    value=cell,
-                    expected="milliseconds",
-                ) from None
-    return sites, table
+    return sites, table, ()
 
 
 def _counts(values: list[str], sites: tuple[str, ...], side: str) -> CountArray:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import codecs
+import dataclasses
 import json
 import math
 import os
 import re
 import tomllib
+import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from placement.errors import InputError
 from placement.io.formats.input_files import read_input
@@ -25,6 +28,7 @@ __all__ = [
     "read_document",
     "read_json",
     "read_text",
+    "record_document",
     "unjsonable",
 ]
 
@@ -329,6 +333,28 @@ def unjsonable(value: object) -> object:
     return value
 
 
+_Choice = TypeVar("_Choice", bound=Enum)
+_Record = TypeVar("_Record")
+
+
+def record_document(value: object) -> object:
+    """Return the fields of a dataclass as JSON: texts, numbers, enumerations, arrays, dataclasses.
+
+    Infinity becomes ``"inf"``, as :meth:`Document.number` reads it; :meth:`Document.record` reads
+    the whole back.
+    """
+    if dataclasses.is_dataclass(value):
+        fields = dataclasses.fields(value)
+        return {field.name: record_document(getattr(value, field.name)) for field in fields}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, tuple):
+        return [record_document(item) for item in value]
+    if isinstance(value, float):
+        return "inf" if math.isinf(value) else float(value)
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
 @dataclass(frozen=True)
 class Document:
     """A table of keys from a file.
@@ -411,6 +437,53 @@ class Document:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise self.refuse(key, "not a number", "a number")
         return float(value)
+
+    def choice(self, key: str, kind: type[_Choice]) -> _Choice:
+        """Return a member of an enumeration, by its value."""
+        try:
+            return kind(self.text(key))
+        except ValueError:
+            known = ", ".join(repr(one.value) for one in kind)
+            raise self.refuse(key, "unknown", f"one of {known}") from None
+
+    def record(self, kind: type[_Record]) -> _Record:
+        """Return the dataclass whose fields :func:`record_document` wrote into this table.
+
+        Every field must be there, except one that may be None; other keys are refused.
+        """
+        hints = typing.get_type_hints(kind)
+        names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]  # one
+        self.only(names)
+        return kind(**{name: self._field(name, hints[name]) for name in names})
+
+    def _field(self, key: str, hint: Any) -> object:
+        optional = type(None) in typing.get_args(hint)
+        if optional:
+            if not self.has(key):
+                return None
+            (hint,) = (one for one in typing.get_args(hint) if one is not type(None))
+        origin = typing.get_origin(hint)
+        if origin is tuple:
+            return self.names(key)
+        if origin is not None:
+            return self._array(key)
+        if hint is float:
+            return self.number(key, infinite=True)
+        if dataclasses.is_dataclass(hint):
+            return self.table(key).record(typing.cast("type[object]", hint))
+        if issubclass(hint, Enum):
+            return self.choice(key, hint)
+        if hint is str:
+            return self.text(key)
+        return self.truth(key) if hint is bool else self.whole(key)
+
+    def _array(self, key: str) -> object:
+        import numpy as np
+
+        try:
+            return np.array(self._given(key), dtype=np.float64)
+        except (TypeError, ValueError):
+            raise self.refuse(key, "not an array of numbers", "numbers") from None
 
     def plain(self, key: str) -> object:
         """Return a value of any type that :func:`jsonable` wrote."""
