@@ -206,9 +206,7 @@ def table(rows: Sequence[dict[str, object]]) -> str:
             among = [row for row in rows if row["rule"] == name and row["prices"] == level]
             gaps: FloatArray = np.array([row["gap_percent"] for row in among], dtype=float)
             moves = np.array([row["moves_per_day"] for row in among], dtype=float)
-            cells.append(
-                f"{gaps.mean():.2f} % (worst {gaps.max():.1f} %), {moves.mean():.1f} moves"
-            )
+            cells.append(f"{gaps.mean():.1f} % ({moves.mean():.1f})")
         lines.append(cells)
     return markdown_table(["rule", *(f"prices × {level:g}" for level in LEVELS)], lines)
 

@@ -195,25 +195,14 @@ def by_class(
 
 def tables(document: Mapping[str, object]) -> dict[str, str]:
     """Return the tables of the page, in Markdown, by name."""
-    prices, classes, grid = (document[key] for key in ("prices", "classes", "grid"))
+    prices, grid = document["prices"], document["grid"]
     assert isinstance(prices, list)
-    assert isinstance(classes, list)
     assert isinstance(grid, list)
     rules = []
     for name in prices[0]["rows"]:
         rows = [each["rows"][name] for each in prices]
         cells = [f"{row['gap_percent_mean']:.2f} % ({row['moves_per_day']:.1f})" for row in rows]
         rules.append([name, *cells])
-    names = [name for name in classes[0] if name not in ("clock", "footprint", "databases")]
-    shown = [name for name in names if name != "optimum in hindsight"]
-    by_kind = [
-        (
-            f"{row['clock']}, {row['footprint']}",
-            row["databases"],
-            *(f"{row[name]:.2f} %" for name in shown),
-        )
-        for row in classes
-    ]
     decays = []
     for tau in DECAYS:
         key = tau if np.isfinite(tau) else "inf"
@@ -222,9 +211,6 @@ def tables(document: Mapping[str, object]) -> dict[str, str]:
     outages = [f"{each['outage_seconds']:g} s" for each in prices]
     return {
         "rules of stability.json": markdown_table(["rule", *outages], rules),
-        "clocks of stability.json": markdown_table(
-            ["clock, clients", "databases", *shown], by_kind
-        ),
         "decays of stability.json": markdown_table(
             ["decay τ", *(f"H = {h:g}" for h in HORIZONS)], decays
         ),
