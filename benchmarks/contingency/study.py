@@ -41,7 +41,7 @@ from benchmarks.contingency.data import (
 )
 from benchmarks.contingency.delays import e2, e6
 from benchmarks.harness.data_folders import add_folder
-from benchmarks.harness.machine import ROOT, describe, sentence
+from benchmarks.harness.machine import ROOT, describe, hardware
 from benchmarks.harness.pictures import (
     COLOURS,
     Outcome,
