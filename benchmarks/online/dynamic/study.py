@@ -152,7 +152,7 @@ def _run_study(options: argparse.Namespace) -> int:
             print(f"stopped in {part}; the parts before it are kept", file=sys.stderr)
             code = 130
             break
-        packages = ("numpy", "highspy", "rbloom", "cachetools")
+        packages = ("numpy", "highspy", "rbloom")
         document = _stored()  # read again: parts may be run side by side
         document["parts"][part] = {
             "seeds": options.seeds,

@@ -10,8 +10,12 @@ from typing import Any
 import numpy as np
 
 from formulations.online.dynamic.copy_prices import solve_lagrangean
-from formulations.online.dynamic.copy_programs import build_telescoped, relax, solve_milp
-from formulations.online.dynamic.multi_round import schedule_cost, solve_rounds
+from formulations.online.dynamic.copy_programs import (
+    relax,
+    schedule_cost,
+    solve_milp,
+    solve_rounds,
+)
 from heuristics.online.dynamic.copy_choices import greedy, local_topk, popular_lists, run_votes
 from placement.online import spawn_streams
 from placement.online.dynamic import (
@@ -75,7 +79,7 @@ def table(seeds: Sequence[int], *, independent: bool = False) -> Iterator[dict[s
                 raise SystemExit(f"{name} {objects} {correlation} {seed}: gap {best.gap:.1e}")
             relaxed = None
             if objects <= 500 or (objects <= 2000 and seed <= 2):
-                plan, relaxed = solve_milp(problem), relax(build_telescoped(problem)).value
+                plan, relaxed = solve_milp(problem), relax(problem).value
                 if abs(plan.cost - best.cost) > 1e-9 * best.cost or plan.status != "optimal":
                     raise SystemExit(f"{name} {objects} {correlation} {seed}: two optima")
             # The optimum with as many copies as the grace period makes, rounded up at each site.

@@ -44,6 +44,7 @@ from placement.online.dynamic.replication_problem import (
     ReplicationProblem,
     base_cost,
     evaluate,
+    single_savings,
 )
 from placement.support.checks import BoolArray, FloatArray, IntArray
 from placement.support.status import OPTIMALITY_TOLERANCE, relative_gap
@@ -53,7 +54,6 @@ __all__ = [
     "SubsetTable",
     "idle_cost",
     "lagrangean_bound",
-    "single_savings",
     "solve_dual",
     "solve_lagrangean",
     "subset_table",
@@ -88,21 +88,6 @@ class SubsetTable:
         return self.cost + (self.masks @ prices)[:, None]
 
 
-def single_savings(problem: ReplicationProblem) -> FloatArray:
-    """Return the savings of a single copy on reads, less the cost of forwarding, (sites, objects).
-
-    An upper bound on what it adds to any set of copies, synchronous waits left out. −∞ beside a
-    static copy and at sites without room.
-    """
-    result = -problem.forward_cost
-    for site, row in enumerate(problem.geography.preferred):
-        for j in row:
-            saved = problem.static_rtt[site] - problem.geography.rtt[site, j]
-            result[j] += problem.reads[site] * np.maximum(saved, 0.0)
-    impossible = problem.static | (problem.capacity == 0)[:, None]
-    return np.where(impossible, -np.inf, result)
-
-
 def subset_table(problem: ReplicationProblem, objects: IntArray) -> SubsetTable:
     """Tabulate all 2^sites subsets for some objects. O(2^sites · Σ_i |preferred_i| · objects).
 
@@ -126,17 +111,13 @@ def subset_table(problem: ReplicationProblem, objects: IntArray) -> SubsetTable:
         )
     rtt = problem.geography.rtt
     reads, static_rtt = problem.reads[:, objects], problem.static_rtt[:, objects]
-    static, forward = problem.static[:, objects], problem.forward_cost[:, objects]
-    writes = problem.write_rates[objects]
+    static, writes = problem.static[:, objects], problem.write_cost[:, objects]
     cost = np.empty((len(masks), len(objects)))
     for number, mask in enumerate(masks):
-        total = forward[mask].sum(axis=0)
+        total = writes[mask].sum(axis=0)
         for site, row in enumerate(problem.geography.preferred):
             near = min((float(rtt[site, j]) for j in row if mask[j]), default=np.inf)
             total = total + reads[site] * np.minimum(static_rtt[site], near)
-        if problem.wait is not None:
-            held = static | mask[:, None]
-            total = total + writes * np.where(held, problem.wait[:, objects], 0.0).max(axis=0)
         cost[number] = np.where((static & mask[:, None]).any(axis=0), np.inf, total)
     return SubsetTable(objects, masks, cost)
 

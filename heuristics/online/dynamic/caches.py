@@ -1,88 +1,39 @@
-"""The caches that the paper compares with: least and most recently used, random, adaptive.
-
-LRU and RR are those of cachetools (extra ``online``). It has no MRU, which is a few lines on its
-base class, and no ARC, which does not fit that class: what ARC evicts depends on the key that comes
-in.
-"""
+"""The caches that the paper compares with: least and most recently used, random, adaptive."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from placement.errors import InputError, MissingDependencyError
+from placement.errors import InputError
 from placement.online.dynamic.cache_simulator import Cache
 
-try:
-    from cachetools import Cache as BaseCache
-    from cachetools import LRUCache, RRCache
-except ImportError:
-    raise MissingDependencyError.of("caches need cachetools", "online") from None
-
-__all__ = [
-    "NAMES",
-    "ArcCache",
-    "HeldCache",
-    "MruCache",
-    "cache_maker",
-]
+__all__ = ["NAMES", "ArcCache", "cache_maker"]
 
 
-class MruCache(BaseCache[Any, Any]):
-    """Cache that evicts the most recently used key."""
+class _HeldKeys:
+    """Cache that evicts the key that a rule picks from all, least recently used first."""
 
-    def __init__(self, maxsize: int) -> None:
-        super().__init__(maxsize)
-        self._order: OrderedDict[Any, None] = OrderedDict()
-
-    def __getitem__(self, key: Any) -> Any:
-        value = super().__getitem__(key)
-        self._order.move_to_end(key)
-        return value
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        super().__setitem__(key, value)
-        self._order[key] = None
-        self._order.move_to_end(key)
-
-    def __delitem__(self, key: Any) -> None:
-        super().__delitem__(key)
-        del self._order[key]
-
-    def popitem(self) -> tuple[Any, Any]:
-        """Remove the most recently used item and return it."""
-        if not self._order:
-            raise KeyError("MruCache is empty")
-        key = next(reversed(self._order))
-        return key, self.pop(key)
-
-
-class HeldCache:
-    """A cache of cachetools as a :class:`placement.online.dynamic.cache_simulator.Cache`.
-
-    A cache without room holds nothing.
-    """
-
-    def __init__(self, cache: Any) -> None:
-        self._cache = cache
+    def __init__(self, room: int, victim: Callable[[OrderedDict[int, None]], int]) -> None:
+        self._room, self._victim = room, victim
+        self._held: OrderedDict[int, None] = OrderedDict()
 
     def read(self, key: int) -> bool:
-        """Return whether `key` is held; put it in where not."""
-        cache = self._cache
-        try:
-            cache[key]  # counts as a use
-        except KeyError:
-            if cache.maxsize >= 1:
-                cache[key] = None
-            return False
-        return True
+        """Return whether `key` is held; put it in where not, if there is room for any."""
+        if key in self._held:
+            self._held.move_to_end(key)
+            return True
+        if len(self._held) >= self._room > 0:
+            del self._held[self._victim(self._held)]
+        if self._room > 0:
+            self._held[key] = None
+        return False
 
     def evict(self, key: int) -> None:
         """Drop a key; nothing happens if the cache does not hold `key`."""
-        self._cache.pop(key, None)
+        self._held.pop(key, None)
 
 
 class ArcCache:
@@ -182,14 +133,13 @@ def cache_maker(name: str, rng: np.random.Generator) -> Callable[[int], Cache]:
     rng
         What RR draws from; the others draw nothing.
     """
-    makers: dict[str, Callable[[int], Cache]] = {
-        "LRU": lambda room: HeldCache(LRUCache(room)),
-        "MRU": lambda room: HeldCache(MruCache(room)),
-        "RR": lambda room: HeldCache(
-            RRCache(room, choice=lambda keys: keys[int(rng.integers(len(keys)))])
-        ),
-        "ARC": ArcCache,
+    victims: dict[str, Callable[[OrderedDict[int, None]], int]] = {
+        "LRU": lambda held: next(iter(held)),
+        "MRU": lambda held: next(reversed(held)),
+        "RR": lambda held: list(held)[int(rng.integers(len(held)))],
     }
-    if name not in makers:
+    if name not in NAMES:
         raise InputError("unknown cache", field="name", value=name, expected=f"one of {NAMES}")
-    return makers[name]
+    if name == "ARC":
+        return ArcCache
+    return lambda room: _HeldKeys(room, victims[name])

@@ -24,13 +24,13 @@ from placement.online.dynamic.replication_problem import (
     ReplicationProblem,
     base_cost,
     evaluate,
+    single_savings,
 )
 from placement.online.dynamic.vote_counting import CopySet, Weight, most_voted, vote_rates
 from placement.support.checks import BoolArray, FloatArray, instance_of, whole
 
 __all__ = [
     "VoteRun",
-    "first_gains",
     "greedy",
     "heuristic_costs",
     "local_saving",
@@ -147,19 +147,19 @@ _LOCAL = "local weighted top-k"
 def local_saving(problem: ReplicationProblem) -> FloatArray:
     """Return the savings of a copy at j for the clients of j, less its writes, (sites, objects).
 
-    reads[j, o] · (rtt to the closest static copy − rtt within j) − writes[o] · forward[j, o];
-    −∞ where there is a static copy.
+    reads[j, o] · (rtt to the closest static copy − rtt within j) − write_cost[j, o]; −∞ where
+    there is a static copy.
     """
     own = np.diag(problem.geography.rtt)[:, None]
-    saving = problem.reads * (problem.static_rtt - own) - problem.forward_cost
+    saving = problem.reads * (problem.static_rtt - own) - problem.write_cost
     return np.where(problem.static, -np.inf, saving)
 
 
 def local_topk(problem: ReplicationProblem) -> ReplicationPlan:
     """Give each site the copies of largest positive local saving; ties to the smaller object.
 
-    Optimal when no site prefers another and writes do not wait for copies: the objective is then a
-    sum over sites. In general it ignores that neighbours serve each other.
+    Optimal when no site prefers another: the objective is then a sum over sites. In general it
+    ignores that neighbours serve each other.
 
     O(sites · objects · log objects).
     """
@@ -171,67 +171,6 @@ def local_topk(problem: ReplicationProblem) -> ReplicationPlan:
 
 
 _GREEDY = "greedy"
-
-
-def first_gains(problem: ReplicationProblem) -> FloatArray:
-    """Return the savings of each copy alone, shape (sites, objects); −∞ beside a static copy.
-
-    Σ_i reads[i, o] · max(0, rtt to the closest static copy − rtt[i, j]) over the clients that
-    prefer j, less what its writes cost.
-    """
-    geography = problem.geography
-    gains = -problem.forward_cost
-    for site, row in enumerate(geography.preferred):
-        for j in row:
-            saved = np.maximum(problem.static_rtt[site] - geography.rtt[site, j], 0.0)
-            gains[j] += problem.reads[site] * saved
-    if problem.wait is not None:
-        held = np.where(problem.static, problem.wait, 0.0).max(axis=0)
-        gains -= problem.write_rates * np.maximum(problem.wait - held, 0.0)
-    return np.where(problem.static, -np.inf, gains)
-
-
-class _Gains:
-    """Gains of further copies of single objects beside the chosen copies."""
-
-    def __init__(self, problem: ReplicationProblem) -> None:
-        self._problem = problem
-        self._rtt = problem.geography.rtt
-        self._wanted_by: list[list[int]] = [[] for _ in range(problem.sites)]
-        for site, row in enumerate(problem.geography.preferred):
-            for j in row:
-                self._wanted_by[j].append(site)
-        self._near: dict[int, FloatArray] = {}
-        self._waits: dict[int, float] = {}
-
-    def of(self, j: int, thing: int) -> float:
-        problem = self._problem
-        near = self._near.get(thing)
-        if near is None:
-            near = problem.static_rtt[:, thing]
-        clients = self._wanted_by[j]
-        saved = np.maximum(near[clients] - self._rtt[clients, j], 0.0)
-        gain = float(problem.reads[clients, thing] @ saved) - float(problem.forward_cost[j, thing])
-        if problem.wait is not None:
-            more = max(0.0, float(problem.wait[j, thing]) - self._waiting(thing))
-            gain -= float(problem.write_rates[thing]) * more
-        return gain
-
-    def add(self, j: int, thing: int) -> None:
-        near = self._near.setdefault(thing, self._problem.static_rtt[:, thing].copy())
-        clients = self._wanted_by[j]
-        near[clients] = np.minimum(near[clients], self._rtt[clients, j])
-        if self._problem.wait is not None:
-            waits = max(self._waiting(thing), float(self._problem.wait[j, thing]))
-            self._waits[thing] = waits
-
-    def _waiting(self, thing: int) -> float:
-        known = self._waits.get(thing)
-        if known is None:
-            assert self._problem.wait is not None
-            held = self._problem.static[:, thing]
-            known = float(self._problem.wait[held, thing].max())
-        return known
 
 
 def greedy(problem: ReplicationProblem) -> ReplicationPlan:
@@ -246,16 +185,25 @@ def greedy(problem: ReplicationProblem) -> ReplicationPlan:
 
     Notes
     -----
-    O(S·M log M + P·S² log), S sites, M objects, P = Σ capacity copies placed. With synchronous
-    writes (`wait`) a gain may grow when another copy is added; gains of the other copies of the
-    object are then offered again, but the guarantee is lost.
+    O(S·M log M + P·S² log), S sites, M objects, P = Σ capacity copies placed.
     """
-    alone = first_gains(problem)
-    gains = _Gains(problem)
+    alone, rtt = single_savings(problem), problem.geography.rtt
+    wanted_by: list[list[int]] = [[] for _ in range(problem.sites)]
+    for site, row in enumerate(problem.geography.preferred):
+        for j in row:
+            wanted_by[j].append(site)
+    near: dict[int, FloatArray] = {}  # objects with copies: RTT of each site to the closest
     # −gain and the object first: ties go to the smaller object, then to the smaller site.
     heap: list[tuple[float, int, int]] = []
     orders = [np.argsort(-row, kind="stable") for row in alone]
     reached = [0] * problem.sites
+
+    def gain_of(j: int, thing: int) -> float:
+        """Gain of one more copy beside the chosen copies of the object."""
+        clients = wanted_by[j]
+        now = near.get(thing, problem.static_rtt[:, thing])[clients]
+        saved = np.maximum(now - rtt[clients, j], 0.0)
+        return float(problem.reads[clients, thing] @ saved) - float(problem.write_cost[j, thing])
 
     def advance(site: int) -> None:
         """Put the site's next candidate on the heap."""
@@ -275,9 +223,7 @@ def greedy(problem: ReplicationProblem) -> ReplicationPlan:
             continue
         if claimed == -float(alone[site, thing]):
             advance(site)
-        if copies[site, thing]:
-            continue
-        gain = gains.of(site, thing)
+        gain = gain_of(site, thing)
         if gain <= 0:
             continue
         if -claimed > gain:
@@ -285,11 +231,10 @@ def greedy(problem: ReplicationProblem) -> ReplicationPlan:
             continue
         copies[site, thing] = True
         room[site] -= 1
-        gains.add(site, thing)
-        if problem.wait is not None:
-            for j in np.flatnonzero(~copies[:, thing] & ~problem.static[:, thing]).tolist():
-                heapq.heappush(heap, (-gains.of(j, thing), thing, j))
-    if problem.forward_cost.any() or (problem.wait is not None and problem.write_rates.any()):
+        closest = near.setdefault(thing, problem.static_rtt[:, thing].copy())
+        clients = wanted_by[site]
+        closest[clients] = np.minimum(closest[clients], rtt[clients, site])
+    if problem.write_cost.any():
         return ReplicationPlan.of(problem, copies, _GREEDY)
     base, cost = base_cost(problem), evaluate(problem, copies).cost
     bound = max(0.0, base - 2 * (base - cost))

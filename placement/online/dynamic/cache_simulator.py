@@ -50,8 +50,6 @@ class CacheTrace:
         Share of the reads without a local static copy that found the object cached, whole run.
     reads
         Latencies of all reads in ms with their number, as (values, counts).
-    evictions
-        Messages that told caches of writes.
     """
 
     time: FloatArray
@@ -59,7 +57,6 @@ class CacheTrace:
     write_ms: FloatArray
     hits: float
     reads: tuple[FloatArray, IntArray]
-    evictions: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +95,7 @@ def simulate_caches(
     k
         Objects cached at each site, spread over its nodes; a multiple of their number.
     forwarding
-        What a write waits for: acknowledged evictions at all sites (the default), all copies, or
-        nothing but the static copy that was asked (evictions in the background).
+        What a write waits for: acknowledged evictions at all sites (the default), or all copies.
 
     Notes
     -----
@@ -113,7 +109,7 @@ def simulate_caches(
     caches = _caches(world, make, k)
     rows: list[tuple[float, float, float]] = []
     latencies: Counter[float] = Counter()
-    hits = misses = evictions = 0
+    hits = misses = 0
     evicting = workload.write_keys == "read"
     for tick in requests(world, workload, seed):
         home = world.generators.site[tick.generator]
@@ -141,7 +137,6 @@ def simulate_caches(
             latency = np.where(asked, np.where(found, own, own + latency), latency)
             hits += int(found.sum())
             misses += int((asked & ~found).sum())
-            evictions += int(tick.write.sum()) * len(holder) if evicting else 0
         writes = write_rtt(rtt, closest, static, home[tick.write], tick.key[tick.write], forwarding)
         read = latency[~tick.write]
         values, counts = np.unique(read, return_counts=True)
@@ -155,7 +150,6 @@ def simulate_caches(
         write_ms=table[:, 2],
         hits=hits / (hits + misses) if hits + misses else float("nan"),
         reads=(values, np.array([latencies[v] for v in values.tolist()], dtype=np.intp)),
-        evictions=evictions,
     )
 
 
@@ -192,11 +186,9 @@ def _caches(world: HotSetWorld, make: Callable[[int], Cache] | None, k: int) -> 
         room * int(per_site[site]) != k for room, site in zip(rooms, world.ring.site, strict=True)
     ):
         raise InputError(
-            "cannot be spread evenly over the nodes of a site",
-            field="k",
-            value=k,
+            "cannot be spread evenly over the nodes of a site", field="k", value=k,
             expected=f"a multiple of {int(per_site[0])}",
-        )
+        )  # fmt: skip
     return [make(rooms[node]) for node in range(nodes)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
@@ -42,6 +42,7 @@ __all__ = [
     "clustered_sites",
     "evaluate",
     "read_rtt",
+    "single_savings",
     "six_sites",
 ]
 
@@ -214,8 +215,7 @@ class ReplicationProblem:
     With H_o the sites that hold object o, static or dynamic, a read at site i goes to the closest
     site of H_o that is preferred by i or holds a static copy of o. The cost of dynamic copies y is
 
-        Σ_io reads[i, o] · rtt[i, serving site]
-        + Σ_o writes[o] · ( Σ_j forward[j, o] · y[j, o]  +  max_{j ∈ H_o} wait[j, o] )
+        Σ_io reads[i, o] · rtt[i, serving site] + Σ_jo write_cost[j, o] · y[j, o]
 
     Parameters
     ----------
@@ -227,14 +227,9 @@ class ReplicationProblem:
         Reads of o at site i per unit of time, shape (sites, objects), >= 0.
     capacity
         Most dynamic copies at each site, shape (sites,), or one number for all.
-    writes
-        Writes of o per unit of time, shape (objects,); zero when not given.
-    forward
-        Cost of forwarding one write to a dynamic copy at j, in ms, shape (sites, objects) or
-        (sites,); zero when not given.
-    wait
-        What a synchronous write waits for a copy at j, in ms, shape (sites, objects); None when
-        writes do not wait for all copies.
+    write_cost
+        Cost of the writes of o per unit of time at a dynamic copy at j, in ms, >= 0: writes per
+        unit of time times the cost of forwarding one; shape (sites, objects), or one number.
 
     Raises
     ------
@@ -251,10 +246,7 @@ class ReplicationProblem:
     static: BoolArray
     reads: FloatArray
     capacity: npt.NDArray[np.int64]
-    _: KW_ONLY
-    writes: FloatArray | None = None
-    forward: FloatArray | None = None
-    wait: FloatArray | None = None
+    write_cost: FloatArray = field(default_factory=lambda: np.array(0.0))
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -262,33 +254,25 @@ class ReplicationProblem:
         static = numbers_of(self.static, "static").astype(bool)
         sites = self.geography.count
         if static.ndim != 2 or static.shape[0] != sites or static.shape[1] == 0:
-            raise InputError(
-                "wrong shape",
-                field="static",
-                value=static.shape,
-                expected=f"{sites} sites × at least 1 object",
-            )
+            expected = f"{sites} sites × at least 1 object"
+            raise InputError("wrong shape", field="static", value=static.shape, expected=expected)
         orphans = np.flatnonzero(~static.any(axis=0))
         if orphans.size:
             raise InputError(
-                "an object without a static copy",
-                field="static",
-                value=int(orphans[0]),
+                "an object without a static copy", field="static", value=int(orphans[0]),
                 expected="at least one static copy of every object",
-            )
-        static.flags.writeable = False
-        put(self, "static", static)
-        objects = static.shape[1]
-        put(self, "reads", _rates(self.reads, "reads", (sites, objects)))
-        writes = np.zeros(objects) if self.writes is None else self.writes
-        put(self, "writes", _rates(writes, "writes", (objects,)))
-        forward = np.zeros(sites) if self.forward is None else numbers_of(self.forward, "forward")
-        if forward.ndim == 1:
-            forward = np.broadcast_to(forward[:, None], (len(forward), objects))
-        put(self, "forward", _rates(forward, "forward", (sites, objects)))
-        if self.wait is not None:
-            put(self, "wait", _rates(self.wait, "wait", (sites, objects)))
-        put(self, "capacity", _capacity(self.capacity, sites))
+            )  # fmt: skip
+        put(self, "static", read_only(static))
+        put(self, "reads", _rates(self.reads, "reads", static.shape))
+        put(self, "write_cost", _rates(self.write_cost, "write_cost", static.shape, single=True))
+        capacity = _rates(self.capacity, "capacity", (sites,), single=True)
+        if (capacity != np.floor(capacity)).any():
+            raise InputError(
+                "not a whole number of copies", field="capacity",
+                value=float(capacity[capacity != np.floor(capacity)][0]),
+                expected="whole numbers >= 0",
+            )  # fmt: skip
+        put(self, "capacity", read_only(np.minimum(capacity, 2**62).astype(np.int64)))
 
     @property
     def sites(self) -> int:
@@ -315,54 +299,32 @@ class ReplicationProblem:
         return read_only(result)
 
     @cached_property
-    def write_rates(self) -> FloatArray:
-        """`writes` as an array, shape (objects,)."""
-        assert self.writes is not None
-        return self.writes
-
-    @cached_property
-    def forward_cost(self) -> FloatArray:
-        """writes[o] · forward[j, o], shape (sites, objects)."""
-        assert self.forward is not None
-        return read_only(self.write_rates * self.forward)
-
-    @cached_property
     def none(self) -> BoolArray:
         """No dynamic copies, shape (sites, objects)."""
         return np.zeros(self.static.shape, dtype=bool)
 
 
-def _rates(values: object, field: str, shape: tuple[int, ...]) -> FloatArray:
-    """Check an array of finite numbers >= 0; unlike `nonnegative`, objects have no names."""
+def _rates(
+    values: object, field: str, shape: tuple[int, ...], *, single: bool = False
+) -> FloatArray:
+    """Check an array of finite numbers >= 0; unlike `nonnegative`, objects have no names.
+
+    With `single` one number stands for all.
+    """
     array = numbers_of(values, field)
+    if single and array.ndim == 0:
+        array = np.full(shape, array)
     if array.shape != shape:
         raise InputError("wrong shape", field=field, value=array.shape, expected=f"{shape}")
     bad = ~(np.isfinite(array) & (array >= 0))
     if bad.any():
         where = tuple(int(axis[0]) for axis in np.nonzero(bad))
         raise InputError(
-            f"out of range at {where}",
-            field=field,
-            value=float(array[where]),
+            f"out of range at {where}", field=field, value=float(array[where]),
             expected="a finite number >= 0",
-        )
+        )  # fmt: skip
     array += 0.0
     return read_only(array)
-
-
-def _capacity(values: object, sites: int) -> npt.NDArray[np.int64]:
-    given = numbers_of(values, "capacity")
-    if given.ndim == 0:
-        given = np.repeat(given, sites)
-    array = _rates(given, "capacity", (sites,))
-    if (array != np.floor(array)).any():
-        raise InputError(
-            "not a whole number of copies",
-            field="capacity",
-            value=float(array[array != np.floor(array)][0]),
-            expected="whole numbers >= 0",
-        )
-    return read_only(np.minimum(array, 2**62).astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -375,10 +337,6 @@ class Evaluation:
         The objective of :class:`ReplicationProblem`.
     read_cost
         Its first part, Σ reads · RTT.
-    mean_read_rtt
-        `read_cost` per read, in ms; 0 when nothing is read.
-    write_cost
-        Its second part.
     replicas
         Dynamic copies at each site, shape (sites,).
     overfull
@@ -387,8 +345,6 @@ class Evaluation:
 
     cost: float
     read_cost: float
-    mean_read_rtt: float
-    write_cost: float
     replicas: npt.NDArray[np.int64]
     overfull: tuple[int, ...]
 
@@ -421,32 +377,34 @@ def evaluate(problem: ReplicationProblem, copies: npt.ArrayLike) -> Evaluation:
     """
     dynamic = checked_copies(problem, copies)
     read_cost = float((problem.reads * read_rtt(problem, dynamic)).sum())
-    write_cost = float(problem.forward_cost[dynamic].sum())
-    if problem.wait is not None:
-        waits = np.where(dynamic | problem.static, problem.wait, 0.0).max(axis=0)
-        write_cost += float(problem.write_rates @ waits)
     replicas = dynamic.sum(axis=1, dtype=np.int64)
     over = np.flatnonzero(replicas > problem.capacity)
-    return Evaluation(
-        read_cost + write_cost,
-        read_cost,
-        read_cost / problem.total_reads if problem.total_reads else 0.0,
-        write_cost,
-        replicas,
-        tuple(int(site) for site in over),
-    )
+    cost = read_cost + float(problem.write_cost[dynamic].sum())
+    return Evaluation(cost, read_cost, replicas, tuple(int(site) for site in over))
+
+
+def single_savings(problem: ReplicationProblem) -> FloatArray:
+    """Return the saving of each copy alone, less the cost of its writes, shape (sites, objects).
+
+    Σ_i reads[i, o] · max(0, rtt to the closest static copy − rtt[i, j]) over the clients that
+    prefer j: an upper bound on what the copy adds to any set of copies. −∞ beside a static copy and
+    at sites without room.
+    """
+    result = -problem.write_cost
+    for site, row in enumerate(problem.geography.preferred):
+        for j in row:
+            saved = problem.static_rtt[site] - problem.geography.rtt[site, j]
+            result[j] += problem.reads[site] * np.maximum(saved, 0.0)
+    impossible = problem.static | (problem.capacity == 0)[:, None]
+    return np.where(impossible, -np.inf, result)
 
 
 def checked_copies(problem: ReplicationProblem, copies: npt.ArrayLike) -> BoolArray:
     """Return `copies` as booleans, checked for shape and against the static copies."""
     dynamic = np.asarray(copies, dtype=bool)
     if dynamic.shape != problem.static.shape:
-        raise InputError(
-            "wrong shape",
-            field="copies",
-            value=dynamic.shape,
-            expected=f"{problem.static.shape}",
-        )
+        expected = f"{problem.static.shape}"
+        raise InputError("wrong shape", field="copies", value=dynamic.shape, expected=expected)
     both = dynamic & problem.static
     if both.any():
         site, thing = (int(axis[0]) for axis in np.nonzero(both))

@@ -15,7 +15,7 @@ import numpy as np
 
 from placement.errors import InputError
 from placement.online.dynamic.replication_problem import Geography, ReplicationProblem
-from placement.online.simulation import spawn_streams
+from placement.online.simulation import check_fields, spawn_streams
 from placement.support.checks import (
     BoolArray,
     FloatArray,
@@ -65,23 +65,15 @@ class Ring:
         sites = whole(self.sites, "sites", minimum=1)
         position, site = numbers_of(self.position, "position"), numbers_of(self.site, "site")
         if position.ndim != 1 or position.shape != site.shape:
-            raise InputError(
-                "wrong shape",
-                field="site",
-                value=site.shape,
-                expected=f"that of position, {position.shape}, with one axis",
-            )
+            expected = f"that of position, {position.shape}, with one axis"
+            raise InputError("wrong shape", field="site", value=site.shape, expected=expected)
         if not ((position >= 0) & (position < 1)).all() or (np.diff(position) < 0).any():
             raise InputError(
                 "not positions on the ring", field="position", expected="increasing, 0 to < 1"
             )
         if set(site.tolist()) != set(range(sites)):
-            raise InputError(
-                "not the sites of nodes",
-                field="site",
-                value=sorted(set(site.tolist())),
-                expected=f"each of 0 to {sites - 1}",
-            )
+            found, expected = sorted(set(site.tolist())), f"each of 0 to {sites - 1}"
+            raise InputError("not the sites of nodes", field="site", value=found, expected=expected)
         position.flags.writeable = False
         object.__setattr__(self, "position", position)
         object.__setattr__(self, "site", site.astype(np.intp))
@@ -317,11 +309,12 @@ class RequestWorkload:
     write_keys: WriteKeys = "read"
 
     def __post_init__(self) -> None:
-        number(self.seconds, "seconds", above=True)
-        number(self.rate, "rate")
-        number(self.restart_every, "restart_every")
-        number(self.tick, "tick", above=True)
-        number(self.write_share, "write_share", maximum=1.0)
+        check_fields(
+            self,
+            least={"rate": 0.0, "restart_every": 0.0},
+            positive=("seconds", "tick"),
+            shares=["write_share"],
+        )
         text(self.write_keys, "write_keys", choices=get_args(WriteKeys))
 
 

@@ -37,10 +37,10 @@ __all__ = [
     "SpaceSaving",
     "Summary",
     "Weight",
-    "exact_summary",
     "merge",
     "merge_two",
     "most_voted",
+    "summary_of",
     "top",
     "vote_rates",
 ]
@@ -242,26 +242,18 @@ class SpaceSaving:
         return Summary(keys, counts, errors, floor)
 
 
-def exact_summary(votes: npt.ArrayLike, counters: int) -> Summary | None:
-    """Return the Space-Saving summary of a stream that can be counted exactly, else None.
+def summary_of(stream: npt.ArrayLike, counters: int) -> Summary:
+    """Return the Space-Saving summary of a stream of keys.
 
-    With no more distinct keys than counters nothing is ever evicted, so that the order of the
-    stream does not matter and the counters are exact.
-
-    Parameters
-    ----------
-    votes
-        Frequency of each key, whole numbers, shape (keys,).
-    counters
-        Of the sketch.
+    With no more distinct keys than counters nothing is ever evicted: then counting is enough.
     """
-    frequency = np.asarray(votes, dtype=np.int64)
-    keys = np.flatnonzero(frequency)
-    if len(keys) > counters:
-        return None
-    counts = frequency[keys]
-    floor = int(counts.min()) if len(keys) == counters and len(keys) else 0
-    return Summary(keys.astype(np.int64), counts, np.zeros(len(keys), dtype=np.int64), floor)
+    keys, counts = np.unique(np.asarray(stream, dtype=np.int64), return_counts=True)
+    if len(keys) <= counters:
+        floor = int(counts.min()) if len(keys) == counters else 0
+        return Summary(keys, counts.astype(np.int64), np.zeros(len(keys), dtype=np.int64), floor)
+    sketch = SpaceSaving(counters)
+    sketch.extend(np.asarray(stream).tolist())
+    return sketch.summary()
 
 
 def merge(summaries: Sequence[Summary], counters: int) -> Summary:

@@ -38,21 +38,18 @@ from placement.online.dynamic.store_demand import (
 )
 from placement.online.dynamic.vote_counting import (
     CopySet,
-    SpaceSaving,
-    Summary,
-    exact_summary,
     merge,
     most_voted,
+    summary_of,
     top,
 )
+from placement.online.simulation import check_fields
 from placement.support.checks import (
     BoolArray,
     FloatArray,
     IntArray,
-    elements,
     instance_of,
     number,
-    whole,
 )
 
 __all__ = [
@@ -106,11 +103,9 @@ class BloomSummary:
             raise MissingDependencyError.of("Bloom filters need rbloom", "online") from None
         if room < 1 or not 0 < error < 1:
             raise InputError(
-                "out of range",
-                field="room, error",
-                value=(room, error),
+                "out of range", field="room, error", value=(room, error),
                 expected="room for one key, and an error between 0 and 1",
-            )
+            )  # fmt: skip
         self._bloom: Any = Bloom(room, error, spread)
         self._bloom.update(keys)
 
@@ -168,8 +163,6 @@ class ErrorCounter:
 class WriteForwarding(StrEnum):
     """Moment at which a write is done. The paper does not say; the store's own protocol decides."""
 
-    ONE = "one"
-    """When the static copy that was asked has it; the others get it later."""
     ALL = "all"
     """When every copy has it, static and dynamic."""
     SITES = "sites"
@@ -204,8 +197,6 @@ def write_rtt(
     """
     first = coordinator[home, key]
     result: FloatArray = rtt[home, first].copy()
-    if forwarding is WriteForwarding.ONE:
-        return result
     slowest = np.zeros(len(key))
     for site in range(len(rtt)):
         waited = (first != site) & ((forwarding is WriteForwarding.SITES) | held[site, key])
@@ -229,9 +220,6 @@ class VoteSettings:
         Seconds from the end of a round until its summary is complete; less than a round.
     grace
         g: serving summaries in a row without a key before its copy is deleted.
-    lost
-        Rounds whose summary stays incomplete: they create and delete nothing, and are not counted
-        as absences.
     threshold, least
         When clients refresh, see :class:`placement.online.dynamic.vote_simulator.ErrorCounter`.
     bloom_error
@@ -245,32 +233,25 @@ class VoteSettings:
     round_s: float = 10.0
     gossip_s: float = 2.0
     grace: int = 3
-    lost: frozenset[int] = frozenset()
     threshold: float = 0.05
     least: int = 100
     bloom_error: float = 0.001
     bloom_room: float = 1.5
 
     def __post_init__(self) -> None:
-        number(self.round_s, "round_s", above=True)
-        number(self.gossip_s, "gossip_s")
+        counts = dict.fromkeys(
+            ("k", "grace") if self.counters is None else ("k", "grace", "counters"), 1
+        )
+        check_fields(
+            self, counts=counts, least={"gossip_s": 0.0}, positive=("round_s", "bloom_room")
+        )
         number(self.bloom_error, "bloom_error", maximum=math.nextafter(1.0, 0.0))
-        number(self.bloom_room, "bloom_room", above=True)
-        put = object.__setattr__
-        for name in ("k", "grace"):
-            put(self, name, whole(getattr(self, name), name, minimum=1))
-        if self.counters is not None:
-            put(self, "counters", whole(self.counters, "counters", minimum=1))
-        rounds = elements(self.lost, "lost", "a set of rounds")
-        put(self, "lost", frozenset(whole(each, "lost") for each in rounds))
         ErrorCounter(self.threshold, self.least)
         if self.gossip_s >= self.round_s:
             raise InputError(
-                "gossip takes longer than a round",
-                field="gossip_s",
-                value=self.gossip_s,
+                "gossip takes longer than a round", field="gossip_s", value=self.gossip_s,
                 expected=f"less than round_s = {self.round_s}",
-            )
+            )  # fmt: skip
 
 
 class VoteCluster:
@@ -316,8 +297,7 @@ class VoteCluster:
         """Carry out the events due by second `now`: close rounds, complete and serve summaries."""
         length = self.settings.round_s
         while now >= (self._round + 1) * length - 1e-9:
-            if self._round not in self.settings.lost:
-                self._pending[self._round] = self._close()
+            self._pending[self._round] = self._close()
             self._ballots = []
             self._round += 1
         while now >= (self._completed + 1) * length + self.settings.gossip_s - 1e-9:
@@ -353,24 +333,13 @@ class VoteCluster:
             order = np.argsort(nodes, kind="stable")
             starts = np.searchsorted(nodes[order], np.arange(self.contact.max(initial=0) + 2))
             summaries = [
-                _summary_of(keys[order[a:b]], counters)
+                summary_of(keys[order[a:b]], counters)
                 for a, b in pairwise(starts.tolist())
                 if b > a
             ]
             merged = merge(summaries, max(counters, self.settings.k))
             popular[target, top(merged, self.settings.k)] = True
         return popular, exact
-
-
-def _summary_of(stream: IntArray, counters: int) -> Summary:
-    """Space-Saving of a stream, by counting where that is the same."""
-    keys, counts = np.unique(stream, return_counts=True)
-    known = exact_summary(counts, counters)
-    if known is not None:
-        return Summary(keys.astype(np.int64), known.counts, known.errors, known.floor)
-    sketch = SpaceSaving(counters)
-    sketch.extend(stream.tolist())
-    return sketch.summary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -466,12 +435,9 @@ def simulate(
     instance_of(settings, VoteSettings, "settings", "VoteSettings of placement.online.dynamic")
     instance_of(forwarding, WriteForwarding, "forwarding", "a WriteForwarding")
     if workload.tick > settings.round_s:
-        raise InputError(
-            "a tick spans more than a round",
-            field="tick",
-            value=workload.tick,
-            expected=f"at most round_s = {settings.round_s}",
-        )
+        expected = f"at most round_s = {settings.round_s}"
+        words = "a tick spans more than a round"
+        raise InputError(words, field="tick", value=workload.tick, expected=expected)
     run = _ReplicationRun(world, settings, forwarding, workload.write_keys)
     for tick in requests(world, workload, seed):
         run.step(tick)

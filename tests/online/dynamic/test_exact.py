@@ -1,4 +1,4 @@
-"""G1, G2 and G3 against each other and brute force; what greedy and local rules guarantee."""
+"""The program and the prices against brute force; what greedy and local rules guarantee."""
 
 import dataclasses
 
@@ -7,13 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from formulations.online.dynamic.copy_prices import lagrangean_bound, solve_dual, solve_lagrangean
-from formulations.online.dynamic.copy_programs import (
-    build_assignment,
-    build_telescoped,
-    check_objective,
-    relax,
-    solve_milp,
-)
+from formulations.online.dynamic.copy_programs import check_objective, relax, solve_milp
 from formulations.solvers.highs import HighsResult
 from formulations.solvers.statuses import Verdict
 from heuristics.online.dynamic.copy_choices import greedy, local_topk
@@ -33,12 +27,7 @@ from tests.online.dynamic.worlds import (
 @given(small_problems())
 def test_all_exact_methods_find_what_brute_force_finds(problem):
     best = brute_force(problem)
-    plans = [
-        solve_milp(problem, build_assignment),
-        solve_milp(problem, build_telescoped),
-        solve_lagrangean(problem),
-    ]
-    for plan in plans:
+    for plan in (solve_milp(problem), solve_lagrangean(problem)):
         assert plan.cost == pytest.approx(best, rel=1e-9, abs=1e-9), plan.method
         assert plan.status == "optimal", plan
 
@@ -59,13 +48,10 @@ def test_objects_without_a_table_are_not_forgotten(problem):
 def test_every_bound_is_one(problem):
     best = brute_force(problem)
     slack = 1e-9 * max(1.0, best)
-    first, second = relax(build_assignment(problem)), relax(build_telescoped(problem))
-    assert first.value == pytest.approx(second.value, rel=1e-7, abs=1e-7)
-    assert max(first.bound, second.bound) <= best + slack
-    dual = solve_dual(problem)
-    assert dual.bound <= best + slack
-    # The relaxation over subsets is at least as tight as the other two.
-    assert dual.bound >= first.bound - 1e-6 * max(1.0, abs(first.bound))
+    relaxed, dual = relax(problem).bound, solve_dual(problem).bound
+    assert max(relaxed, dual) <= best + slack
+    # The relaxation over subsets is at least as tight as that of the program.
+    assert dual >= relaxed - 1e-6 * max(1.0, abs(relaxed))
     rng = np.random.default_rng(0)
     for _ in range(5):
         prices = rng.exponential(50.0, problem.sites)
@@ -76,7 +62,7 @@ def test_every_bound_is_one(problem):
 
 
 @settings(max_examples=examples(40), deadline=None)
-@given(small_problems(writes=False))
+@given(small_problems(writes_too=False))
 def test_greedy_saves_at_least_half(problem):
     base, best = evaluate(problem, problem.none).cost, brute_force(problem)
     plan = greedy(problem)
@@ -93,11 +79,11 @@ def test_greedy_with_writes_never_makes_it_worse(problem):
 @settings(max_examples=examples(40), deadline=None)
 @given(small_problems())
 def test_without_sharing_each_site_decides_alone(problem):
-    """Weighted top-k is optimal when every site prefers only itself and writes do not wait."""
+    """Weighted top-k is optimal when every site prefers only itself."""
     count = problem.sites
     names = problem.geography.sites
     alone = Geography(names, problem.geography.rtt, tuple((i,) for i in range(count)))
-    problem = dataclasses.replace(problem, geography=alone, wait=None)
+    problem = dataclasses.replace(problem, geography=alone)
     assert local_topk(problem).cost == pytest.approx(brute_force(problem), rel=1e-12, abs=1e-9)
 
 
@@ -110,9 +96,7 @@ def test_without_capacity_each_object_decides_alone(problem):
             problem,
             static=problem.static[:, [o]],
             reads=problem.reads[:, [o]],
-            writes=problem.write_rates[[o]],
-            forward=problem.forward[:, [o]],
-            wait=None if problem.wait is None else problem.wait[:, [o]],
+            write_cost=problem.write_cost[:, [o]],
             capacity=np.ones(problem.sites),
         )
         for o in range(problem.objects)
@@ -124,11 +108,9 @@ def test_without_capacity_each_object_decides_alone(problem):
 @pytest.mark.parametrize("seed", seeds(2, 5))
 def test_the_relaxation_is_the_optimum_on_the_published_geography(seed):
     problem = published_problem(1 + seed)
-    telescoped, assigned = relax(build_telescoped(problem)), relax(build_assignment(problem))
     plan = solve_milp(problem)
     assert plan.status == "optimal"
-    assert telescoped.value == pytest.approx(plan.cost, rel=1e-9)
-    assert assigned.value == pytest.approx(plan.cost, rel=1e-9)
+    assert relax(problem).value == pytest.approx(plan.cost, rel=1e-9)
     large = solve_lagrangean(problem)
     assert large.status == "optimal"
     assert large.cost == pytest.approx(plan.cost, rel=1e-9)
@@ -136,14 +118,13 @@ def test_the_relaxation_is_the_optimum_on_the_published_geography(seed):
 
 
 def test_the_relaxation_is_not_always_the_optimum():
-    """Kept: an odd cycle of neighbours, where the relaxations of G1 and G2 are far off."""
+    """Kept: an odd cycle of neighbours, where the relaxation is far off."""
     problem = triangle()
-    for build in (build_assignment, build_telescoped):
-        relaxed = relax(build(problem))
-        assert relaxed.value == pytest.approx(9.0)  # every read at 1 or 2 ms, half of each
-        assert not relaxed.integral
-        assert relaxed.bound < 10
-        assert solve_milp(problem, build).cost == 107.0
+    relaxed = relax(problem)
+    assert relaxed.value == pytest.approx(9.0)  # every read at 1 or 2 ms, half of each
+    assert not relaxed.integral
+    assert relaxed.bound < 10
+    assert solve_milp(problem).cost == 107.0
     plan = solve_lagrangean(problem)
     assert (plan.cost, plan.status) == (107.0, "optimal")
     assert solve_dual(problem).bound < 107
@@ -153,8 +134,7 @@ def test_the_relaxation_is_not_always_the_optimum():
 def test_worked_examples_have_the_optima_of_hand():
     for reads, optimum in ((((100, 40), (90, 40)), 2884.0), (((100, 60), (90, 50)), 3320.0)):
         problem = two_sites(*reads)
-        for plan in (solve_milp(problem), solve_milp(problem, build_assignment),
-                     solve_lagrangean(problem), greedy(problem)):  # fmt: skip
+        for plan in (solve_milp(problem), solve_lagrangean(problem), greedy(problem)):
             assert plan.cost == pytest.approx(optimum)
             assert plan.copies[2].tolist() == [True, False]
             assert plan.copies[3].tolist() == [False, True]
@@ -169,8 +149,8 @@ def test_nothing_to_gain():
     unread = ReplicationProblem(six_sites(), static, np.zeros((6, 2)), 1)
     no_room = ReplicationProblem(six_sites(), static, np.ones((6, 2)), 0)
     for problem in (nothing, unread, no_room):
-        for plan in (solve_milp(problem), solve_milp(problem, build_assignment),
-                     solve_lagrangean(problem), greedy(problem), local_topk(problem)):  # fmt: skip
+        for method in (solve_milp, solve_lagrangean, greedy, local_topk):
+            plan = method(problem)
             assert not plan.copies.any()
             assert plan.cost == evaluate(problem, problem.none).cost
     assert solve_lagrangean(unread).status == "optimal"
@@ -180,11 +160,7 @@ def test_an_optimum_of_zero_is_proven():
     """Found by generation: free local reads, room at the only site without a static copy."""
     geography = Geography(("a", "b"), [[0.0, 33.0], [46.0, 0.0]], ((0,), (1,)))
     problem = ReplicationProblem(geography, [[False], [True]], [[3.0], [2.0]], [2, 0])
-    for plan in (
-        solve_lagrangean(problem),
-        solve_milp(problem),
-        solve_milp(problem, build_assignment),
-    ):
+    for plan in (solve_lagrangean(problem), solve_milp(problem)):
         assert (plan.cost, plan.status) == (0.0, "optimal")
 
 
@@ -218,21 +194,18 @@ def test_no_time_leaves_a_true_bound():
 
 
 def test_an_objective_that_is_not_the_cost_is_an_error():
-    problem = published_problem(1)
-    model = build_telescoped(problem)
-    cost = relax(model).value
-    one = np.zeros(1)
+    cost, scale, one = 20.6, 7.0, np.zeros(1)
 
     def said(objective, verdict):
-        return HighsResult(verdict, None, one, objective * model.scale, -np.inf, 0, 0, 0.0)
+        return HighsResult(verdict, None, one, objective * scale, -np.inf, 0, 0, 0.0)
 
     for verdict in (Verdict.OPTIMAL, Verdict.STOPPED):
-        check_objective(said(cost, verdict), model.scale, cost, 50.0)
+        check_objective(said(cost, verdict), scale, cost, 50.0)
         with pytest.raises(SolverError, match="not the cost"):
-            check_objective(said(cost * 0.99, verdict), model.scale, cost, 50.0)
-    check_objective(said(cost * 1.01, Verdict.STOPPED), model.scale, cost, 50.0)
+            check_objective(said(cost * 0.99, verdict), scale, cost, 50.0)
+    check_objective(said(cost * 1.01, Verdict.STOPPED), scale, cost, 50.0)
     with pytest.raises(SolverError, match="not the cost"):
-        check_objective(said(cost * 1.01, Verdict.OPTIMAL), model.scale, cost, 50.0)
+        check_objective(said(cost * 1.01, Verdict.OPTIMAL), scale, cost, 50.0)
 
 
 def plain_greedy(problem):

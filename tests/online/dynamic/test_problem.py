@@ -75,7 +75,7 @@ def test_the_evaluator_is_the_sum_over_single_reads(problem, seed):
     assert result.overfull == tuple(np.flatnonzero(copies.sum(axis=1) > problem.capacity))
 
 
-@given(small_problems(writes=False))
+@given(small_problems(writes_too=False))
 def test_one_more_copy_never_costs_reads(problem):
     for copies in itertools.islice(all_copies(problem), 20):
         free = np.argwhere(~copies & ~problem.static)

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulations.online.dynamic.copy_programs import solve_milp
-from formulations.online.dynamic.multi_round import schedule_cost, solve_rounds
+from formulations.online.dynamic.copy_programs import schedule_cost, solve_milp, solve_rounds
 from placement.errors import InputError
 from tests.effort import examples
 from tests.online.dynamic.worlds import all_copies, small_problems, two_sites

@@ -12,7 +12,7 @@ from placement.online.dynamic.vote_counting import CopySet, Weight, most_voted, 
 from tests.online.dynamic.worlds import published_problem, small_problems, two_sites
 
 
-@given(small_problems(writes=False), st.integers(0, 2**32 - 1))
+@given(small_problems(writes_too=False), st.integers(0, 2**32 - 1))
 def test_votes_are_those_of_single_reads(problem, seed):
     rng = np.random.default_rng(seed)
     copies = (rng.random(problem.static.shape) < 0.4) & ~problem.static

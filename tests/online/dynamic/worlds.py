@@ -44,7 +44,7 @@ def triangle():
 
 
 @st.composite
-def small_problems(draw, *, writes=True, sites=(1, 4), objects=(1, 4)):
+def small_problems(draw, *, writes_too=True, sites=(1, 4), objects=(1, 4)):
     """Draw a problem small enough for brute force; zero reads and zero room occur."""
     count, things = draw(st.integers(*sites)), draw(st.integers(*objects))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -59,13 +59,10 @@ def small_problems(draw, *, writes=True, sites=(1, 4), objects=(1, 4)):
         column[rng.integers(count)] |= not column.any()
     reads = rng.integers(0, 9, (count, things)).astype(float)
     capacity = rng.integers(0, 3, count)
-    more = {}
-    if writes and draw(st.booleans()):
-        more["writes"] = rng.integers(0, 3, things).astype(float)
-        more["forward"] = rng.integers(0, 30, (count, things)).astype(float)
-        if draw(st.booleans()):
-            more["wait"] = rng.integers(0, 60, (count, things)).astype(float)
-    return ReplicationProblem(geography, static, reads, capacity, **more)
+    writes = np.zeros((count, things))
+    if writes_too and draw(st.booleans()):
+        writes = rng.integers(0, 3, things) * rng.integers(0, 30, (count, things)).astype(float)
+    return ReplicationProblem(geography, static, reads, capacity, writes)
 
 
 def slow_cost(problem, copies):
@@ -80,9 +77,7 @@ def slow_cost(problem, copies):
             # the closest static copy may be closer than what the list has only at a tie
             serving = fallback if first is None else first
             total += problem.reads[i, o] * geography.rtt[i, serving]
-        total += sum(problem.forward_cost[j, o] for j in range(problem.sites) if copies[j, o])
-        if problem.wait is not None:
-            total += problem.write_rates[o] * max(problem.wait[j, o] for j in held)
+        total += sum(problem.write_cost[j, o] for j in range(problem.sites) if copies[j, o])
     return total
 
 
