@@ -353,17 +353,19 @@ def test_the_optimum_of_normal_times_bounds_what_another_method_leaves_open(
     assert answer("exact", problem).bound == -math.inf
 
 
-@pytest.mark.parametrize(("limit", "status"), [(1.0, "unknown"), (1e4, "feasible")])
+@pytest.mark.parametrize(
+    ("goal", "share", "status"),
+    [
+        (Contingency(goal="bounded", limit=1.0), 1.0, "unknown"),
+        (Contingency(goal="bounded", limit=1e4), 1.0, "feasible"),
+        (Contingency(goal="weighted", probability=0.125), 1 / 8, "feasible"),  # of seven sites
+    ],
+)
 def test_an_interrupt_in_normal_times_keeps_the_bound_and_no_plan_above_the_limit(
-    limit, status, monkeypatch
+    goal, share, status, monkeypatch
 ):
     """Before, the optimum of normal times was given whatever it costs after a loss."""
-    problem = placement.Problem(
-        random_instance(3, sites=7),
-        replicas=4,
-        voters=3,
-        objective=Contingency(goal="bounded", limit=limit),
-    )
+    problem = placement.Problem(random_instance(3, sites=7), replicas=4, voters=3, objective=goal)
     usual = answer("exact", problem.replace(objective=MEAN_LATENCY))
 
     def interrupted(found, asked, options):
@@ -379,7 +381,7 @@ def test_an_interrupt_in_normal_times_keeps_the_bound_and_no_plan_above_the_limi
     plan = answer("exact", problem)
     assert plan.status == status
     assert plan.termination is Termination.INTERRUPTED
-    assert plan.bound == usual.bound / 2
+    assert plan.bound == share * usual.bound / 2
 
 
 def test_two_losses_that_leave_fewer_sites_than_a_quorum():
