@@ -25,8 +25,7 @@ def tables(results: dict[str, Any]) -> dict[str, str]:
     }
     shown = {name: table(results[name]) for name, table in made.items() if results.get(name)}
     for name in {"speed", "proofs"} & shown.keys():
-        where = machine.sentence(results["machines"][name])
-        shown[name] += f"\n\nMeasured on {where}."
+        shown[name] += f"\n\n{machine.hardware([results['machines'][name]])}"
     return shown
 
 
@@ -42,6 +41,7 @@ def _speed_table(rows: list[Row]) -> str:
             "" if row["target"] is None else f"< {row['target']:.0f} ms",
         ]
         for row in rows
+        if row["spread"] == 0.1
     ]
     return markdown_table(head, body)
 
@@ -55,10 +55,10 @@ def _by(rows: list[Row], *keys: str) -> Iterator[tuple[list[str], list[Row]]]:
 
 
 def _gap_table(rows: list[Row]) -> str:
-    head = ["network", "sites", "", "problems", "optimal", "proven so", "mean gap", "largest gap",
+    head = ["sites", "", "problems", "optimal", "proven so", "mean gap", "largest gap",
             "median gap of the mean's plan"]  # fmt: skip
     body = []
-    for names, group in _by(rows, "network", "sites", "percent"):
+    for names, group in _by(rows, "sites", "percent"):
         best = np.array([row["best_ms"] for row in group])
         gap = np.array([row["found_ms"] for row in group]) / best - 1
         mean = np.array([row["mean_plan_ms"] for row in group]) / best - 1
@@ -90,6 +90,7 @@ def _leader_table(rows: list[Row]) -> str:
         }
         for row in rows
         for k, percent in enumerate(row["percents"])
+        if percent in (50, 99)
     ]
     body = []
     for names, group in _by(single, "network", "percent"):
@@ -142,10 +143,9 @@ def _plan_table(rows: list[Row]) -> str:
 
 
 def _proof_table(rows: list[Row]) -> str:
-    head = ["regions", "spread", "", "questions", "proven", "least mean proven", "median",
-            "longest"]  # fmt: skip
+    head = ["regions", "spread", "questions", "proven", "least mean proven", "median", "longest"]
     body = []
-    for names, group in _by(rows, "regions", "network", "percent"):
+    for names, group in _by(rows, "regions", "network"):
         seconds = [row["cpu_s"] for row in group]
         body.append(
             [
