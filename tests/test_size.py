@@ -67,7 +67,7 @@ ROOMS = {
     "placement/databases": 7700,
     "placement/datasets": 1276,
     "placement/evaluation": 5284,
-    "placement/explore": 2998,
+    "placement/explore": 3000,
     "placement/feasibility": 709,
     "placement/fleet": 1488,
     "placement/io": 10340,

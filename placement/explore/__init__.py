@@ -1,7 +1,6 @@
 """Explorer: a local web application that answers each change of a question with a proven plan.
 
-question.py    JSON of the browser -> Problem
-same_question.py  the command line and the Python lines that ask the same
+question.py    JSON of the browser -> Problem, its command line and its Python lines
 answers.py     a plan as JSON and as pieces of the page
 jobs.py        the kinds of jobs
 worker.py      a process that runs one job at a time, and can be interrupted

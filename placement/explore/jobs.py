@@ -10,8 +10,13 @@ from functools import cached_property
 from placement.errors import InputError
 from placement.explore.answers import answer_document
 from placement.explore.files import FORMATS, plan_file
-from placement.explore.question import Question, read_question
-from placement.explore.same_question import Origin, command_line, python_lines
+from placement.explore.question import (
+    Origin,
+    Question,
+    command_line,
+    python_lines,
+    read_question,
+)
 from placement.explore.second_looks import compared, curve, front, tail, why
 from placement.methods.options import Progress
 from placement.methods.registry import solve

@@ -1,6 +1,6 @@
-"""Question of the browser: changes of the instance, and a problem on it.
+"""Question of the browser, and the command line and the lines of Python that ask the same.
 
-The document has the keys
+The question is a document with the keys
 
     problem      question of a plan file (:mod:`placement.io.problem_document`), without objective
     interval     label of one interval, whose demand counts alone; absent: all intervals
@@ -12,26 +12,42 @@ The document has the keys
     lost         sites that are lost while the plan runs
     time_limit   seconds; the server has a limit of its own
     method       name of the method; absent: ``exact``
+
+The words of the command line and of Python come from the fields of :class:`placement.Problem` that
+are not at their default: an option is named as its field, but for those of `_OPTIONS`.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from placement.errors import InputError
+from placement.evaluation.moves import CurrentSites
 from placement.io.formats.document import Document
 from placement.io.problem_document import problem_from
 from placement.model.changed_instance import scale_demand, with_mix, with_site
+from placement.model.constraints import Diversity
 from placement.model.instance import Instance
 from placement.problem import Problem
 from placement.support.checks import number
 from placement.tail.objective import Percentile
 from placement.tail.rtt_spread import percentile_of_spread
 
-__all__ = ["DEFAULT_SPREAD", "MOST_ADDED", "MOST_SPREAD", "AddedSite", "Question", "read_question"]
+__all__ = [
+    "DEFAULT_SPREAD",
+    "MOST_ADDED",
+    "MOST_SPREAD",
+    "AddedSite",
+    "Origin",
+    "Question",
+    "command_line",
+    "python_lines",
+    "read_question",
+]
 
 DEFAULT_SPREAD = 0.2
 """Relative standard deviation of RTTs where none is given: a fifth of the RTT."""
@@ -212,3 +228,154 @@ def read_question(value: object, instance: Instance) -> Question:
 
 def _numbers(table: Document) -> dict[str, float]:
     return {key: table.number(key) for key in table.values}
+
+
+# --- the same question elsewhere ---------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Source of the instance of the server: a data set or a path, and its options.
+
+    Attributes
+    ----------
+    source
+        Name of a data set, or a path.
+    mix, seed
+        Of the workload of a data set; mix None: its default.
+    words
+        Further options of the command line that changed the instance.
+    """
+
+    source: str
+    mix: str | None = None
+    seed: int = 0
+    words: tuple[str, ...] = ()
+
+
+_OPTIONS = {
+    "pinned": "--pin",
+    "pinned_voters": "--pin-voter",
+    "forbidden": "--forbid",
+    "non_voters": "--no-vote",
+}
+"""Field of a problem -> option; others are named alike."""
+
+
+def _given(problem: Problem) -> Iterator[tuple[str, object]]:
+    """Yield the fields of a problem that are not at their default, but for the objective."""
+    for field in dataclasses.fields(problem)[1:]:
+        value = getattr(problem, field.name)
+        if value != field.default and field.name != "objective":
+            yield field.name, value
+
+
+def command_line(question: Question, origin: Origin) -> tuple[str, tuple[str, ...]]:
+    """Return the command, and the parts of the question without an option, in words."""
+    problem = question.problem
+    words = ["placement", "solve", origin.source]
+    for option, text in (("--mix", origin.mix), ("--workload-seed", origin.seed or None)):
+        words += [] if text is None else [option, str(text)]
+    words += origin.words
+    for field, value in _given(problem):
+        option = _OPTIONS.get(field, "--" + field.replace("_", "-"))
+        for one in value if isinstance(value, tuple) and not _is_span(value) else [value]:
+            if field not in ("current", "moves"):
+                words += _rule_words(one) if isinstance(one, Diversity) else [option, _text(one)]
+    for client, factor in question.demand.items():
+        words += ["--scale-demand", f"{client}={_text(factor)}"]
+    if question.percentile is not None:
+        words += ["--percentile", _text(question.percentile), "--spread", _text(question.spread)]
+    if question.method != "exact":
+        words += ["--method", question.method]
+    if question.time_limit is not None:
+        words += ["--time-limit", _text(question.time_limit)]
+    lacking = (
+        ("added sites", question.added),
+        ("one interval alone", question.interval is not None),
+        ("the operation mix", question.mix),
+        ("moves from the present configuration", problem.moves is not None),
+    )
+    return shlex.join(words), tuple(name for name, used in lacking if used)
+
+
+def _is_span(value: object) -> bool:
+    """Return whether a value is a pair of numbers: the least and the largest."""
+    return isinstance(value, tuple) and isinstance(value[0], int)
+
+
+def _text(value: object) -> str:
+    """Return an option's value; a float so that it reads back as the same float."""
+    if isinstance(value, range):
+        return f"{min(value)}..{max(value)}"
+    if isinstance(value, tuple):
+        return f"{value[0]}..{value[1]}"
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def _rule_words(rule: Diversity) -> list[str]:
+    """Return the options of a diversity rule."""
+    words: list[str] = []
+    for option, what, limit in (
+        ("--cap", rule.level, rule.cap),
+        ("--distinct", rule.level, rule.min_domains),
+        ("--require", f"{rule.level}:{rule.domain}", rule.least),
+    ):
+        if limit is not None:
+            words += [option, f"{what}={limit}:{rule.role}"]
+    return words
+
+
+def python_lines(question: Question, origin: Origin) -> str:
+    """Return lines of Python that ask the question; the last one makes the plan."""
+    problem, tail = question.problem, question.percentile
+    made: list[str] = []  # lines that make the instance
+    if origin.words:
+        made.append(f"# the command line changed it further: {shlex.join(origin.words)}")
+    for site in question.added:
+        made.append(
+            f"instance = with_site(instance, {site.name!r}, {site.latitude!r}, {site.longitude!r})"
+        )
+    if question.interval is not None:
+        at = f"instance.intervals.index({question.interval!r})"
+        made.append(f"instance = instance.at_interval({at})")
+    if question.mix:
+        made.append(f"instance = with_mix(instance, {dict(question.mix)!r})")
+    if question.demand:
+        made.append(f"instance = placement.scale_demand(instance, {dict(question.demand)!r})")
+    values: dict[str, str] = {}
+    for field, value in _given(problem):
+        shown = list(value) if isinstance(value, tuple) and not _is_span(value) else value
+        values[field] = repr(shown if field != "protocol" else str(value))
+    if isinstance(problem.current, CurrentSites):
+        values["current"] = repr(problem.current.document())
+    if problem.moves is not None:
+        values["moves"] = f"placement.Moves(**{dict(problem.moves.given)!r})"
+    if tail is not None:
+        values["objective"] = f"percentile_of_spread(instance, {tail!r}, {question.spread!r})"
+    imports = (
+        ("from placement.model.changed_instance import with_mix", question.mix),
+        ("from placement.model.changed_instance import with_site", question.added),
+        ("from placement.tail.rtt_spread import percentile_of_spread", tail is not None),
+        ("from placement import Diversity", problem.diversity),
+    )
+    options = {"mix": origin.mix, "seed": origin.seed or None}
+    load = [repr(origin.source), *(f"{k}={v!r}" for k, v in options.items() if v is not None)]
+    solve = ["problem"] + ([] if question.method == "exact" else [repr(question.method)])
+    if question.time_limit is not None:
+        solve.append(f"time_limit={question.time_limit!r}")
+    lines = [
+        "import placement",
+        *(line for line, used in imports if used),
+        "",
+        f"instance = placement.load({', '.join(load)})",
+        *made,
+        "problem = placement.Problem(",
+        "    instance,",
+        *(f"    {field}={value}," for field, value in values.items()),
+        ")",
+        f"plan = placement.solve({', '.join(solve)})",
+    ]
+    return "\n".join(lines) + "\n"

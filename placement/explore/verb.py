@@ -17,7 +17,7 @@ from placement.errors import InputError, MissingDependencyError, install_hint
 
 if TYPE_CHECKING:
     from placement.explore.jobs import Explorer
-    from placement.explore.same_question import Origin
+    from placement.explore.question import Origin
 
 __all__ = ["add_parser", "run", "serve"]
 
@@ -135,7 +135,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 def _origin(args: argparse.Namespace) -> Origin:
     """Return where the instance comes from, with the options that changed it."""
-    from placement.explore.same_question import Origin
+    from placement.explore.question import Origin
 
     words = []
     for option, value in sorted(vars(args).items()):

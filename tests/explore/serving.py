@@ -12,7 +12,7 @@ from typing import Any
 
 from placement import Instance
 from placement.explore.jobs import Explorer
-from placement.explore.same_question import Origin
+from placement.explore.question import Origin
 from placement.explore.server import application, host_names, web_server
 from placement.explore.worker import Worker
 

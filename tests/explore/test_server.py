@@ -28,7 +28,7 @@ from placement import (
     solve,
 )
 from placement.explore.jobs import Explorer
-from placement.explore.same_question import Origin
+from placement.explore.question import Origin
 from placement.explore.worker import Worker
 from placement.io import load_plan
 from placement.model.changed_instance import with_mix, with_site
