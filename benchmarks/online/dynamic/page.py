@@ -150,7 +150,8 @@ def _turnover(rows: Rows) -> str:
     )
 
 
-def _predictions(found: Mapping[str, float]) -> str:
+def _predictions(rows: Rows) -> str:
+    (found,) = rows
     theirs = {name: value for name, _, value in _STEADY}
     lines = [(text, f"{found[name]:.4g}", f"{value:g}") for name, text, value in _STEADY]
     for other in ("none", "lru"):

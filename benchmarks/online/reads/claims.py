@@ -11,21 +11,17 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from benchmarks.harness import machine
-from benchmarks.harness.machine import ROOT
-from benchmarks.harness.result_files import save_json
 from benchmarks.harness.study import Study
+from benchmarks.online.experiments import Experiments
 from heuristics.online.reads import LeaseHolder, UniformQuorum
 from placement.online.reads import RaftCluster, ReadRule, ReadWorkload, simulate
 from placement.online.reads.elections import ElectionSettings, ReadPath, simulate_elections
 
-__all__ = ["PARTS", "RESULTS", "STUDY", "VARIANTS"]
+__all__ = ["EXPERIMENTS", "STUDY", "VARIANTS"]
 
-RESULTS = ROOT / "benchmarks" / "results" / "online_reads_claims.json"
 X = 2 / 7
 VISITS = (0.5, 0.25, 0.1, 0.05)
 CLIENTS = (70, 150, 300)
@@ -48,7 +44,7 @@ VARIANTS: dict[str, ElectionSettings] = {
 """Name of each row -> its settings."""
 
 
-def write_latency(seeds: int, operations: int) -> Iterator[dict[str, Any]]:
+def write_latency(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """The leaseholder's work of a write, from more than a follower's to less."""
     for visit in VISITS:
         for clients in CLIENTS:
@@ -59,15 +55,17 @@ def write_latency(seeds: int, operations: int) -> Iterator[dict[str, Any]]:
                     "visit_ms": visit,
                     "clients": clients,
                     "rule": name,
-                    **_closed(cluster, workload, rule, seeds, operations),
+                    **_closed(cluster, workload, rule, options),
                 }
 
 
 def _closed(
-    cluster: RaftCluster, workload: ReadWorkload, rule: ReadRule, seeds: int, operations: int
+    cluster: RaftCluster, workload: ReadWorkload, rule: ReadRule, options: argparse.Namespace
 ) -> dict[str, float]:
+    seeds = options.seeds
     runs = [
-        simulate(cluster, workload, rule, operations=operations, seed=seed) for seed in range(seeds)
+        simulate(cluster, workload, rule, operations=options.operations, seed=seed)
+        for seed in range(seeds)
     ]
     return {
         "throughput": sum(run.throughput for run in runs) / seeds,
@@ -78,10 +76,10 @@ def _closed(
     }
 
 
-def elections(seeds: int, operations: int) -> Iterator[dict[str, Any]]:
+def elections(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Ten runs of each variant for each seed."""
     for name, settings in VARIANTS.items():
-        runs = [simulate_elections(settings, seed) for seed in range(10 * seeds)]
+        runs = [simulate_elections(settings, seed) for seed in range(10 * options.seeds)]
         found = [run.violations for run in runs]
         row: dict[str, Any] = {
             "variant": name,
@@ -111,34 +109,15 @@ def _mean(latencies: list[Any]) -> float:
     return float(sum(each.n * each.mean for each in latencies if each.n) / many)
 
 
-PARTS: dict[str, Callable[[int, int], Iterator[dict[str, Any]]]] = {
-    "write latency": write_latency,
-    "elections": elections,
-}
+EXPERIMENTS = Experiments(
+    "online_reads_claims",
+    {"write latency": write_latency, "elections": elections},
+    {"seeds": 2, "operations": 15_000},
+)
 
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--operations", type=int, default=15_000, help="of each closed-loop run")
-
-
-def _run_study(options: argparse.Namespace) -> int:
-    """Run the parts; Ctrl-C keeps nothing of this run."""
-    document: dict[str, object] = {
-        "benchmark": "online_reads_claims",
-        "seeds": options.seeds,
-        "operations": options.operations,
-    }
-    for part, rows_of in PARTS.items():
-        rows: list[dict[str, Any]] = []
-        for row in rows_of(options.seeds, options.operations):
-            rows.append(row)
-            print(f"\r{part}: {len(rows)} rows", end="", file=sys.stderr)
-        print(file=sys.stderr)
-        document[part] = rows
-    document["machine"] = machine.describe(["numpy"])
-    save_json(RESULTS, document)
-    return 0
-
-
-STUDY = Study(__doc__, _add_arguments, _run_study, results=("online_reads_claims.json",))
+STUDY = Study(
+    __doc__,
+    EXPERIMENTS.add_arguments,
+    EXPERIMENTS.run,
+    results=("online_reads_claims.json",),
+)

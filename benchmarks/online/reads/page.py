@@ -14,15 +14,15 @@ from benchmarks.harness import machine
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.pictures import COLOURS, axes_of
 from benchmarks.harness.result_files import Row, existing_rows, read_json, rows_of
-from benchmarks.online.reads.claims import RESULTS as CLAIMS
+from benchmarks.online.reads import claims
 from benchmarks.online.reads.study import (
     CLIENTS,
+    EXPERIMENTS,
     GATEWAYS,
     HOT,
     LAGS,
     LIVES,
     READS,
-    RESULTS,
     SHARES,
     X,
 )
@@ -76,8 +76,8 @@ RETRIES = (
 
 def tables() -> dict[str, str]:
     """Return the tables by their marks on the page."""
-    rows, claims = existing_rows(RESULTS), read_json(CLAIMS)
-    head = read_json(RESULTS.with_suffix(".json"))
+    rows, checked = existing_rows(EXPERIMENTS.path), read_json(claims.EXPERIMENTS.path)
+    head = read_json(EXPERIMENTS.path.with_suffix(".json"))
     return {
         "machine": f"{machine.sentence(head['machine'])}.",
         "shares": _shares(),
@@ -89,8 +89,8 @@ def tables() -> dict[str, str]:
         "consistency": _consistency(rows),
         "gateway": _gateway(rows),
         "rules": _rules(rows),
-        "write latency": _write_latency(claims["write latency"]),
-        "elections": _elections(claims["elections"]),
+        "write latency": _write_latency(checked["write latency"]),
+        "elections": _elections(checked["elections"]),
     }
 
 
@@ -318,7 +318,7 @@ def _elections(rows: Rows) -> str:
 
 def draw_figures() -> None:
     """Draw the figures of the page from the kept results."""
-    rows = existing_rows(RESULTS)
+    rows = existing_rows(EXPERIMENTS.path)
     _draw_clients(rows)
     _draw_coin(rows)
     _reads_and_retries(rows)

@@ -9,17 +9,16 @@ Ctrl-C keeps the rows so far. The report compares our results with those of the 
 from __future__ import annotations
 
 import argparse
-import sys
+import functools
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from benchmarks.harness import machine
-from benchmarks.harness.machine import ROOT
-from benchmarks.harness.result_files import Row, read_rows, save_csv, save_json
+from benchmarks.harness.result_files import Row
 from benchmarks.harness.study import Study
+from benchmarks.online.experiments import Experiments
 from formulations.online.reads import solve_compact
 from heuristics.online.reads import (
     C3Majority,
@@ -41,9 +40,8 @@ from placement.online.reads import (
     simulate,
 )
 
-__all__ = ["COLUMNS", "RESULTS", "STUDY", "SUITES", "WORLDS", "RuleRun", "cells"]
+__all__ = ["COLUMNS", "EXPERIMENTS", "STUDY", "SUITES", "WORLDS", "RuleRun"]
 
-RESULTS = ROOT / "benchmarks" / "results" / "online_reads.csv"
 X = 2 / 7
 CLIENTS = (10, 30, 50, 70, 100)
 READS = (0.3, 0.5, 0.7, 0.9, 0.95, 0.99)
@@ -97,7 +95,6 @@ COLUMNS = (
 class RuleRun:
     """Run to be made."""
 
-    suite: str
     rule: ReadRule
     strong: bool = False
     cluster: RaftCluster = field(default_factory=RaftCluster)
@@ -107,62 +104,56 @@ class RuleRun:
     def run(self, seed: int, operations: int) -> Row:
         """Simulate and return the row."""
         began = time.process_time()
+        cluster, workload = self.cluster, self.workload
         found = simulate(
-            self.cluster,
-            self.workload,
-            self.rule,
-            strong=self.strong,
-            operations=operations,
-            seed=seed,
+            cluster, workload, self.rule, strong=self.strong, operations=operations, seed=seed
         )
-        wrong = found.violations
-        row: dict[str, object] = {
-            "suite": self.suite,
+        wrong, read, write = found.violations, found.read_latency, found.write_latency
+        return {
             "world": self.world,
             "rule": self.rule.name,
             "strong": int(self.strong),
-            "clients": self.workload.clients,
-            "read_share": self.workload.read_share,
-            "hot_fraction": self.workload.hot_fraction,
-            "visibility": self.cluster.visibility,
-            "apply_lag_ms": self.cluster.apply_lag_ms,
-            "intent_ms": self.cluster.intent_ms,
-            "gateway_ms": self.cluster.gateway_ms,
+            "clients": workload.clients,
+            "read_share": workload.read_share,
+            "hot_fraction": workload.hot_fraction,
+            "visibility": cluster.visibility,
+            "apply_lag_ms": cluster.apply_lag_ms,
+            "intent_ms": cluster.intent_ms,
+            "gateway_ms": cluster.gateway_ms,
             "seed": seed,
             "operations": operations,
             "throughput": f"{found.throughput:.1f}",
-            "read_ms": f"{found.read_latency.mean:.4f}",
-            "read_p99_ms": f"{found.read_latency.p99:.4f}",
-            "write_ms": f"{found.write_latency.mean:.4f}",
-            "write_p99_ms": f"{found.write_latency.p99:.4f}",
+            "read_ms": f"{read.mean:.4f}",
+            "read_p99_ms": f"{read.p99:.4f}",
+            "write_ms": f"{write.mean:.4f}",
+            "write_p99_ms": f"{write.p99:.4f}",
             "attempts": f"{found.mean_attempts:.5f}",
             "reads": wrong.reads,
             "stale": wrong.stale,
             "backwards": wrong.backwards,
             "cpu_s": f"{time.process_time() - began:.2f}",
         }
-        return {column: str(row[column]) for column in COLUMNS}
 
 
 def clients() -> Iterator[RuleRun]:
     """Scaling clients, uniform 95/5."""
     for count in CLIENTS:
         for rule, strong in FOUR:
-            yield RuleRun("clients", rule, strong, workload=ReadWorkload(clients=count))
+            yield RuleRun(rule, strong, workload=ReadWorkload(clients=count))
 
 
 def reads() -> Iterator[RuleRun]:
     """Varying the share of reads, 70 clients."""
     for share in READS:
         for rule, strong in FOUR:
-            yield RuleRun("reads", rule, strong, workload=ReadWorkload(read_share=share))
+            yield RuleRun(rule, strong, workload=ReadWorkload(read_share=share))
 
 
 def coin() -> Iterator[RuleRun]:
     """Varying the share x of leaseholder reads, 70 clients, 95/5."""
     for share in SHARES:
         for strong in (False, True):
-            yield RuleRun("coin", UniformQuorum(share), strong)
+            yield RuleRun(UniformQuorum(share), strong)
 
 
 def hot() -> Iterator[RuleRun]:
@@ -172,7 +163,7 @@ def hot() -> Iterator[RuleRun]:
         for rule, strong in FOUR:
             for life in LIVES if strong else (0.0,):
                 cluster = RaftCluster(visibility=Visibility.LOG, intent_ms=life)
-                yield RuleRun("hot", rule, strong, cluster, workload)
+                yield RuleRun(rule, strong, cluster, workload)
 
 
 def consistency() -> Iterator[RuleRun]:
@@ -182,14 +173,14 @@ def consistency() -> Iterator[RuleRun]:
         for lag in LAGS:
             for rule, strong in FOUR:
                 cluster = RaftCluster(visibility=visibility, apply_lag_ms=lag)
-                yield RuleRun("consistency", rule, strong, cluster, workload)
+                yield RuleRun(rule, strong, cluster, workload)
 
 
 def gateway() -> Iterator[RuleRun]:
     """The gateway's work as the free parameter, 70 clients, 95/5."""
     for work in GATEWAYS:
         for rule, strong in FOUR:
-            yield RuleRun("gateway", rule, strong, RaftCluster(gateway_ms=work))
+            yield RuleRun(rule, strong, RaftCluster(gateway_ms=work))
 
 
 def rules() -> Iterator[RuleRun]:
@@ -198,7 +189,7 @@ def rules() -> Iterator[RuleRun]:
         for count in (20, 70):
             workload = ReadWorkload(clients=count, gateways=SKEWED)
             for rule in contestants(cluster, workload):
-                yield RuleRun("rules", rule, False, cluster, workload, world)
+                yield RuleRun(rule, False, cluster, workload, world)
 
 
 def question(
@@ -240,49 +231,21 @@ def contestants(cluster: RaftCluster, workload: ReadWorkload) -> Iterator[ReadRu
     yield FromStrategy(plan.strategy, "optimum: least load")
 
 
-SUITES = {
-    "clients": clients,
-    "reads": reads,
-    "coin": coin,
-    "hot": hot,
-    "consistency": consistency,
-    "gateway": gateway,
-    "rules": rules,
-}
+SUITES = {each.__name__: each for each in (clients, reads, coin, hot, consistency, gateway, rules)}
 
 
-def cells(only: Sequence[str]) -> list[RuleRun]:
-    """All cells of the named suites, or of all."""
-    return [cell for name in only or SUITES for cell in SUITES[name]()]
+def _runs(suite: str, options: argparse.Namespace) -> Iterator[Row]:
+    for cell in SUITES[suite]():
+        for seed in range(options.seeds):
+            yield cell.run(seed, options.operations)
 
 
-def run(only: Sequence[str], operations: int, seeds: int) -> int:
-    """Simulate; suites that are not run keep the rows they have."""
-    planned = cells(only)
-    kept = read_rows(RESULTS) if only else []
-    rows = [row for row in kept if row["suite"] not in only]
-    began = time.perf_counter()
-    total = len(planned) * seeds
-    try:
-        for number, (cell, seed) in enumerate((c, s) for c in planned for s in range(seeds)):
-            rows.append(cell.run(seed, operations))
-            print(
-                f"{number + 1}/{total} · {time.perf_counter() - began:.0f} s · {cell.suite} · "
-                f"{cell.rule.name}",
-                file=sys.stderr,
-            )
-    except KeyboardInterrupt:
-        print("interrupted: what there is is written", file=sys.stderr)
-    save_csv(RESULTS, COLUMNS, ([row[column] for column in COLUMNS] for row in rows))
-    head = {"machine": machine.describe(), "operations": operations, "seeds": seeds}
-    save_json(RESULTS.with_suffix(".json"), head)
-    return 0
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--only", nargs="*", default=[], choices=sorted(SUITES))
-    parser.add_argument("--operations", type=int, default=25_000)
-    parser.add_argument("--seeds", type=int, default=2)
+EXPERIMENTS = Experiments(
+    "online_reads",
+    {suite: functools.partial(_runs, suite) for suite in SUITES},
+    {"operations": 25_000, "seeds": 2},
+    COLUMNS,
+)
 
 
 def _tables() -> dict[str, str]:
@@ -299,8 +262,8 @@ def _draw() -> None:
 
 STUDY = Study(
     __doc__,
-    _add_arguments,
-    lambda options: run(options.only, options.operations, options.seeds),
+    EXPERIMENTS.add_arguments,
+    EXPERIMENTS.run,
     results=("online_reads.csv", "online_reads.json"),
     page="docs/benchmarks/online-reads.md",
     report=_tables,

@@ -14,17 +14,12 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import sys
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import numpy as np
 
-from benchmarks.harness import machine
-from benchmarks.harness.machine import ROOT
-from benchmarks.harness.result_files import save_json
 from benchmarks.harness.study import Study
+from benchmarks.online.experiments import Experiments
 from heuristics.online.selection import C3, DynamicSnitch, Hedged, LeastOutstanding, Policy, run
 from placement.online.selection import (
     LoadGenerators,
@@ -35,9 +30,8 @@ from placement.online.selection import (
     time_line,
 )
 
-__all__ = ["BIN_MS", "RESULTS", "STUDY", "arriving", "load_step", "mixes", "speeds"]
+__all__ = ["BIN_MS", "EXPERIMENTS", "STUDY", "arriving", "load_step", "mixes", "speeds"]
 
-RESULTS = ROOT / "benchmarks" / "results" / "online_selection_closed_loop.json"
 MIXES = {"read-only": 0.0, "read-heavy": 0.05, "update-heavy": 0.5}
 GENERATORS, BIN_MS, WARM_MS = 120, 100.0, 500.0
 UPDATE_WORK = 0.25
@@ -77,21 +71,22 @@ def _row(outcome: SelectionRun, **names: object) -> dict[str, object]:
     }
 
 
-def mixes(seeds: int, operations: int) -> Iterator[dict[str, object]]:
+def mixes(options: argparse.Namespace) -> Iterator[dict[str, object]]:
     """Yield the throughput comparison: every mix, seed and policy."""
     for mix, share in MIXES.items():
-        for seed in range(1, seeds + 1):
-            path = draw(_cluster(operations, LoadGenerators(GENERATORS, share)), seed)
+        for seed in range(1, options.seeds + 1):
+            path = draw(_cluster(options.operations, LoadGenerators(GENERATORS, share)), seed)
             for policy in POLICIES:
                 yield _row(run(path, policy), mix=mix, seed=seed)
 
 
-def load_step(seeds: int, operations: int) -> Iterator[dict[str, object]]:
+def load_step(options: argparse.Namespace) -> Iterator[dict[str, object]]:
     """Yield the load step with its time line: 40 update-heavy generators join in the middle."""
-    joins = operations / 25.0  # ms; about half of the run
-    for seed in range(1, seeds + 1):
+    joins = options.operations / 25.0  # ms; about half of the run
+    for seed in range(1, options.seeds + 1):
         path = draw(
-            _cluster(operations, LoadGenerators(80, 0.05), LoadGenerators(40, 0.5, joins)), seed
+            _cluster(options.operations, LoadGenerators(80, 0.05), LoadGenerators(40, 0.5, joins)),
+            seed,
         )
         for policy in POLICIES:
             outcome = run(path, policy)
@@ -108,66 +103,36 @@ def load_step(seeds: int, operations: int) -> Iterator[dict[str, object]]:
             yield row
 
 
-def arriving(seeds: int, operations: int) -> Iterator[dict[str, object]]:
+def arriving(options: argparse.Namespace) -> Iterator[dict[str, object]]:
     """Yield duplicates where reads arrive at a fixed rate, at three utilisations."""
     for load in (0.3, 0.5, 0.7):
-        for seed in range(1, seeds + 1):
-            path = draw(_cluster(operations, utilisation=load), seed)
+        for seed in range(1, options.seeds + 1):
+            path = draw(_cluster(options.operations, utilisation=load), seed)
             for policy in POLICIES:
                 yield _row(run(path, policy), utilisation=load, seed=seed)
 
 
-def speeds(seeds: int, operations: int) -> Iterator[dict[str, object]]:
+def speeds(options: argparse.Namespace) -> Iterator[dict[str, object]]:
     """Yield throughput against how much faster a fast server is: what the gain over DS rests on."""
     for factor in (1.0, 1.5, 2.0, 3.0, 5.0):
         cluster = dataclasses.replace(
-            _cluster(operations, LoadGenerators(GENERATORS, 0.05)), fluctuation=factor
+            _cluster(options.operations, LoadGenerators(GENERATORS, 0.05)), fluctuation=factor
         )
-        for seed in range(1, seeds + 1):
+        for seed in range(1, options.seeds + 1):
             path = draw(cluster, seed)
             for policy in (DS, C3(), PLAIN_C3):
                 yield _row(run(path, policy), fluctuation=factor, seed=seed)
 
 
-PARTS: dict[str, Callable[[int, int], Iterator[dict[str, object]]]] = {
-    "mixes": mixes,
-    "load step": load_step,
-    "arriving": arriving,
-    "speeds": speeds,
-}
+EXPERIMENTS = Experiments(
+    "online_selection_closed_loop",
+    {"mixes": mixes, "load step": load_step, "arriving": arriving, "speeds": speeds},
+    {"seeds": 3, "operations": 60_000},
+)
 
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--operations", type=int, default=60_000, help="of each run")
-    parser.add_argument("--output", type=Path, default=RESULTS)
-
-
-def _run_study(options: argparse.Namespace) -> int:
-    """Run the parts; Ctrl-C keeps what there is."""
-    document: dict[str, object] = {
-        "benchmark": "online_selection_closed_loop",
-        "seeds": options.seeds,
-        "operations": options.operations,
-    }
-    began, stopped = time.process_time(), False
-    for part, rows_of in PARTS.items():
-        rows: list[dict[str, object]] = []
-        document[part] = rows
-        try:
-            for row in rows_of(options.seeds, options.operations):
-                rows.append(row)
-                print(f"\r{part}: {len(rows)} runs", end="", file=sys.stderr)
-            print(file=sys.stderr)
-        except KeyboardInterrupt:
-            print("\nstopped; what there is so far is kept", file=sys.stderr)
-            stopped = True
-        document["cpu_s"] = round(time.process_time() - began, 1)
-        document["machine"] = machine.describe(["numpy"])
-        save_json(options.output, document)
-        if stopped:
-            return 130
-    return 0
-
-
-STUDY = Study(__doc__, _add_arguments, _run_study, results=("online_selection_closed_loop.json",))
+STUDY = Study(
+    __doc__,
+    EXPERIMENTS.add_arguments,
+    EXPERIMENTS.run,
+    results=("online_selection_closed_loop.json",),
+)

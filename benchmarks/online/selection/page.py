@@ -11,11 +11,8 @@ from benchmarks.harness import machine
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.pictures import axes_of
 from benchmarks.harness.result_files import Row, existing_rows, read_json, rows_of
-from benchmarks.online.selection.closed_loop import BIN_MS
-from benchmarks.online.selection.closed_loop import RESULTS as CLOSED
-from benchmarks.online.selection.ladder import RESULTS as LADDER
+from benchmarks.online.selection import closed_loop, ladder, wide_area
 from benchmarks.online.selection.reference import GRID, ORIGINAL, POISSON, SETTINGS
-from benchmarks.online.selection.wide_area import RESULTS as WIDE
 from benchmarks.online.tables import Rows, groups, mean, spread, table
 from placement.report.charts.palette import METHODS
 
@@ -30,8 +27,8 @@ _LADDER = ("ECTF", "ECT", "ORA", "C3", "LOR", "RR")
 def tables() -> dict[str, str]:
     """Return the tables by their marks on the page."""
     rows = existing_rows(RESULTS)
-    ladder, closed = read_json(LADDER), read_json(CLOSED)
-    wide, head = read_json(WIDE), read_json(RESULTS.with_suffix(".json"))
+    bounds, closed = read_json(ladder.EXPERIMENTS.path), read_json(closed_loop.EXPERIMENTS.path)
+    wide, head = read_json(wide_area.EXPERIMENTS.path), read_json(RESULTS.with_suffix(".json"))
     return {
         "machine": f"Machine: {machine.sentence(head['machine'])}.",
         "grid": _grid(rows),
@@ -41,8 +38,8 @@ def tables() -> dict[str, str]:
         "limiter": _limiter(rows),
         "ablation": _ablation(rows),
         "skew": _skew(rows),
-        "full size": _full_size(ladder["full size"]),
-        "windows": _windows(ladder["windows"]),
+        "full size": _full_size(bounds["full size"]),
+        "windows": _windows(bounds["windows"]),
         "mixes": _mixes(closed["mixes"]),
         "speeds": _speeds(closed["speeds"]),
         "load step": _steps(closed["load step"]),
@@ -54,9 +51,9 @@ def tables() -> dict[str, str]:
 
 def draw_figures() -> None:
     """Draw the figures of the page from the kept results."""
-    _draw_ladder(read_json(LADDER))
+    _draw_ladder(read_json(ladder.EXPERIMENTS.path))
     _draw_epochs(existing_rows(RESULTS))
-    draw_load_step(read_json(CLOSED)["load step"])
+    draw_load_step(read_json(closed_loop.EXPERIMENTS.path)["load step"])
 
 
 def _values(rows: Rows, column: str) -> list[float]:
@@ -230,12 +227,11 @@ def _full_size(rows: Rows) -> str:
 def _known(row: Mapping[str, float]) -> dict[str, float]:
     """The row with its best bound and plans: a policy may be better than a stopped search."""
     fcfs = min(row["fcfs"], *(row[name] for name in _LADDER))
-    best = max(row["prices"], row["any bound"])
-    return {**row, "fcfs": fcfs, "any": min(row["any"], fcfs), "bound": best}
+    return {**row, "fcfs": fcfs, "any": min(row["any"], fcfs), "bound": row["any bound"]}
 
 
 def _windows(windows: Rows) -> str:
-    names = ("prices", "any bound", "any", "fcfs bound", "fcfs", *_LADDER)
+    names = ("any bound", "any", "fcfs bound", "fcfs", *_LADDER)
     rows = [_known(row) for row in windows]
     return table(
         [rows],
@@ -322,14 +318,14 @@ def _detours(rows: Rows) -> str:
     )
 
 
-def _draw_ladder(ladder: Mapping[str, list[dict[str, float]]]) -> None:
+def _draw_ladder(bounds: Mapping[str, list[dict[str, float]]]) -> None:
     import matplotlib as mpl
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
-    full = ladder["full size"]
+    full = bounds["full size"]
     times = [row["epoch_ms"] for row in full]
     for name, style in zip(("RR", "LOR", "C3", "ORA", "ECT", "ECTF"), "vs^D+o", strict=True):
         left.plot(times, [row[name + ", no copies"] for row in full], marker=style, label=name)
@@ -343,7 +339,7 @@ def _draw_ladder(ladder: Mapping[str, list[dict[str, float]]]) -> None:
     left.grid(alpha=0.3)
     names = ("bound", "any", "fcfs", *_LADDER)
     shown = ("proven bound", "any order", "fcfs", *_LADDER)
-    rows = [_known(row) for row in ladder["windows"]]
+    rows = [_known(row) for row in bounds["windows"]]
     for row in rows:
         right.plot(range(len(names)), [row[n] for n in names], color="0.75", lw=0.8)
     means = [statistics.fmean(row[n] for row in rows) for n in names]
@@ -432,7 +428,7 @@ def draw_load_step(rows: Rows, path: Path = LOAD_STEP) -> None:
     ):
         for number, row in enumerate(lines):
             values = row[key][:-1]  # the last bin is not full
-            times = [BIN_MS * place / 1000 for place in range(len(values))]
+            times = [closed_loop.BIN_MS * place / 1000 for place in range(len(values))]
             axes.plot(times, values, color=METHODS[number], lw=1.5, label=row["policy"])
         axes.axvline(lines[0]["joins_ms"] / 1000, color="0.5", ls=":", label="40 generators join")
         axes.set(xlabel="time, s", ylabel=label, ylim=(0, None))

@@ -10,16 +10,14 @@ earlier independent implementation.
 from __future__ import annotations
 
 import argparse
-import sys
-import time
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from benchmarks.harness import machine
-from benchmarks.harness.result_files import Row, read_rows, save_csv, save_json
+from benchmarks.harness.result_files import Row
 from benchmarks.harness.study import Study
-from benchmarks.online.selection.page import RESULTS, draw_figures, tables
+from benchmarks.online.experiments import Experiments
+from benchmarks.online.selection.page import draw_figures, tables
 from heuristics.online.selection import (
     C3,
     DynamicSnitch,
@@ -37,7 +35,7 @@ from heuristics.online.selection import (
 )
 from placement.online.selection import ServerCluster, draw
 
-__all__ = ["COLUMNS", "RESULTS", "STUDY", "SUITES", "PolicyRun", "cells"]
+__all__ = ["COLUMNS", "EXPERIMENTS", "STUDY", "SUITES", "PolicyRun"]
 
 EPOCHS = (10, 50, 100, 200, 300, 500)
 
@@ -56,17 +54,11 @@ HALF = ServerCluster(arrivals="grid", requests=300_000)
 class PolicyRun:
     """Run to be made: a policy on the path of a cluster and seed; `label` names variants."""
 
-    suite: str
     cluster: ServerCluster
     seed: int
     policy: Policy
     label: str
     warm_up_ms: float = 0.0
-
-
-def cells(suite: str) -> Iterator[PolicyRun]:
-    """Yield the runs of a suite, path by path."""
-    yield from SUITES[suite]()
 
 
 def _paths(clusters: Sequence[ServerCluster], seeds: int) -> Iterator[tuple[ServerCluster, int]]:
@@ -75,13 +67,12 @@ def _paths(clusters: Sequence[ServerCluster], seeds: int) -> Iterator[tuple[Serv
             yield cluster, seed
 
 
-def _published(suite: str) -> Iterator[PolicyRun]:
+def _published(*, grid: bool) -> Iterator[PolicyRun]:
     """The published setting: 150 clients, utilisation 0.7; "grid" drops the first 2000 ms."""
-    grid = suite == "grid"
     clusters = [ServerCluster(epoch_ms=t, arrivals="grid" if grid else "poisson") for t in EPOCHS]
     for cluster, seed in _paths(clusters, 10):
         for policy in (*FIVE, *OTHERS) if grid else (*FIVE, ECT):
-            yield PolicyRun(suite, cluster, seed, policy, policy.name, 2000.0 if grid else 0.0)
+            yield PolicyRun(cluster, seed, policy, policy.name, 2000.0 if grid else 0.0)
 
 
 def _settings() -> Iterator[PolicyRun]:
@@ -92,7 +83,7 @@ def _settings() -> Iterator[PolicyRun]:
     ]
     for cluster, seed in _paths(clusters, 3):
         for policy in FOUR:
-            yield PolicyRun("settings", cluster, seed, policy, policy.name, 2000.0)
+            yield PolicyRun(cluster, seed, policy, policy.name, 2000.0)
 
 
 def _skew() -> Iterator[PolicyRun]:
@@ -110,7 +101,7 @@ def _skew() -> Iterator[PolicyRun]:
     ]
     for cluster, seed in _paths(clusters, 3):
         for policy, label in variants:
-            yield PolicyRun("skew", cluster, seed, policy, label, 2000.0)
+            yield PolicyRun(cluster, seed, policy, label, 2000.0)
 
 
 def _ablation() -> Iterator[PolicyRun]:
@@ -126,7 +117,7 @@ def _ablation() -> Iterator[PolicyRun]:
     for cluster, seed in _paths([HALF], 5):
         extra = slow if seed <= 2 else []
         for policy, label in [*variants, *extra]:
-            yield PolicyRun("ablation", cluster, seed, policy, label, 2000.0)
+            yield PolicyRun(cluster, seed, policy, label, 2000.0)
 
 
 def _limiter() -> Iterator[PolicyRun]:
@@ -147,18 +138,18 @@ def _limiter() -> Iterator[PolicyRun]:
     ]
     for cluster, seed in _paths(clusters, 3):
         for policy, label in variants:
-            yield PolicyRun("limiter", cluster, seed, policy, label)
+            yield PolicyRun(cluster, seed, policy, label)
 
 
-SUITES = {
-    "grid": lambda: _published("grid"),
-    "poisson": lambda: _published("poisson"),
+SUITES: dict[str, Callable[[], Iterator[PolicyRun]]] = {
+    "grid": functools.partial(_published, grid=True),
+    "poisson": functools.partial(_published, grid=False),
     "settings": _settings,
     "skew": _skew,
     "ablation": _ablation,
     "limiter": _limiter,
 }
-"""Name of each suite -> its runs."""
+"""Name of each suite -> its runs, path by path."""
 
 COLUMNS = (
     "suite",
@@ -181,18 +172,17 @@ COLUMNS = (
 )
 
 
-def _measure(suite: str, requests: int | None) -> Iterator[Row]:
+def _measure(suite: str, options: argparse.Namespace) -> Iterator[Row]:
     path = None
-    for cell in cells(suite):
+    for cell in SUITES[suite]():
         cluster = cell.cluster
-        if requests is not None:
-            cluster = replace(cluster, requests=requests)
+        if options.requests:
+            cluster = replace(cluster, requests=options.requests)
         if path is None or (path.cluster, path.seed) != (cluster, cell.seed):
             path = draw(cluster, cell.seed)
         outcome = run(path, cell.policy)
         found = outcome.latencies(cell.warm_up_ms)
         values: tuple[object, ...] = (
-            suite,
             cluster.clients,
             cluster.utilisation,
             cluster.epoch_ms,
@@ -206,53 +196,21 @@ def _measure(suite: str, requests: int | None) -> Iterator[Row]:
             outcome.tries,
             outcome.refused,
         )
-        yield {name: str(value) for name, value in zip(COLUMNS, values, strict=True)}
+        yield dict(zip(COLUMNS[1:], values, strict=True))
 
 
-def _write(rows: Sequence[Row], path: Path) -> None:
-    save_csv(path, COLUMNS, ([row[column] for column in COLUMNS] for row in rows))
-
-
-def _run(suites: Sequence[str], requests: int | None, path: Path) -> int:
-    kept = [row for row in read_rows(path) if row["suite"] not in suites]
-    rows: list[Row] = []
-    stopped = False
-    began, busy = time.perf_counter(), time.process_time()
-    try:
-        for suite in suites:
-            for row in _measure(suite, requests):
-                rows.append(row)
-                print(f"\r{suite}: {len(rows)} runs", end="", file=sys.stderr)
-            print(file=sys.stderr)
-            _write([*kept, *rows], path)
-    except KeyboardInterrupt:
-        stopped = True
-        print("\nstopped; what there is so far is kept", file=sys.stderr)
-    _write([*kept, *rows], path)
-    head = {
-        "benchmark": "online_selection",
-        "suites": list(suites),
-        "runs": len(rows),
-        "stopped": stopped,
-        "requests": requests or "as the suites say",
-        "wall_s": round(time.perf_counter() - began, 1),
-        "cpu_s": round(time.process_time() - busy, 1),
-        "machine": machine.describe(["numpy"]),
-    }
-    save_json(path.with_suffix(".json"), head, indent=2)
-    return 130 if stopped else 0
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--only", nargs="+", choices=list(SUITES), default=list(SUITES))
-    parser.add_argument("--requests", type=int, help="instead of 600,000")
-    parser.add_argument("--output", type=Path, default=RESULTS, help="a .csv")
-
+EXPERIMENTS = Experiments(
+    "online_selection",
+    {suite: functools.partial(_measure, suite) for suite in SUITES},
+    {"requests": 0},
+    COLUMNS,
+)
+"""Without ``--requests`` (0) each suite has its own number of reads."""
 
 STUDY = Study(
     __doc__,
-    _add_arguments,
-    lambda options: _run(options.only, options.requests, options.output),
+    EXPERIMENTS.add_arguments,
+    EXPERIMENTS.run,
     results=("online_selection.csv", "online_selection.json"),
     page="docs/benchmarks/online-selection.md",
     report=tables,

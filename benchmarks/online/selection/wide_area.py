@@ -12,16 +12,13 @@ benchmarks/results/online_selection_wide_area.json.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import machine
-from benchmarks.harness.machine import ROOT
-from benchmarks.harness.result_files import save_json
 from benchmarks.harness.study import Study
+from benchmarks.online.experiments import Experiments
 from heuristics.online.selection import (
     C3,
     EarliestCompletion,
@@ -36,9 +33,8 @@ from placement.api import load
 from placement.model.read_write_counts import reads_and_writes
 from placement.online.selection import SelectionRun, ServerCluster, ServerSamplePath, draw
 
-__all__ = ["RESULTS", "STUDY", "detours", "wide_path"]
+__all__ = ["EXPERIMENTS", "STUDY", "detours", "wide_path"]
 
-RESULTS = ROOT / "benchmarks" / "results" / "online_selection_wide_area.json"
 SITES = ("South Central US", "sa-east-1", "europe-west4", "East Asia", "ap-northeast-1")
 """Replicas of ``placement solve world27 --replicas 5 --voters 3``."""
 SERVERS = 3
@@ -144,41 +140,30 @@ def detours(outcome: SelectionRun) -> dict[str, float]:
     }
 
 
-def rows_of(seeds: int, reads: int) -> Iterator[dict[str, Any]]:
+def latency_parts(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Yield the parts of every policy's latency."""
     for utilisation in (0.4, 0.7, 0.85):
-        for seed in range(seeds):
-            path = wide_path(reads, seed, utilisation)
+        for seed in range(options.seeds):
+            path = wide_path(options.reads, seed, utilisation)
             for policy in POLICIES:
                 row = {"utilisation": utilisation, "policy": policy.name, "seed": seed}
                 yield row | _parts(run(path, policy))
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--reads", type=int, default=200_000, help="of each run")
+def _lengths(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    for reads in sorted({*LENGTHS, options.reads}):
+        yield {"reads": reads, **detours(run(wide_path(reads, 0), PLAIN))}
 
 
-def _run_study(options: argparse.Namespace) -> int:
-    rows = []
-    for row in rows_of(options.seeds, options.reads):
-        rows.append(row)
-        print(f"\r{len(rows)} runs", end="", file=sys.stderr)
-    print(file=sys.stderr)
-    lengths = [
-        {"reads": reads, **detours(run(wide_path(reads, 0), PLAIN))}
-        for reads in sorted({*LENGTHS, options.reads})
-    ]
-    document = {
-        "benchmark": "online_selection_wide_area",
-        "seeds": options.seeds,
-        "reads": options.reads,
-        "policies": rows,
-        "C3": lengths,
-        "machine": machine.describe(["numpy"]),
-    }
-    save_json(RESULTS, document)
-    return 0
+EXPERIMENTS = Experiments(
+    "online_selection_wide_area",
+    {"policies": latency_parts, "C3": _lengths},
+    {"seeds": 3, "reads": 200_000},
+)
 
-
-STUDY = Study(__doc__, _add_arguments, _run_study, results=("online_selection_wide_area.json",))
+STUDY = Study(
+    __doc__,
+    EXPERIMENTS.add_arguments,
+    EXPERIMENTS.run,
+    results=("online_selection_wide_area.json",),
+)

@@ -47,15 +47,15 @@ class Optimum:
 
     Attributes
     ----------
-    window, order, quantile
-        The question; `quantile` is None for the mean.
+    window, order
+        The question.
     flow
         Flow times in ms of the plan, by the simulator ("fcfs") or by the check of schedules
         ("any"); shape (N,).
     servers
         Who serves each read, shape (N,).
     bound
-        Proven lower bound in ms on the mean flow time (or on the quantile).
+        Proven lower bound in ms on the mean flow time.
     proven
         Whether the plan meets the bound, up to half a tick per read.
     status
@@ -66,7 +66,6 @@ class Optimum:
 
     window: Window
     order: Order
-    quantile: float | None
     flow: FloatArray
     servers: np.ndarray
     bound: float
@@ -76,22 +75,19 @@ class Optimum:
 
     @property
     def value(self) -> float:
-        """Mean flow time of the plan in ms, or its quantile: the ⌈q·N⌉-th smallest."""
-        if self.quantile is None:
-            return float(self.flow.mean())
-        return float(np.sort(self.flow)[_needed(self.quantile, len(self.flow)) - 1])
+        """Mean flow time of the plan in ms."""
+        return float(self.flow.mean())
 
 
 def solve(
     window: Window,
     order: Order = "any",
     *,
-    quantile: float | None = None,
     seconds: float | None = 60.0,
     seed: int = 0,
     threads: int = 1,
 ) -> Optimum:
-    """Minimise the mean flow time of a window's reads, or a quantile of it.
+    """Minimise the mean flow time of a window's reads.
 
     Parameters
     ----------
@@ -99,87 +95,62 @@ def solve(
         The reads.
     order
         "any" or "fcfs"; see above.
-    quantile
-        q in (0, 1]: minimise the ⌈q·N⌉-th smallest flow time instead of the mean.
     seconds, seed, threads
         Of the search; Ctrl-C keeps what there is.
 
     Raises
     ------
     InputError
-        For another order, or a quantile out of range.
+        For another order.
     SolverError
         When CP-SAT fails, or the check of schedules refutes its plan.
 
     Notes
     -----
-    Proofs of the mean close up to some twenty reads; beyond, take the bound of
-    :func:`formulations.online.selection.linear_bounds.time_indexed_bound`.
+    Proofs close up to some twenty reads; beyond, take the bound of
+    :func:`formulations.online.selection.linear_bounds.fluid_bound`.
     """
     if order not in get_args(Order):
         raise InputError(
             "unknown order", field="order", value=order, expected=" or ".join(get_args(Order))
         )
-    if quantile is not None and not 0 < quantile <= 1:
-        raise InputError(
-            "out of range", field="quantile", value=quantile, expected="a number in (0, 1]"
-        )
     began = time.perf_counter()
-    model = _WindowModel(window, order, quantile)
+    model = _WindowModel(window, order)
     solver = new_solver(seconds=seconds, seed=seed, threads=threads)
     answer = run_solver(solver, model.model, seconds=seconds)
     servers, starts = model.plan(answer)
     bound = model.bound(answer)
     flow = window.assign(servers) if order == "fcfs" else window.schedule(servers, starts)
-    slack = 0.5 / window.ticks_per_ms
-    found = Optimum(
+    value, slack = float(flow.mean()), 0.5 / window.ticks_per_ms / window.size
+    if value < bound - slack:
+        raise SolverError(f"CP-SAT proved {bound} ms, but the check finds {value} ms for its plan")
+    if order == "any" and answer.objective is not None:
+        claimed = model.in_ms(answer.objective)
+        if not math.isclose(claimed, value, rel_tol=1e-9):
+            raise SolverError(f"CP-SAT claims {claimed} ms, the check finds {value} ms")
+    return Optimum(
         window,
         order,
-        quantile,
         flow,
         servers,
         bound,
-        False,
+        value <= bound + slack,
         answer.verdict.value,
         time.perf_counter() - began,
     )
-    if found.value < bound - slack / window.size:
-        raise SolverError(
-            f"CP-SAT proved {bound} ms, but the check finds {found.value} ms for its plan"
-        )
-    if order == "any" and answer.objective is not None:
-        claimed = model.in_ms(answer.objective)
-        if quantile is None and not math.isclose(claimed, found.value, rel_tol=1e-9):
-            raise SolverError(f"CP-SAT claims {claimed} ms, the check finds {found.value} ms")
-    proven = found.value <= bound + slack / window.size
-    return Optimum(**{**vars(found), "proven": proven})
-
-
-def _needed(quantile: float, count: int) -> int:
-    """⌈q·N⌉, with q read as the decimal it was written as."""
-    return max(1, math.ceil(quantile * count - 1e-9))
 
 
 class _WindowModel:
     """The model and the way back from its values."""
 
-    def __init__(self, window: Window, order: Order, quantile: float | None) -> None:
+    def __init__(self, window: Window, order: Order) -> None:
         from ortools.sat.python import cp_model
 
-        self.window, self.quantile = window, quantile
+        self.window = window
         self.model = model = cp_model.CpModel()
         servers, starts, total = incumbent(window)
         self.fallback = servers, starts
-        if quantile is None:
-            latest = latest_starts(window, total)
-        else:
-            # Once all have arrived and all fixed work is done, a server that idles longer than the
-            # next read takes could serve this read at once instead. In some optimal schedule each
-            # read therefore idles and serves for at most twice its slowest service, one after the
-            # other.
-            slowest = int(window.factors.max())
-            end = int(max(window.release[-1] + window.delay, window.fixed[:, 2].max(initial=0)))
-            latest = np.full(window.size, end + 2 * int(window.work.sum()) * slowest)
+        latest = latest_starts(window, total)
         self.options = options(window, latest)
         self.start = [
             model.new_int_var(int(window.release[r]) + window.delay, int(latest[r]), f"S{r}")
@@ -203,7 +174,7 @@ class _WindowModel:
                 model.add_cumulative(intervals, [1] * len(intervals), slots)
         if order == "fcfs":
             self._first_come()
-        self._objective()
+        model.minimize(sum(self._flow(read) for read in range(window.size)))
         self._hint(servers, starts)
 
     def _option(
@@ -242,23 +213,6 @@ class _WindowModel:
         )
         return self.start[read] + durations + self.window.delay - int(self.window.release[read])
 
-    def _objective(self) -> None:
-        model, window = self.model, self.window
-        if self.quantile is None:
-            model.minimize(sum(self._flow(read) for read in range(window.size)))
-            return
-        most = max(
-            o.latest + o.duration + window.delay - int(window.release[o.read])
-            for choices in self.options
-            for o in choices
-        )
-        self.theta = model.new_int_var(int(window.least.min()), most, "theta")
-        within = [model.new_bool_var(f"b{read}") for read in range(window.size)]
-        for read, b in enumerate(within):
-            model.add(self._flow(read) <= self.theta).only_enforce_if(b)
-        model.add(sum(within) >= _needed(self.quantile, window.size))
-        model.minimize(self.theta)
-
     def _hint(self, servers: np.ndarray, starts: np.ndarray) -> None:
         for read, choices in enumerate(self.options):
             self.model.add_hint(self.start[read], int(starts[read]))
@@ -267,17 +221,12 @@ class _WindowModel:
                 self.model.add_hint(x, bool(option.server == servers[read] and inside))
 
     def in_ms(self, objective: float) -> float:
-        """Turn a value of the objective into ms: the mean, or the quantile."""
-        reads = self.window.size if self.quantile is None else 1
-        return objective / reads / self.window.ticks_per_ms
+        """Turn a value of the objective into the mean in ms."""
+        return objective / self.window.size / self.window.ticks_per_ms
 
     def bound(self, answer: CpSatResult) -> float:
         """Return the proven bound in ms; the trivial one when the solver gave none."""
-        least = self.window.least
-        if self.quantile is None:
-            trivial = int(least.sum())
-        else:
-            trivial = int(np.sort(least)[_needed(self.quantile, len(least)) - 1])
+        trivial = int(self.window.least.sum())
         if answer.verdict is Verdict.INFEASIBLE:
             raise SolverError("CP-SAT finds no schedule where there always is one")
         return self.in_ms(max(trivial, trivial if answer.bound is None else answer.bound))

@@ -26,7 +26,6 @@ from placement.online.selection import Ticks, Window
 from placement.support.checks import FloatArray, IntArray
 
 __all__ = [
-    "Ascent",
     "Option",
     "Priced",
     "ServerTimePrices",
@@ -87,30 +86,17 @@ class Priced:
     usage: FloatArray
 
 
-def check_width(width: int, window: Window, what: str) -> None:
-    """Check that no piece of time lies in two epochs.
-
-    Parameters
-    ----------
-    width
-        Of a piece, in ticks.
-    window
-        Which has the epochs.
-    what
-        The pieces are called so in the message.
+def check_width(width: int, window: Window) -> None:
+    """Check that no bin of `width` ticks lies in two epochs.
 
     Raises
     ------
     InputError
-        When an epoch is no multiple of `width`.
+        When the epoch is no multiple of `width`.
     """
     if width < 1 or (window.epoch and window.epoch % width):
-        raise InputError(
-            f"{what} that straddle epochs",
-            field="width",
-            value=width,
-            expected=f"a divisor of the epoch, {window.epoch} ticks",
-        )
+        expected = f"a divisor of the epoch, {window.epoch} ticks"
+        raise InputError("bins that straddle epochs", field="width", value=width, expected=expected)
 
 
 def price(window: Window, prices: ServerTimePrices) -> Priced:
@@ -126,7 +112,7 @@ def price(window: Window, prices: ServerTimePrices) -> Priced:
     O(reads·replication·bins waited), vectorised over reads.
     """
     width, value = prices.width, prices.value
-    check_width(width, window, "bins")
+    check_width(width, window)
     if not (np.isfinite(value).all() and (value >= 0).all()):
         raise InputError("not a price", field="prices", expected="finite numbers >= 0")
     server, start, cost = _cheapest(window, prices)
@@ -215,16 +201,9 @@ def _usage(
     return used
 
 
-@dataclass(frozen=True, eq=False)
-class Ascent:
-    """The best prices found, and the bound after each step, ms."""
-
-    prices: ServerTimePrices
-    best: Priced
-    bounds: tuple[float, ...]
-
-
-def ascend(window: Window, prices: ServerTimePrices, target_ms: float, steps: int = 30) -> Ascent:
+def ascend(
+    window: Window, prices: ServerTimePrices, target_ms: float, steps: int = 30
+) -> tuple[ServerTimePrices, Priced]:
     """Improve prices by subgradient steps of Polyak's length.
 
     Parameters
@@ -237,10 +216,14 @@ def ascend(window: Window, prices: ServerTimePrices, target_ms: float, steps: in
         Mean flow time of some plan: the bound can't pass it, and steps aim at it.
     steps
         How many. The step shrinks by a half whenever three in a row have not improved the bound.
+
+    Returns
+    -------
+    The best prices found, with their bound.
     """
     now, length, idle = prices, 1.0, 0
     found = best = price(window, prices)
-    best_prices, bounds = prices, [best.bound]
+    best_prices = prices
     fixed = _usage(
         prices.value.shape, prices.width, window.fixed[:, 0], window.fixed[:, 1], window.fixed[:, 2]
     )
@@ -255,14 +238,13 @@ def ascend(window: Window, prices: ServerTimePrices, target_ms: float, steps: in
         step = length * (target - found.total) / norm
         now = ServerTimePrices(prices.width, np.maximum(0.0, now.value + step * slope))
         found = price(window, now)
-        bounds.append(found.bound)
         if found.bound > best.bound:
             best, best_prices, idle = found, now, 0
         else:
             idle += 1
         if idle == 3:
             length, idle, now, found = length / 2, 0, best_prices, best
-    return Ascent(best_prices, best, tuple(bounds))
+    return best_prices, best
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,9 +313,7 @@ def latest_starts(window: Window, total: int) -> np.ndarray:
     A read may take what the others leave when all of them are as quick as they ever could be; it
     then starts before it ends by at least its quickest service. Shape (N,).
     """
-    spare = total - int(window.least.sum())
-    fastest = window.least - 2 * window.delay
-    return np.asarray(window.release + window.least + spare - window.delay - fastest)
+    return np.asarray(window.release + window.delay + total - int(window.least.sum()))
 
 
 def options(window: Window, latest: np.ndarray) -> list[list[Option]]:

@@ -17,8 +17,8 @@ import numpy as np
 
 from placement.errors import InputError
 from placement.online.selection import ServerSamplePath
-from placement.online.simulation import spawn_streams
-from placement.support.checks import FloatArray, flag, instance_of, number, text, whole
+from placement.online.simulation import check_fields, spawn_streams
+from placement.support.checks import FloatArray, flag, instance_of, number, text
 
 __all__ = [
     "C3",
@@ -92,19 +92,10 @@ class LimiterRules:
 
     def __post_init__(self) -> None:
         # Below these least values a bucket would need longer for a token than a run can last.
-        for name, least in (
-            ("window_ms", 1e-3),
-            ("growth", 1e-12),
-            ("floor", 1e-6),
-            ("rate", 1e-6),
-        ):
-            number(getattr(self, name), name, minimum=least)
-        number(self.step, "step", above=True)
-        number(self.decrease, "decrease", above=True, maximum=1.0)
-        for name in ("hysteresis", "tokens", "saddle"):
-            number(getattr(self, name), name)
-        number(self.smoothing, "smoothing", maximum=1.0)
-        number(self.capacity, "capacity", minimum=1.0)
+        slow = {"window_ms": 1e-3, "growth": 1e-12, "floor": 1e-6, "rate": 1e-6}
+        least = {**slow, "hysteresis": 0.0, "tokens": 0.0, "saddle": 0.0, "capacity": 1.0}
+        check_fields(self, least=least, positive=("step", "decrease"), shares=["smoothing"])
+        number(self.decrease, "decrease", maximum=1.0)
         text(self.wake, "wake", choices=get_args(Wake))
 
 
@@ -436,11 +427,8 @@ class DynamicSnitch(Policy):
     code: ClassVar[int] = 11
 
     def __post_init__(self) -> None:
-        for name in ("update_ms", "reset_ms"):
-            number(getattr(self, name), name, above=True)
-        object.__setattr__(self, "size", whole(self.size, "size", minimum=1))
-        number(self.decay, "decay")
-        number(self.badness, "badness")
+        least = {"decay": 0.0, "badness": 0.0}
+        check_fields(self, counts={"size": 1}, least=least, positive=("update_ms", "reset_ms"))
         super().__post_init__()
 
     def priorities(self, sample: ServerSamplePath, many: int) -> FloatArray:

@@ -9,12 +9,13 @@ from typing import Literal, get_args
 import numpy as np
 
 from placement.errors import InputError
+from placement.online.simulation import check_fields
 from placement.support.checks import (
     FloatArray,
     IntArray,
     elements,
     frozen,
-    instance_of,
+    instances_of,
     nonnegative,
     number,
     read_only,
@@ -55,9 +56,7 @@ class LoadGenerators:
     joins_ms: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "count", whole(self.count, "count", minimum=1))
-        number(self.update_share, "update_share", maximum=1.0)
-        number(self.joins_ms, "joins_ms")
+        check_fields(self, counts={"count": 1}, least={"joins_ms": 0.0}, shares=["update_share"])
 
 
 @dataclass(frozen=True)
@@ -163,65 +162,47 @@ class ServerCluster:
     closed: tuple[LoadGenerators, ...] = ()
 
     def __post_init__(self) -> None:
-        counts = ("servers", "slots", "replication", "clients", "generators", "requests")
-        for name in counts:
-            most = _MOST_REPLICAS if name == "replication" else None
-            least = 0 if name == "requests" else 1
-            value = whole(getattr(self, name), name, minimum=least, maximum=most)
-            object.__setattr__(self, name, value)
-        if self.replication > self.servers:
+        counts = ("servers", "slots", "replication", "clients", "generators", "largest_record")
+        delays = ("one_way_ms", "group_zipf", "record_zipf")
+        check_fields(
+            self,
+            counts={**dict.fromkeys(counts, 1), "requests": 0},
+            least={**dict.fromkeys(delays, 0.0), "fluctuation": 1.0},
+            positive=("utilisation", "slow_ms", "update_work"),
+            shares=("shadow", "heavy_clients", "heavy_demand", "update_share"),
+        )
+        most = min(self.servers, _MOST_REPLICAS)
+        if self.replication > most:
             raise InputError(
-                "more replicas than servers",
-                field="replication",
-                value=self.replication,
-                expected=f"at most servers = {self.servers}",
-            )
-        number(self.utilisation, "utilisation", above=True)
-        number(self.slow_ms, "slow_ms", above=True)
-        number(self.fluctuation, "fluctuation", minimum=1.0)
-        number(self.one_way_ms, "one_way_ms")
+                "more replicas than servers", field="replication", value=self.replication,
+                expected=f"at most {most}",
+            )  # fmt: skip
         number(self.epoch_ms, "epoch_ms", above=True, infinite=True)
         text(self.arrivals, "arrivals", choices=get_args(Arrivals))
-        for name in ("shadow", "heavy_clients", "heavy_demand"):
-            number(getattr(self, name), name, maximum=1.0)
         if self.heavy_clients == 0 or (self.heavy_clients == 1) != (self.heavy_demand == 1):
             raise InputError(
-                "demand without a client",
-                field="heavy_demand",
+                "demand without a client", field="heavy_demand",
                 value=(self.heavy_clients, self.heavy_demand),
                 expected="heavy_clients > 0, and both 1 or neither",
-            )
+            )  # fmt: skip
         self._check_places()
-        for name in ("group_zipf", "record_zipf"):
-            number(getattr(self, name), name)
-        largest = whole(self.largest_record, "largest_record", minimum=1)
-        object.__setattr__(self, "largest_record", largest)
-        number(self.update_share, "update_share", maximum=1.0)
-        number(self.update_work, "update_work", above=True)
-        object.__setattr__(self, "closed", elements(self.closed, "closed", "LoadGenerators"))
-        for generators in self.closed:
-            instance_of(generators, LoadGenerators, "closed", "LoadGenerators")
+        closed = instances_of(self.closed, LoadGenerators, "closed", "LoadGenerators")
+        object.__setattr__(self, "closed", closed)
 
     def _check_places(self) -> None:
         """Check groups, RTTs and slowness, and store them as tuples."""
         put = object.__setattr__
-        servers = ("server", tuple(map(str, range(self.servers))))
         groups = []
         for place, given in enumerate(elements(self.group_servers, "group_servers", "groups")):
             field = f"group_servers[{place}]"
-            group = tuple(
-                whole(server, field, maximum=self.servers - 1)
-                for server in elements(given, field, "a list of servers")
-            )
+            listed = elements(given, field, "a list of servers")
+            group = tuple(whole(server, field, maximum=self.servers - 1) for server in listed)
             if len(group) != self.replication or len(set(group)) != len(group):
-                raise InputError(
-                    "not a group",
-                    field=field,
-                    value=group,
-                    expected=f"replication = {self.replication} different servers",
-                )
+                expected = f"replication = {self.replication} different servers"
+                raise InputError("not a group", field=field, value=group, expected=expected)
             groups.append(group)
         put(self, "group_servers", tuple(groups))
+        servers = ("server", tuple(map(str, range(self.servers))))
         clients = ("client", tuple(map(str, range(self.clients))))
         if elements(self.client_demand, "client_demand", "a list of shares"):
             demand = nonnegative(self.client_demand, "client_demand", [clients])

@@ -113,21 +113,13 @@ class ServerSamplePath:
             )
         cluster, n = self.cluster, len(self.arrival)
         others = cluster.replication - 1
-        shapes: dict[str, tuple[int, ...]] = {
-            "client": (n,),
-            "group": (n,),
-            "work": (n,),
-            "shadowed": (n,),
-            "uniform": (n,),
-            "mix": (n,),
-        }
-        shapes |= {"arrival": (n,), "shadow_work": (n, others), "shuffle": (n, others + 1)}
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_TYPES, (n,))
+        shapes |= {"shadow_work": (n, others), "shuffle": (n, others + 1)}
         shapes["means"] = (len(self.means), cluster.servers)
         for name, shape in shapes.items():
-            if getattr(self, name).shape != shape:
-                raise InputError(
-                    "wrong shape", field=name, value=getattr(self, name).shape, expected=str(shape)
-                )
+            found = getattr(self, name).shape
+            if found != shape:
+                raise InputError("wrong shape", field=name, value=found, expected=str(shape))
         if not len(self.means) or not (np.isfinite(self.means) & (self.means > 0)).all():
             raise InputError("not a mean", field="means", expected="at least one epoch, all > 0")
         if n and (np.diff(self.arrival) < 0).any():
@@ -148,11 +140,9 @@ class ServerSamplePath:
         if wrong.any():
             read = int(np.argmax(wrong))
             raise InputError(
-                f"row {read} is no order of the replicas",
-                field="shuffle",
-                value=self.shuffle[read].tolist(),
-                expected=f"each of 0 to {others} once",
-            )
+                f"row {read} is no order of the replicas", field="shuffle",
+                value=self.shuffle[read].tolist(), expected=f"each of 0 to {others} once",
+            )  # fmt: skip
 
     @property
     def size(self) -> int:
@@ -179,22 +169,16 @@ class ServerSamplePath:
         plain_from
             From this read on nothing is shadowed; None: leave all as it is.
         """
-        count = whole(count, "count", maximum=self.size)
-        shadowed = self.shadowed[:count].copy()
-        if plain_from is not None:
-            shadowed[plain_from:] = False
-        return dataclasses.replace(
-            self,
-            arrival=self.arrival[:count],
-            client=self.client[:count],
-            group=self.group[:count],
-            work=self.work[:count],
-            shadowed=read_only(shadowed),
-            shadow_work=self.shadow_work[:count],
-            shuffle=self.shuffle[:count],
-            uniform=self.uniform[:count],
-            mix=self.mix[:count],
-        )
+        path = self.only(slice(whole(count, "count", maximum=self.size)))
+        if plain_from is None:
+            return path
+        plain = path.shadowed & (np.arange(path.size) < plain_from)
+        return dataclasses.replace(path, shadowed=read_only(plain))
+
+    def only(self, which: BoolArray | slice) -> Self:
+        """Return the path of some operations alone."""
+        names = [name for name in _TYPES if name != "means"]
+        return dataclasses.replace(self, **{name: getattr(self, name)[which] for name in names})
 
     def on_grid(self, ticks_per_ms: int = 128) -> Self:
         """Return the path rounded so that every time is a whole number of ticks.

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from benchmarks.online.dynamic.pictures import pictures
-from benchmarks.online.dynamic.study import FIGURES, LATENCY, MECHANISM, OTHER_KEYS, RESULTS
+from benchmarks.online.dynamic.study import EXPERIMENTS, FIGURES, LATENCY, MECHANISM, OTHER_KEYS
 
 
 def parts():
-    return json.loads(RESULTS.read_text(encoding="utf-8"))["parts"]
+    return json.loads(EXPERIMENTS.path.read_text(encoding="utf-8"))["parts"]
 
 
 def test_every_published_optimum_is_proven():
@@ -65,7 +65,7 @@ def test_writes_to_other_keys_leave_the_order_and_help_caches():
 def test_the_figures_of_the_page_are_those_of_the_kept_results(tmp_path):
     """Drawn again they are the same picture; text may differ a little between versions."""
     image = pytest.importorskip("matplotlib.image")
-    pictures(json.loads(RESULTS.read_text(encoding="utf-8")), MECHANISM, LATENCY, OTHER_KEYS,
+    pictures({"parts": parts()}, MECHANISM, LATENCY, OTHER_KEYS,
              tmp_path)  # fmt: skip
     drawn = sorted(path.name for path in tmp_path.iterdir())
     assert drawn == [f"online-dynamic-fig{number}.png" for number in range(3, 8)]

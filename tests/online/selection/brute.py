@@ -40,12 +40,8 @@ def tiny(seed: int, reads: int, *, servers: int = 2, slots: int = 1, epoch: int 
     return cut(path, run(path, LeastOutstanding()).server, before, reads, ticks_per_ms=1)
 
 
-def best_schedule(window: Window, latest: int) -> tuple[float, list[float]]:
-    """Least mean flow over every server and every start up to `latest` ticks after arrival.
-
-    Returns it with the sorted flow times of every schedule's best quantiles: entry k is the least
-    possible (k + 1)-th smallest flow time.
-    """
+def best_schedule(window: Window, latest: int) -> float:
+    """Least mean flow over every server and every start up to `latest` ticks after arrival."""
     slots = window.path.cluster.slots
     choices = []
     for read in range(window.size):
@@ -59,23 +55,18 @@ def best_schedule(window: Window, latest: int) -> tuple[float, list[float]]:
         )
     fixed = [tuple(row) for row in window.fixed.tolist()]
     best = float("inf")
-    quantiles = [float("inf")] * window.size
     for picked in itertools.product(*choices):
         jobs = [*fixed, *picked]
-        flows = [
+        flow = sum(
             end + window.delay - a
             for (_, _, end), a in zip(picked, window.release.tolist(), strict=True)
-        ]
-        ordered = sorted(flows)
-        if sum(flows) >= best and all(o >= q for o, q in zip(ordered, quantiles, strict=True)):
-            continue
-        if all(
+        )
+        if flow < best and all(
             sum(s == server and b <= begin < e for s, b, e in jobs) <= slots
             for server, begin, _ in jobs
         ):
-            best = min(best, sum(flows))
-            quantiles = [min(o, q) for o, q in zip(ordered, quantiles, strict=True)]
-    return best / window.size, quantiles
+            best = flow
+    return best / window.size
 
 
 def best_assignment(window: Window) -> float:

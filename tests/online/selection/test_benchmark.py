@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks.online.selection.closed_loop import BIN_MS, RESULTS
+from benchmarks.online.selection.closed_loop import BIN_MS, EXPERIMENTS
 from benchmarks.online.selection.page import LOAD_STEP, draw_load_step
 
 
 def rows():
-    return json.loads(RESULTS.read_text(encoding="utf-8"))["load step"]
+    return json.loads(EXPERIMENTS.path.read_text(encoding="utf-8"))["load step"]
 
 
 def test_the_load_step_is_drawn_from_the_kept_results(tmp_path):
