@@ -104,7 +104,7 @@ def table(found: Sequence[Row]) -> str:
             )
         )  # fmt: skip
     heads = ("change", "proven", "search, ms", "drawn, ms: median", "95th percentile", "worst")
-    machines = dict.fromkeys(row["machine"] for row in found)
+    machines = dict.fromkeys(row["machine"].split(" (")[0] for row in found)
     return "\n".join([markdown_table(heads, lines), "", *machines])
 
 

@@ -61,11 +61,6 @@ HEADINGS = (
     "nodes",
     "result",
 )
-LEFT_OUT = {
-    "milp_strength.csv": ("set", "binaries", "build s", "LP s"),
-    "milp_strength_globe60.csv": ("set", "mix", "binaries"),
-}
-"""Columns that the page does not show, by file of results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,12 +217,27 @@ def _run_study(chosen: argparse.Namespace) -> int:
 
 
 def _report() -> dict[str, str]:
-    tables = {}
-    for name, left_out in LEFT_OUT.items():
-        heads = [head for head in HEADINGS if head not in left_out]
-        rows = ([row[head] for head in heads] for row in read_rows(RESULTS / name))
-        tables[name] = markdown_table(heads, rows)
-    return tables
+    """Return a line per recipe: whole program / reduced program, for both mixes."""
+    rows = read_rows(RESULTS / "milp_strength.csv")
+    pairs: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
+    for row in rows:
+        pairs.setdefault((row["recipe"], row["mix"]), {})[row["reduced"]] = row
+
+    def cell(recipe: str, mix: str, head: str) -> str:
+        return "/".join(pairs[recipe, mix][kind][head] for kind in ("no", "yes"))
+
+    lines = [
+        (
+            recipe, cell(recipe, "oltp", "variables"), cell(recipe, "oltp", "rows"),
+            cell(recipe, "oltp", "LP / optimum"), cell(recipe, "oltp", "solve s"),
+            cell(recipe, "oltp", "result"), cell(recipe, "ledger", "LP / optimum"),
+            cell(recipe, "ledger", "solve s"),
+        )
+        for recipe in dict.fromkeys(row["recipe"] for row in rows)
+    ]  # fmt: skip
+    heads = ("recipe", "variables", "rows", "LP/optimum, oltp", "solve s", "result",
+             "LP/optimum, ledger", "solve s")  # fmt: skip
+    return {"milp_strength.csv": markdown_table(heads, lines)}
 
 
 STUDY = Study(
