@@ -91,15 +91,15 @@ class InputError(PlacementError, ValueError):
             details.append(f"expected {expected}")
         super().__init__(text + (": " + ", ".join(details) if details else ""))
 
-    def at(self, source: str) -> InputError:
-        """Return a copy of the error that names its file (or row)."""
-        joined = f"{source}, {self.source}" if self.source else source
+    def at(self, source: str, *, expected: str = "") -> InputError:
+        """Return a copy of the error that names its file (or row), or expects something else."""
+        joined = ", ".join(filter(None, (source, self.source)))
         return InputError(
             self.message,
             source=joined,
             field=self.field,
             value=self._given,
-            expected=self.expected,
+            expected=expected or self.expected,
         )
 
 

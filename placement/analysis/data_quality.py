@@ -67,6 +67,8 @@ class DataQuality:
         Pairs below the round trip of light in fibre over the great circle less 100 km.
     located
         Whether the coordinates of two sites or more are known.
+    zero
+        Pairs of 0 ms in an interval: two sites, or a client and a site of another name.
     """
 
     pairs: int
@@ -74,6 +76,7 @@ class DataQuality:
     detours: tuple[DoubtfulPair, ...]
     faster_than_light: tuple[DoubtfulPair, ...]
     located: bool
+    zero: tuple[tuple[str, str], ...] = ()
 
     @property
     def doubtful(self) -> tuple[tuple[str, str], ...]:
@@ -129,7 +132,17 @@ def data_quality(instance: Instance) -> DataQuality:
         DoubtfulPair(sites[i], sites[j], float(rtt[i, j]), float(light[i, j]), words)
         for i, j in order
     )
-    return DataQuality(len(sites) * (len(sites) - 1), found[0], found[1], fastest, located)
+    zero = _zero(sites, sites, instance.site_rtt) + _zero(
+        instance.clients, sites, instance.client_rtt
+    )
+    pairs = len(sites) * (len(sites) - 1)
+    return DataQuality(pairs, found[0], found[1], fastest, located, tuple(dict.fromkeys(zero)))
+
+
+def _zero(rows: Sequence[str], sites: Sequence[str], rtt: FloatArray) -> list[tuple[str, str]]:
+    """Pairs of different names with an RTT of 0 ms."""
+    found = np.argwhere((rtt == 0).any(axis=0) if rtt.ndim == 3 else rtt == 0).tolist()
+    return [(rows[i], sites[j]) for i, j in found if rows[i] != sites[j]]
 
 
 def _pairs(

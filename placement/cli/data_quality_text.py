@@ -24,6 +24,10 @@ def quality_lines(quality: DataQuality, missing: Pairs) -> list[str]:
     ):
         if count:
             lines.append(f"{count} {words}, such as {_said(pairs[0])}")
+    if quality.zero:
+        start, end = quality.zero[0]
+        words = "one building, or below the resolution of the tool"
+        lines.append(f"{len(quality.zero)} of 0 ms, such as {start} → {end} ({words})")
     if not lines:
         lines = ["no pair is missing, asymmetric or slower than a detour"]
         if quality.located:
@@ -55,6 +59,7 @@ def quality_document(quality: DataQuality, missing: Pairs) -> dict[str, object]:
     return {
         "pairs": quality.pairs,
         "missing": [list(pair) for pair in missing],
+        "zero": [list(pair) for pair in quality.zero],
         "asymmetric": rows(quality.asymmetric),
         "detours": rows(quality.detours),
         "faster_than_light": rows(quality.faster_than_light) if quality.located else None,

@@ -266,7 +266,8 @@ def test_samples_become_distributions(tmp_path: Path) -> None:
         ("from,to,ms\na,b,-3\n", "row 2: ms: negative: got '-3'"),
         ("from,to,ms\na,b,oops\n", "row 2: ms: not a number: got 'oops'"),
         ("a,b,c\nx,y,1\nx,z,2\n", "--columns src=COLUMN,dst=COLUMN,rtt=COLUMN"),
-        ("HOST: a Loss% Snt Last Best\n", "row 1: header: no column Avg"),
+        ("HOST: a Loss% Snt Best\n", "row 1: header: no column Avg: got 'Loss% Snt Best', "
+         "expected mtr -o LSNABWV"),
         ('{"a": 1}', "an unknown format"),
         ('{"report": {"mtr": {}, "hubs": []}}', "report.hubs: not a report of mtr"),
         ('[{"Node": "a", "Coord": {"Vec": [1e999]}}]', "number"),

@@ -236,3 +236,26 @@ def test_demand_as_psql_prints_it(tmp_path: Path) -> None:
         assert load_instance(tmp_path / "mine").counts[0].tolist() == [[100], [50]]
     with pytest.raises(InputError, match="got 'SELECT', expected --count-columns operation=stmt"):
         imported(rtt, "--counts", words, "-o", tmp_path / "mine", "--force")
+
+
+def test_pairs_of_0_ms_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An RTT of 0 between two places was taken without a word."""
+    (tmp_path / "r.csv").write_text("from,to,ms\na,b,0.0\nb,a,3\n")
+    (tmp_path / "c.csv").write_text("from,to,ms\nx,a,0\nx,b,4\na,a,0\na,b,1\n")
+    folder = tmp_path / "mine"
+    told = (tmp_path / "r.csv", "--client-rtt", tmp_path / "c.csv", "--mix", "social", "-o", folder)
+    assert imported(*told) == 0
+    assert "2 of 0 ms, such as a → b (one building, or below the re" in capsys.readouterr().out
+    assert imported(*told, "--force", "--json") == 0
+    zero = json.loads(capsys.readouterr().out)["quality"]["zero"]
+    assert zero == [["a", "b"], ["x", "a"]]
+
+
+def test_tables_of_distributions_are_refused_with_the_options_of_the_verb(tmp_path: Path) -> None:
+    """The message of ``solve --distributions`` named --columns as if solve had it."""
+    from placement.io.rtt_distributions import read_pairs
+
+    table = tmp_path / "d.csv"
+    table.write_text("src,dst,wert\na,b,1\n")
+    with pytest.raises(InputError, match=r"rtt=wert \(placement import has these options, and its"):
+        read_pairs(table)

@@ -91,6 +91,9 @@ READ: dict[str, tuple[str | bytes, dict[tuple[str, str], float]]] = {
     "utf-16": ("from\tto\trtt_ms\r\nfra\tiad\t91\r\n".encode("utf-16"), ONE),
     "sep": ("sep=;\nfrom;to;ms\nfra;iad;91\n", ONE),
     "comment": ("# May\nfrom,to,ms\nfra,iad,91\n", ONE),
+    "comments with semicolons": ("; May\n; by us\nfrom,to,ms\nfra,iad,91\n", ONE),
+    "comments with slashes": ("// May, by us\nfrom,to,ms\nfra,iad,91\n", ONE),
+    "a blank corner before semicolons": (";fra;iad\nfra;0;91\niad;92;0\n", BOTH),
     "comma at the end": ("from,to,ms,\nfra,iad,91\niad,fra,92,\n", BOTH),
     "blank column": ("from,to,,ms\nfra,iad,,91\niad,fra,,92\n", BOTH),
     "psql": (
@@ -119,6 +122,36 @@ READ: dict[str, tuple[str | bytes, dict[tuple[str, str], float]]] = {
         BOTH,
     ),
     "nested in a name": ('{"rtt_us":{"fra":{"iad":91000},"iad":{"fra":92000}}}', BOTH),
+    "unit beside the values": (
+        '{"unit":"us","values":{"fra":{"iad":91000},"iad":{"fra":92000}}}',
+        BOTH,
+    ),
+    "quantities with units": (
+        '{"fra":{"iad":{"rtt":{"value":91,"unit":"ms"}}},"iad":{"fra":{"rtt":{"value":0.092,'
+        '"unit":"s"}}}}',
+        BOTH,
+    ),
+    "values that are quantities": (
+        '{"fra":{"iad":{"value":91,"unit":"ms"}},"iad":{"fra":{"value":92,"unit":"ms"}}}',
+        BOTH,
+    ),
+    "records of quantities": ('[{"from":"fra","to":"iad","rtt":{"value":91,"unit":"ms"}}]', ONE),
+    "records in a name": ('{"results":[{"from":"fra","to":"iad","ms":91}]}', ONE),
+    "records with keys that others lack": (
+        '[{"from":"fra","to":"iad","ms":91},{"from":"iad","to":"fra","ms":92,"note":"x"}]',
+        BOTH,
+    ),
+    "source beside the records": (
+        '{"source":"fra","unit":"us","results":[{"target":"iad","rtt":91000}]}',
+        ONE,
+    ),
+    "records by source": ('{"fra":[{"to":"iad","ms":91}],"iad":[{"to":"fra","ms":92}]}', BOTH),
+    "one record": ('{"from":"fra","to":"iad","ms":91}', ONE),
+    "names and a matrix": ('{"sites":["fra","iad"],"rtt_ms":[[0,91],[92,0]]}', BOTH),
+    "loss beside nested values": (
+        '{"fra":{"iad":{"ms":91,"loss":0}},"iad":{"fra":{"ms":0,"loss":100}}}',
+        ONE,
+    ),
     # direction of a square table
     "from first": (square("From/To"), BOTH),
     "to first": (square("To \\ From"), TURNED),
@@ -248,6 +281,7 @@ READ: dict[str, tuple[str | bytes, dict[tuple[str, str], float]]] = {
         "iad : [1], 64 bytes, 91 ms (46 avg, 0% loss)\n",
         ONE,
     ),
+    "a duplicate among samples": ("iad : 90 <duplicate> 92\n", ONE),
     "alive": ("iad is alive (91.0 ms)\nnrt is unreachable\n", ONE),
     "intervals and total": (
         "[10:00:00]\n"
@@ -336,6 +370,30 @@ READ: dict[str, tuple[str | bytes, dict[tuple[str, str], float]]] = {
         ),
         ONE,
     ),
+    "no losses": (
+        "HOST: fra   Snt  Last   Avg\n 1.|-- gate 10 1 1\n 2.|-- iad  10  90 91\n",
+        ONE,
+    ),
+    "answers in place of losses": (
+        "HOST: fra   Rcv Snt   Avg\n 1.|-- gate 10 10 1\n 2.|-- iad 9 10 91\n",
+        ONE,
+    ),
+    "drops in place of losses": (
+        "HOST: fra   Drop Snt   Avg\n 1.|-- iad 1 10 91\nHOST: fra   Drop Snt   Avg\n"
+        " 1.|-- nrt 10 10 0.0\n",
+        ONE,
+    ),
+    # traceroute
+    "traceroute": (
+        "traceroute to iad (10.0.0.2), 30 hops max, 60 byte packets\n 1  gate (10.1.1.1)  "
+        "0.5 ms  0.4 ms  0.4 ms\n 2  * * *\n 3  iad (10.0.0.2)  90 ms  92 ms *\n",
+        ONE,
+    ),
+    "tracert": (
+        "\nTracing route to iad [10.0.0.2]\nover a maximum of 30 hops:\n\n  1    <1 ms    <1 ms"
+        "    <1 ms  10.1.1.1\n  2    91 ms    92 ms    91 ms  iad [10.0.0.2]\n\nTrace complete.\n",
+        ONE,
+    ),
     # other documents
     "atlas": (
         json.dumps(
@@ -378,6 +436,8 @@ READ: dict[str, tuple[str | bytes, dict[tuple[str, str], float]]] = {
         )
         for name, good, cell in (
             ("loss_pct", "0", "100"),
+            ("loss_ratio", "0", "1"),
+            ("loss", "0.25", "1"),
             ("packets_received", "4", "0"),
             ("samples", "3", "0"),
             ("reachable", "true", "false"),
@@ -417,6 +477,8 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
             ("TTFB (ms)", "time to first byte"),
             ("Response time (ms)", "latency of a service"),
             ("replication_lag_ms", "latency of a service"),
+            ("rtt_cs", "time in another unit"),
+            ("rtt (x100 ms)", "time in another unit"),
         )
     },
     "unknown": (
@@ -548,8 +610,55 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "nested bandwidth": (
         '{"mbps":{"a":{"b":1},"b":{"a":2}}}',
         {},
-        "times but bandwidth: got 'mbps'",
+        "mbps (bandwidth) is no round-trip time",
     ),
+    "nested megabits": (
+        '{"fra":{"iad":{"value":9,"unit":"Mbit/s"}},"iad":{"fra":{"value":9,"unit":"Mbit/s"}}}',
+        {},
+        "fra.iad: rtt: an unknown unit: got '9 Mbit/s'",
+    ),
+    "kilometres beside the values": (
+        '{"unit":"km","values":{"fra":{"iad":9},"iad":{"fra":9}}}',
+        {},
+        "unit: rows that are no round-trip times: got 'km'",
+    ),
+    "a nested word": (
+        '{"wert":{"fra":{"iad":9},"iad":{"fra":9}}}',
+        {},
+        "--columns rtt=wert",
+    ),
+    "one-way beside the values": (
+        '{"about":"one-way","ms":{"fra":{"iad":9},"iad":{"fra":9}}}',
+        {},
+        "--one-way",
+    ),
+    "latency of a test": (long("tcp_lat"), {}, "--columns rtt=tcp_lat"),
+    "losses and times of nothing": (
+        "HOST: fra   Snt  Last   Avg\n 1.|-- iad  10  0.0 0.0\n",
+        {},
+        "row 2: Avg: no answer, or one below 0.05 ms: the report has no losses: got '0.0', "
+        "expected mtr -o LSNABWV",
+    ),
+    "traceroute that does not arrive": (
+        "traceroute to iad (10.0.0.2), 30 hops max\n 1  gate (10.1.1.1)  0.5 ms\n 2  * * *\n",
+        {},
+        "no RTTs: got 'traceroute, last hop', expected one answer; ",
+    ),
+    "traceroute that a router refuses": (
+        "traceroute to iad (10.0.0.2), 30 hops max\n 1  iad (10.0.0.2)  0.5 ms !H\n",
+        {},
+        "row 2: the trace does not end at iad",
+    ),
+    **{
+        f"no table: {tool}": (text, {}, "format: an unknown format: got '" + text[:8])
+        for tool, text in (
+            ("nping", "Starting Nping 0.7 ( https://nmap.org/nping ) at 10:00\nMax rtt: 91ms\n"),
+            ("arping", "ARPING 10.0.0.2 from 10.1.1.1 eth0\nUnicast reply 0.912ms\n"),
+            ("qperf", "tcp_lat:\n    latency  =  45.3 us\n"),
+            ("iperf", "Connecting to host iad, port 5201\n[  5] local 10.1.1.1 port 50000\n"),
+            ("xml", '<MTR SRC="fra" DST="iad" TOS="0">\n<HUB HOST="iad"></HUB></MTR>\n'),
+        )
+    },
     "records of bandwidth": ('[{"from":"a","to":"b","mbps":1}]', {}, "mbps (bandwidth) is no"),
     "xport without a name": (
         '{"about":"RRDtool graph JSON output","meta":{"legend":["median"]},"data":[[0.09]]}',

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from placement.errors import InputError
+from placement.io.feeds.headers import read_header
 from placement.io.formats.tables import (
     Cell,
     Table,
@@ -22,7 +23,7 @@ from placement.io.formats.tables import (
     table_of_cells,
 )
 
-__all__ = ["TextTable", "blocks_of", "is_page", "labels_of", "records"]
+__all__ = ["TextTable", "blocks_of", "is_page", "json_table", "labels_of"]
 
 _LABEL = re.compile(r'\s*([A-Za-z_]\w*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(?:,|$)\s*')
 
@@ -44,7 +45,7 @@ class TextTable(Table):
     heading
         The heading above it; empty without one.
     form
-        "csv", "markdown", "sql", "html" or "json".
+        "csv", "markdown", "sql", "html", "json" or "nested".
     number
         Its place among the tables of the file, from 1.
     """
@@ -73,7 +74,8 @@ def _is_rule(lines: Sequence[str], place: int) -> bool:
     if place == 0 or "-" not in line or not line.startswith(("|", "-", ":", "+")):
         return False
     if "|" in line:
-        return "--" in line and "|" in lines[place - 1] and _RULE.fullmatch(line) is not None
+        dashes = "--" in line or set(line) <= {"|", "-", ":"}
+        return dashes and "|" in lines[place - 1] and _RULE.fullmatch(line) is not None
     aligned = _ALIGNED.fullmatch(line) is not None and len(line) > 2
     if not aligned or line.count("+") != lines[place - 1].count("|"):
         return False
@@ -223,18 +225,108 @@ def _html(text: str, source: str) -> Iterator[TextTable]:
         before, line = part, line + part.count("\n")
 
 
-def records(values: Sequence[object], source: str) -> TextTable | None:
-    """Return JSON objects with the same keys as a table; None for other values."""
-    rows = [value for value in values if isinstance(value, dict)]
-    if not rows or len(rows) < len(values) or any(set(row) != set(rows[0]) for row in rows):
+# --- JSON ------------------------------------------------------------------------------------
+#
+# Records [{"from": …, "to": …, "ms": …}, …], or values by place in objects by place; and either in
+# an object whose other values (a unit, a metric) hold for every row.
+
+_WRAPPERS = (
+    "body data entries items links list matrix pairs paths payload records response result results "
+    "rows series values"
+)
+
+
+def json_table(value: object, source: str) -> TextTable | None:
+    """Return a JSON value as a table; None where it has no rows.
+
+    A quantity ``{"value": 12, "unit": "ms"}`` is the cell ``12 ms``; a name over a table, such as
+    ``rtt_us``, is the name of its values.
+    """
+    above: dict[str, Cell] = {}
+    name = ""
+    while isinstance(value, dict) and not _by_place(value):
+        inner: dict[str, Cell] = {
+            key: one for key, one in value.items() if isinstance(one, dict | list)
+        }
+        if len(inner) == 2 and (square := _square_of(inner)) is not None:
+            inner = square
+        if not inner and len(value) > 2:
+            break
+        if len(inner) != 1 or set(value) == {"report"}:
+            listed = len(inner) > 1 and all(isinstance(one, list) for one in inner.values())
+            if not listed or len(inner) < len(value):
+                return None
+            value = [{"from": key, "to": one} for key, one in inner.items()]
+            break
+        above |= {key: one for key, one in value.items() if isinstance(one, str)}
+        ((key, value),) = inner.items()
+        name = name if key.lower() in _WRAPPERS.split() else key
+    if isinstance(value, dict) and any(read_header(key).end for key in value):
+        value = [value]
+    rows = list(_json_rows(value, name or "rtt", source))
+    columns = tuple(dict.fromkeys(key for _, row in rows for key in row))
+    extra = {key: one for key, one in above.items() if key not in columns}
+    cells = [(*(row.get(key) for key in columns), *extra.values()) for _, row in rows]
+    if not columns or any(isinstance(cell, dict | list) for row in cells for cell in row):
         return None
-    names = list(rows[0])
-    cells = [tuple(row[name] for name in names) for row in rows]
-    if any(isinstance(cell, dict | list) for row in cells for cell in row):
-        return None
-    if not names:
-        return None
-    return TextTable(source, tuple(names), tuple(cells), tuple(range(1, len(rows) + 1)), "", "json")
+    places = tuple(place for place, _ in rows)
+    form = "nested" if isinstance(value, dict) else "json"
+    return TextTable(source, (*columns, *extra), tuple(cells), places, "", form)
+
+
+def _by_place(value: dict[str, object]) -> bool:
+    """Return whether the values of an object are objects by place, some of them its own keys."""
+    ends = {end for row in value.values() if isinstance(row, dict) for end in row}
+    return bool(ends & set(value)) and all(isinstance(row, dict) for row in value.values())
+
+
+def _square_of(inner: dict[str, Cell]) -> dict[str, Cell] | None:
+    """Return names and a square of values as values by place."""
+    for key, rows in inner.items():
+        (names,) = (one for other, one in inner.items() if other != key)
+        if not (isinstance(names, list) and isinstance(rows, list)):
+            return None
+        whole = all(isinstance(row, list) and len(row) == len(names) for row in rows)
+        if whole and len(rows) == len(names) and all(isinstance(name, str) for name in names):
+            told = (dict(zip(names, row, strict=True)) for row in rows)
+            return {key: dict(zip(names, told, strict=True))}
+    return None
+
+
+def _json_rows(
+    value: object, name: str, source: str
+) -> Iterator[tuple[int | str, dict[str, object]]]:
+    if isinstance(value, dict):
+        for start, row in value.items():
+            for end, told in row.items() if isinstance(row, dict) else ():
+                cell = _plain(told)
+                cells = cell if isinstance(cell, dict) else {name: cell}
+                yield f"{start}.{end}", {"from": start, "to": end, **cells}
+    elif isinstance(value, list) and all(isinstance(one, dict) for one in value):
+        for number, one in enumerate(value, 1):
+            inner = [key for key, told in one.items() if isinstance(told, list)]
+            told = one[inner[0]] if len(inner) == 1 else None
+            if isinstance(told, list) and told and all(isinstance(row, dict) for row in told):
+                own = {key: cell for key, cell in one.items() if key != inner[0]}
+                for place, row in enumerate(told):
+                    yield f"[{number - 1}].{inner[0]}[{place}]", {**own, **_plain_cells(row)}
+            else:
+                yield number, _plain_cells(one)
+
+
+def _plain_cells(row: dict[str, object]) -> dict[str, object]:
+    return {key: _plain(cell) for key, cell in row.items()}
+
+
+def _plain(cell: object) -> object:
+    """Return a quantity with its unit as a text, also one in an object of several."""
+    if not isinstance(cell, dict):
+        return cell
+    unit = next((cell[key] for key in ("unit", "units") if isinstance(cell.get(key), str)), None)
+    numbers = [one for key, one in cell.items() if key in ("value", "val", "amount")]
+    if unit is not None and len(cell) == 2 and numbers:
+        return None if numbers[0] is None else f"{numbers[0]} {unit}"
+    return _plain_cells(cell)
 
 
 def labels_of(text: str, place: str) -> dict[str, str]:

@@ -64,6 +64,8 @@ _QUANTITIES = {
     "request response api statement transaction replication service rpc",
     "clock offset": "offset clock skew ntp lag staleness",
     "change": "change delta diff difference trend",
+    "time in another unit": "cs ds centisecond centiseconds decisecond deciseconds tick ticks "
+    "jiffies cycle cycles minutes hours",
 }
 _AGGREGATES = {
     "mean": "mean avg average averages averaged",
@@ -99,6 +101,7 @@ _RATE = re.compile(
     r"\b[kmgt]?i?b(?:it|its|yte|ytes)?(?: ?/ ?| ?per ?|p)s(?:ec|econd|econds)?\b|"
     r"\b[kmgt]?bit\b"
 )
+_MULTIPLE = re.compile(r"[x×*] ?\d+\b|\b\d+ ?[x×*]|\b10 ?(?:\^|\*\*)|\be-?\d+\b")
 _PERCENTILE = re.compile(
     r"\b(\d+(?:\.\d+)?) ?(?:st|nd|rd|th)? ?(?:%|per|p)?-? ?(?:%?-?ile|centile|ctl|ctile|tile)\b|"
     r"\b[pq] ?(\d+(?:\.\d+)?|99 9+)\b|\b(?:percentile|pctl|pctile|perc) ?(\d+(?:\.\d+)?)\b|"
@@ -107,6 +110,7 @@ _PERCENTILE = re.compile(
 _CAMEL = re.compile(r"(?<=[a-zµ])(?=[A-Z])|(?<=\d)(?=[A-Z][a-z])")
 _WORD = re.compile(r"[^\W\d_]+|\d+|[%$€£¥]")
 _LONGEST = 200
+_CARRIERS = {"tcp", "udp", "icmp", "net", "network"}
 
 _KNOWN: dict[str, tuple[str, str]] = {}
 """Word -> kind and meaning; a word of several kinds has that of the last one."""
@@ -224,7 +228,11 @@ def read_header(text: str) -> Header:
     timed = bool(unit or found.get("aggregate") or percent is not None)
     if "lat" in words and (timed or (len(words) == 1 and percent is not None)):
         quantities = ["rtt" if each == "coordinate" else each for each in quantities]
+    elif "lat" in words and _CARRIERS & set(words):  # the tool knows which time tcp_lat is
+        quantities = [each for each in quantities if each != "coordinate"]
     others = [each for each in quantities if each != "rtt"]
+    if _MULTIPLE.search(plain) and not others and not one_way and (quantities or timed):
+        others = ["time in another unit"]
     if one_way and not others:
         quantity = "one-way delay"
     elif others or quantities:

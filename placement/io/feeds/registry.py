@@ -18,10 +18,11 @@ from functools import cached_property
 from pathlib import Path
 
 from placement.errors import InputError
-from placement.io.feeds.blocks import TextTable, blocks_of, is_page, records
+from placement.io.feeds.blocks import TextTable, blocks_of, is_page, json_table
+from placement.io.feeds.headers import read_header
 from placement.io.feeds.quantity_text import Decimal
 from placement.io.formats.document import parse_json, read_text
-from placement.io.formats.tables import PARQUET, read_table
+from placement.io.formats.tables import OTHER_LENGTH, PARQUET, read_table
 from placement.io.rtt_table import PairTable, RttTable
 from placement.support.entry_points import Group
 
@@ -115,10 +116,12 @@ class Content:
 
     @property
     def form(self) -> str:
-        """Return "markdown" for a page, else "csv", "sql" or "json"."""
+        """Return "markdown" for a page, else "csv", "sql", "json" or "nested"."""
         if self.is_page:
             return "sql" if all(block.form == "sql" for block in self.blocks) else "markdown"
-        return "json" if self.braced else "csv"
+        if self.braced:
+            return "json" if self._records is None else self._records.form
+        return "csv"
 
     @property
     def tabular(self) -> bool:
@@ -126,9 +129,20 @@ class Content:
         return not self.braced or self._records is not None
 
     @cached_property
+    def is_prose(self) -> bool:
+        """Whether the text is no table: its first line has one cell, or others than the second."""
+        if self.braced or self.is_page or self.text is None:
+            return False
+        try:
+            return len(self.blocks[0].columns) == 1
+        except InputError as error:
+            first = re.split("[,;\t|]", self.head.lstrip().partition("\n")[0])[0]
+            sentence = len(first.split()) > 2 and read_header(first).unknown
+            return error.message == OTHER_LENGTH and bool(sentence)
+
+    @cached_property
     def _records(self) -> TextTable | None:
-        several = self.braced and isinstance(self.json, list)
-        return records(self.objects, self.source) if several else None
+        return json_table(self.json, self.source) if self.braced else None
 
     @cached_property
     def blocks(self) -> list[TextTable]:
@@ -306,11 +320,20 @@ def read_feed(
 def recognised(content: Content) -> Feed:
     """Return the format of a file by its content; errors as :func:`read_feed`."""
     feeds = [FEEDS.load(name) for name in FEEDS.names()]
+    unknown = InputError(
+        "an unknown format",
+        source=content.source,
+        field="format",
+        value=content.head[:60],
+        expected="a table, or --format with one of " + ", ".join(feed.name for feed in feeds),
+    )
     groups = ((False, False), (True, False), (True, True))  # tools first, any table last
     for table, last in groups:
         # refuses a text that is no JSON, with its row
         if table and not content.tabular and content.document is not None:
             break
+        if table and content.is_prose:
+            raise unknown
         fitting = [
             feed
             for feed in feeds
@@ -326,10 +349,4 @@ def recognised(content: Content) -> Feed:
             )
         if fitting:
             return fitting[0]
-    raise InputError(
-        "an unknown format",
-        source=content.source,
-        field="format",
-        value=content.head[:60],
-        expected="--format with one of " + ", ".join(feed.name for feed in feeds),
-    )
+    raise unknown

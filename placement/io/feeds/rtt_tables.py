@@ -51,11 +51,13 @@ __all__ = [
     "HISTOGRAM",
     "LONG",
     "MARKDOWN",
+    "NESTED",
     "ONE_SOURCE",
     "PERCENTILES",
     "SAMPLES",
     "SQUARE",
     "LongColumns",
+    "read_block",
     "read_pairs",
     "read_rtt",
 ]
@@ -64,6 +66,7 @@ _OPTION = "--columns"
 _SAID_ONE_WAY = re.compile(r"\bone[- ]?way\b|\bowd\b|\buni-?directional\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+(\.\d+)?%?")
 _ALL, _NONE = re.compile(r"100(\.0*)?\s*%?"), re.compile(r"0(\.0*)?%?")
+_WHOLE = re.compile(r"1(\.0*)?")
 _NO_ANSWERS = {"sent", "xmt", "snt", "transmitted", "lost", "losses", "drop", "drops", "dropped"}
 _FAILS = {"error", "errors", "failure", "err"}
 _STATES = {"status", "reachable", "up", "alive", "ok", "success", "outcome"}
@@ -136,6 +139,16 @@ def read_pairs(path: str | os.PathLike[str]) -> PairTable:
         percentiles), a histogram without weight, and cells that are no numbers; with file, row,
         field.
     """
+    try:
+        return _distributions(path)
+    except InputError as error:
+        if "--" not in error.expected:
+            raise
+        words = "(placement import has these options, and its --distributions writes such a table)"
+        raise error.at("", expected=f"{error.expected} {words}") from None
+
+
+def _distributions(path: str | os.PathLike[str]) -> PairTable:
     (table, *_), request = Content.of(path).blocks, FeedRequest()
     roles = _roles(table, request)
     if len(roles.percents) == 1 and len(roles.times) == 1:
@@ -147,7 +160,7 @@ def read_pairs(path: str | os.PathLike[str]) -> PairTable:
             expected="two or more columns such as p50 and p99",
         )
     layout = "percentiles" if len(roles.percents) > 1 else "samples"
-    found = _read_table(table, request, layout, Path(path).stem).distributions
+    found = read_block(table, request, layout, Path(path).stem).distributions
     if found is None:  # one bar per pair
         found = _bars(table, roles, request, whole=True).distributions
     assert found is not None  # both layouts have distributions
@@ -467,7 +480,9 @@ def _layout(table: Table, roles: _Roles, request: FeedRequest) -> str:
     return "square" if square else "source"
 
 
-def _read_table(table: Table, request: FeedRequest, layout: str, source: str) -> RttReading:
+def read_block(
+    table: Table, request: FeedRequest, layout: str = "", source: str = ""
+) -> RttReading:
     """Read a table in a layout, or in the one that its headers state."""
     roles = _roles(table, request)
     layout = layout or _layout(table, roles, request)
@@ -513,6 +528,8 @@ def _answered(table: Table, used: set[str]) -> tuple[Table, tuple[str, ...]]:
         if "state" in words:  # of a country, unless a cell says otherwise
             states = any(str(row[place]).strip().lower() in _SAID for row in table.rows)
         nothing = None if words & _NO_ANSWERS else {"loss": _ALL, "count": _NONE}.get(quantity)
+        if nothing is _ALL and _is_share(table, place, words):
+            nothing = _WHOLE
         if name in used or not (fails or states or nothing):
             continue
         for number, row in enumerate(table.rows):
@@ -547,6 +564,13 @@ def _answered(table: Table, used: set[str]) -> tuple[Table, tuple[str, ...]]:
         numbers=tuple(table.numbers[number] for number in left),
     )
     return kept, (note,)
+
+
+def _is_share(table: Table, place: int, words: set[str]) -> bool:
+    """Return whether losses are shares of 1: by their name, or because none is above 1."""
+    cells = [str(row[place]).strip() for row in table.rows]
+    small = all(re.fullmatch(r"(0?\.\d+|[01](\.0*)?)?", cell) for cell in cells)
+    return small and bool(words & {"ratio", "fraction", "share"} or any("." in c for c in cells))
 
 
 def _clean(
@@ -738,7 +762,7 @@ def _page(content: Content, request: FeedRequest, layout: str = "") -> RttReadin
             continue
         try:
             _check_said(table, _above(content, table), set(table.columns), request)
-            found.append((table, _read_table(table, request, layout, source)))
+            found.append((table, read_block(table, request, layout, source)))
         except InputError as error:
             refused.append(error)
             left_out.append(f"{_title(table)}: {error.message}")
@@ -762,7 +786,7 @@ def _page(content: Content, request: FeedRequest, layout: str = "") -> RttReadin
             value=error.value,
             expected=f"--table NUMBER or --table HEADING, of {titles}",
         ) from None
-    if content.form == "csv":
+    if content.form in ("csv", "json", "nested"):
         return reading
     said = f"{len(found)} table{'s' * (len(found) > 1)}"
     said += "".join(f"; left out: {text}" for text in left_out)
@@ -771,7 +795,8 @@ def _page(content: Content, request: FeedRequest, layout: str = "") -> RttReadin
 
 def _above(content: Content, table: TextTable) -> str:
     """Return the comments or the paragraph in the six lines above a table."""
-    lines = content.head.splitlines()[: [*table.numbers, 1][0] - 1][-6:]
+    first = [*table.numbers, 1][0]
+    lines = content.head.splitlines()[: first - 1][-6:] if isinstance(first, int) else []
     words = [line for line in lines if line.lstrip().startswith("#") or "|" not in line]
     return " ".join(words if content.form != "csv" else [w for w in words if w[:1] in "#%;"])
 
@@ -834,7 +859,7 @@ def _stated(table: TextTable, request: FeedRequest) -> str:
 
 def _has(content: Content, layout: str) -> bool:
     """Return whether the first table of a file that is not square, or the last, has a layout."""
-    if content.form == "markdown" or not content.tabular:
+    if content.form in ("markdown", "nested") or not content.tabular:
         return False
     stated = [_stated(table, FeedRequest()) for table in content.blocks]
     return next((one for one in stated if one != "square"), stated[-1]) == layout
@@ -857,6 +882,13 @@ HISTOGRAM = _feed("histogram", "table with rows of RTT and count (or weight) per
 SAMPLES = _feed("samples", "table with a row per sample (only by --format)", recognised=False)
 SQUARE = _feed("square", "table with a row per source and a column per destination")
 ONE_SOURCE = _feed("source", "table of one source: a row per destination")
+NESTED = Feed(
+    "nested",
+    "JSON of the form {from: {to: ms}}",
+    lambda content: content.form == "nested",
+    lambda content, request: _page(content, request),
+    table=True,
+)
 MARKDOWN = Feed(
     "markdown",
     "Markdown and HTML tables, as clouds publish them",

@@ -91,7 +91,7 @@ class ColumnTable:
             self._careful = read_table(self.source) if self._read is None else self._read()
         return self._careful
 
-    def number(self, row: int) -> int:
+    def number(self, row: int) -> int | str:
         """Return the number of a row in the file."""
         return self.table.numbers[row]
 

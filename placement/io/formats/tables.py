@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import datetime
 import io
+import itertools
 import math
 import os
 import re
@@ -30,6 +31,7 @@ _ROW_GROUP = 10_000
 """Rows of a Parquet file that a reader must have in memory at a time."""
 
 __all__ = [
+    "OTHER_LENGTH",
     "PARQUET",
     "Cell",
     "Table",
@@ -58,6 +60,7 @@ PARQUET = (".parquet", ".pq")
 Cell = object
 """Text from CSV; text, a number, a time or None from Parquet."""
 
+OTHER_LENGTH = "a row of another length"
 RTT = "a finite number of milliseconds >= 0"
 
 
@@ -74,17 +77,21 @@ class Table:
     rows
         Cells, each row as long as the header.
     numbers
-        Row number of each row in the file (the header is row 1 of a CSV), for messages.
+        Row number of each row in the file (the header is row 1 of a CSV), or its place in a
+        document, for messages.
     """
 
     source: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
-    numbers: tuple[int, ...]
+    numbers: tuple[int | str, ...]
 
     def at(self, row: int) -> str:
         """Return file and row, for messages."""
-        return f"{self.source}, row {self.numbers[row]}"
+        place = self.numbers[row]
+        return (
+            f"{self.source}, row {place}" if isinstance(place, int) else f"{self.source}: {place}"
+        )
 
     def column(self, name: str) -> int:
         """Return the position of a column; InputError, with the closest name, when absent."""
@@ -137,7 +144,7 @@ def parse_csv(text: str, source: str, delimiter: str | None = None) -> Table:
     Parameters
     ----------
     text
-        Rows of cells; lines that begin with ``#`` before the header are left out.
+        Rows of cells; lines before the header with ``#``, ``%``, ``;`` or ``//`` are left out.
     source
         The file, for messages.
     delimiter
@@ -150,7 +157,7 @@ def parse_csv(text: str, source: str, delimiter: str | None = None) -> Table:
     """
     lines = text.splitlines(keepends=True)
     first = 0
-    while first < len(lines) and (not lines[first].strip() or lines[first][0] in "#%"):
+    while first < len(lines) and (not lines[first].strip() or _is_remark(lines, first)):
         first += 1
     header = lines[first] if first < len(lines) else ""
     if re.fullmatch(r"(?i)sep=.\s*", header):  # a line of Excel
@@ -174,6 +181,15 @@ def parse_csv(text: str, source: str, delimiter: str | None = None) -> Table:
         raise InputError("empty", source=source, expected="a table with a header")
     (names, _), *rows = found
     return table_of_cells(source, names, [row for row, _ in rows], [line for _, line in rows])
+
+
+def _is_remark(lines: Sequence[str], place: int) -> bool:
+    """Return whether a line above the header is a remark; a blank corner may begin with ``;``."""
+    line = lines[place]
+    if line[0] != ";":
+        return line[0] in "#%" or line.startswith("//")
+    rest = itertools.dropwhile(lambda one: one[:1] == ";" or not one.strip(), lines[place:])
+    return ";" not in next(rest, ";")
 
 
 def table_of_cells(
@@ -217,7 +233,7 @@ def check_row_length(cells: Sequence[Cell], header: Sequence[str], at: str) -> N
     """Refuse a row that is not as long as the header; `at` names file and row."""
     if len(cells) != len(header):
         raise InputError(
-            "a row of another length",
+            OTHER_LENGTH,
             source=at,
             value=len(cells),
             expected=f"{len(header)} cells, as in the header",

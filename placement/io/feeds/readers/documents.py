@@ -1,20 +1,21 @@
-"""RTTs in documents: Consul, MongoDB, RIPE Atlas, cloudping.co, nested JSON."""
+"""RTTs in documents: Consul, MongoDB, RIPE Atlas, cloudping.co."""
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 from placement.errors import InputError
-from placement.io.feeds.headers import UNITS, read_header, time_unit
-from placement.io.feeds.pair_samples import PairSamples, table_of
+from placement.io.feeds.blocks import json_table
+from placement.io.feeds.pair_samples import PairSamples
 from placement.io.feeds.registry import Content, Feed, FeedRequest, RttReading
-from placement.io.formats.tables import quantity_cell, refused
+from placement.io.feeds.rtt_tables import read_block
+from placement.io.formats.tables import refused
 
-__all__ = ["ATLAS", "CLOUDPING", "CONSUL", "MONGODB", "NESTED"]
+__all__ = ["ATLAS", "CLOUDPING", "CONSUL", "MONGODB"]
 
 _COORDINATE = "Vec (numbers), Height and Adjustment in seconds"
 
@@ -193,9 +194,6 @@ ATLAS = Feed("atlas", "ping results of RIPE Atlas (JSON)", _is_atlas, _read_atla
 # /latencies: {"metadata": {"percentile": "p_50", …}, "data": {"eu-west-1": {"us-east-1": 67.9}}};
 # the older /averages/day: [{"region": …, "averages": [{"regionTo": …, "average": …}, …]}, …].
 
-_Cells = Iterator[tuple[object, object, object, str]]
-"""Source, destination, RTT, and the place of the RTT."""
-
 
 def _is_cloudping(content: Content) -> bool:
     value = content.json
@@ -207,127 +205,26 @@ def _is_cloudping(content: Content) -> bool:
 
 
 def _cloudping(content: Content, request: FeedRequest) -> RttReading:
-    value, source = content.document, content.source
-    about = "averages"
-    if isinstance(value, list):
-        cells = _averages(value, source)
-    elif isinstance(value, dict) and isinstance(value.get("data"), dict):
+    value, about = content.json, "averages"
+    if not _is_cloudping(content):
+        expected = '{"metadata": …, "data": {from: {to: ms}}} or [{"region": …, "averages": […]}]'
+        raise InputError("not an answer of cloudping.co", source=content.source, expected=expected)
+    if isinstance(value, dict):
         metadata = value.get("metadata")
         told = metadata if isinstance(metadata, dict) else {}
         if told.get("unit", "milliseconds") != "milliseconds":
-            raise refused(source, "metadata.unit", "unsupported unit", told["unit"], "milliseconds")
+            words = "unsupported unit"
+            raise refused(content.source, "metadata.unit", words, told["unit"], "milliseconds")
         about = f"percentile {told.get('percentile')}, time frame {told.get('timeframe')}"
-        cells = _nested(value["data"], source, "data.")
-    else:
-        raise InputError(
-            "not an answer of cloudping.co",
-            source=source,
-            expected='{"metadata": …, "data": {from: {to: ms}}} or '
-            '[{"region": from, "averages": [{"regionTo": to, "average": ms}]}]',
-        )
-    words = f"RTTs were measured by cloudping.co ({about}) and imported from {Path(source).name}."
-    return _reading(cells, source, words, "ms")
-
-
-def _averages(rows: list[object], source: str) -> _Cells:
-    for i, row in enumerate(rows):
-        averages = row.get("averages") if isinstance(row, dict) else None
-        if not isinstance(row, dict) or not isinstance(averages, list):
-            words = "not the averages of a region"
-            raise refused(source, f"[{i}]", words, row, '{"region": …, "averages": […]}')
-        _region(row.get("region"), source, f"[{i}].region")
-        for j, item in enumerate(averages):
-            place = f"[{i}].averages[{j}]"
-            if not isinstance(item, dict):
-                raise refused(source, place, "not an average", item, "{…}")
-            yield row["region"], item.get("regionTo"), item.get("average"), f"{place}.average"
-
-
-def _nested(data: dict[str, object], source: str, prefix: str) -> _Cells:
-    for start, row in data.items():
-        if not isinstance(row, dict):
-            raise refused(source, f"{prefix}{start}", "not RTTs by region", row, "{…}")
-        for end, rtt in row.items():
-            yield start, end, rtt, f"{prefix}{start}.{end}"
-
-
-def _reading(cells: _Cells, source: str, words: str, unit: str, known: bool = True) -> RttReading:
-    pairs: dict[tuple[str, str], float] = {}
-    for start, end, rtt, place in cells:
-        pair = _region(start, source, place), _region(end, source, place)
-        if pair in pairs:
-            raise refused(source, place, "a pair given twice", " → ".join(pair), "once")
-        if isinstance(rtt, dict | list):
-            raise refused(source, place, "not a number", rtt, "milliseconds")
-        if rtt is not None:
-            pairs[pair] = quantity_cell(rtt, source, place) * UNITS[unit]
-    if not pairs:
-        raise InputError("no RTTs", source=source, expected="at least one pair of regions")
-    note = f"{len(pairs)} pairs; outer names wait for inner ones"
-    return RttReading(table_of(source, pairs, (words,)), None, known, (note,))
-
-
-def _region(value: object, source: str, field: str) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise refused(source, field, "not a region", value, "the name of a region")
-    return value.strip()
-
-
-# --- nested ----------------------------------------------------------------------------------
-
-
-def _unwrapped(content: Content) -> tuple[str, dict[str, dict[str, object]]]:
-    """Return the name over the regions, such as ``latency_ms``, and RTTs by region."""
-    value, name = content.json, ""
-    while isinstance(value, dict):
-        rows = [row for row in value.values() if isinstance(row, dict)]
-        ends = {end for row in rows for end in row}
-        if rows and len(rows) == len(value) and (ends & set(value)):
-            return name, value
-        if len(value) != 1 or name:
-            break
-        ((name, value),) = value.items()
-    return "", {}
-
-
-def _is_nested(content: Content) -> bool:
-    return bool(_unwrapped(content)[1]) and not _is_cloudping(content)
-
-
-def _read_nested(content: Content, request: FeedRequest) -> RttReading:
-    column, value = _unwrapped(content)
-    if not value:
-        raise refused(content.source, "format", "not RTTs by region", content.document, "{from: …}")
-    keys = {
-        key
-        for row in value.values()
-        for cell in row.values()
-        if isinstance(cell, dict)
-        for key in cell
-    }
-    if keys:
-        heads = [read_header(key) for key in sorted(keys)]
-        times = [head.text for head in heads if head.quantity == "rtt" and head.central]
-        if len(times) != 1:
-            found = ", ".join(sorted(keys))
-            raise refused(
-                content.source, "format", "no single key of RTTs", found, "one such as avg"
-            )
-        column = times[0]
-    head = read_header(column)
-    if head.other or (head.quantity == "one-way delay" and not request.one_way):
-        words = f"not round-trip times but {head.quantity}"
-        expected = "RTTs" if head.other else "RTTs, or --one-way"
-        raise refused(content.source, "format", words, column, expected)
-    plain: dict[str, object] = {
-        a: {b: cell.get(column) if isinstance(cell, dict) else cell for b, cell in row.items()}
-        for a, row in value.items()
-    }
-    unit = request.unit or time_unit(head.unit or "")
-    words = f"RTTs were imported from {Path(content.source).name}."
-    cells = _nested(plain, content.source, "")
-    return _reading(cells, content.source, words, unit or "ms", unit is not None)
+        value = value["data"]
+    table = json_table(value, content.source)
+    if table is None:
+        raise InputError("no RTTs", source=content.source, expected="at least one pair of regions")
+    reading = read_block(table, dataclasses.replace(request, unit="ms"), "long")
+    name = Path(content.source).name
+    words = f"RTTs were measured by cloudping.co ({about}) and imported from {name}."
+    rtts = dataclasses.replace(reading.table, provenance=(words,))
+    return dataclasses.replace(reading, table=rtts)
 
 
 CLOUDPING = Feed("cloudping", "answer of cloudping.co (JSON)", _is_cloudping, _cloudping)
-NESTED = Feed("nested", "JSON of the form {from: {to: ms}}", _is_nested, _read_nested, units=True)

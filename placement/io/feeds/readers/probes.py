@@ -10,8 +10,9 @@ from placement.errors import InputError
 from placement.io.feeds.pair_samples import PairSamples, origin_of
 from placement.io.feeds.registry import Content, Feed, FeedRequest, RttReading
 from placement.io.formats.tables import refused
+from placement.support.checks import LARGEST
 
-__all__ = ["FPING", "MTR", "PING"]
+__all__ = ["FPING", "MTR", "PING", "TRACEROUTE"]
 
 # --- ping -----------------------------------------------------------------------------------------
 #
@@ -104,7 +105,7 @@ PING = Feed("ping", "text of ping, ping6, hping and tcping", _is_ping, _read_pin
 # -C: "host : 91.7 - 29.2"; -c: "host : [0], 84 bytes, 0.65 ms (0.65 avg, 0% loss)" per answer and
 # "host : xmt/rcv/%loss = 3/3/0%, min/avg/max = 0.03/0.04/0.05" at the end.
 _FPING_LINE = re.compile(r"(?:\[[\d.:]+\] )?(\S+)(?: \(\S+\))?\s+: (.*)")
-_FPING_SAMPLES = re.compile(r"\s*(?:\d+(?:\.\d+)?|-)(?:\s+(?:\d+(?:\.\d+)?|-))*\s*")
+_FPING_SAMPLES = re.compile(r"\s*(?:\d+(?:\.\d+)?|-)(?:\s+(?:\d+(?:\.\d+)?|-|<\w+>))*\s*")
 _FPING_ANSWER = re.compile(r"\[\d+\], (?:\d+ bytes, ([\d.]+) ms \([^()]*\)(.*)|timed out \(.*)")
 _FPING_SUMMARY = re.compile(
     r"xmt/rcv/%(?:loss|return) = (\d+)/(\d+)/[\d.]+%"
@@ -157,7 +158,9 @@ def _fping_text(content: Content, found: PairSamples, start: str) -> None:
             run = found.probe(start, host, place, run=not answers.get(host))
             if answers.pop(host, 0):  # the lines of this run, once more
                 run.samples.clear()
-            cells = rest.split()
+            cells = [text for text in rest.split() if not text.startswith("<")]
+            for _ in range(rest.count("<")):
+                found.skip("duplicate")
             for text in cells:
                 if text != "-":
                     found.answer(start, host, text, place)
@@ -233,6 +236,8 @@ _MTR_HOP = re.compile(r"\s*\d+\.(?:\|--)?\s+(.*)")
 _MTR_NUMBER = re.compile(r"-?(?:\d+(?:\.\d+)?|nan)%?")
 _MTR_CSV = "Mtr_Version,"
 _MTR_LONGEST = 1000
+_MTR_FIELDS = {"Loss%", "Drop", "Rcv", "Snt", "Last", "Best", "Avg", "Wrst", "StDev", "Gmean"}
+_MTR_OPTION = "mtr -o LSNABWV, which writes Loss%, Snt and Avg"
 
 
 def _mtr_reports(content: Content) -> list[dict[str, object]]:
@@ -244,7 +249,8 @@ def _is_mtr(content: Content) -> bool:
     if content.braced:
         return bool(_mtr_reports(content))
     lines = content.head.splitlines()[:50]
-    return any("Loss%" in line and _MTR_HEADER.match(line) for line in lines) or any(
+    headers = (match for line in lines if (match := _MTR_HEADER.match(line)))
+    return any(_MTR_FIELDS & set(match[2].split()) for match in headers) or any(
         line.lstrip("\ufeff").startswith((_MTR_CSV, _MTR_CSV.replace(",", ";"))) for line in lines
     )
 
@@ -266,38 +272,43 @@ def _add_hop(
 ) -> None:
     """Add the last hop of a report; `ends` names the target where the report does."""
     start, end = ends
-    silent = _mtr_loss(cells, place) >= 100 or host == "???"
+    for field in ("Avg", "Snt"):
+        if field not in cells and (field == "Avg" or "Rcv" in cells):
+            raise refused(place, "header", f"no column {field}", " ".join(cells), _MTR_OPTION)
+    sent = int(_mtr_number(cells, "Snt", place)) if "Snt" in cells else 1
+    if "Loss%" in cells or not {"Rcv", "Drop"} & set(cells):
+        share = 1 - _mtr_number(cells, "Loss%", place) / 100 if "Loss%" in cells else 1.0
+        received = max(1, round(sent * share)) if share > 0 else 0
+    else:
+        of = "Rcv" if "Rcv" in cells else "Drop"
+        received = int(_mtr_number(cells, of, place))
+        received = received if of == "Rcv" else sent - received
+    silent = received <= 0 or host == "???"
     if not silent and end and _differ(host, end):
         found.notes.append(f"{place}: the report ends at {host}, before its target")
         silent = True
     if not (end or host) or (host == "???" and not end):
         found.notes.append(f"{place}: the last hop did not answer, and its name is unknown")
         return
-    try:
-        sent = int(float(cells.get("Snt", "1")))
-    except ValueError:
-        sent = -1
-    if sent < 0 or "Avg" not in cells:
-        raise InputError(
-            "no Avg, or no count",
-            source=place,
-            field="Avg" if sent >= 0 else "Snt",
-            value=cells.get("Avg" if sent >= 0 else "Snt"),
-            expected="the fields Loss%, Snt and Avg",
-        )
-    received = 0 if silent else max(1, round(sent * (1 - _mtr_loss(cells, place) / 100)))
+    if not silent and not {"Loss%", "Rcv", "Drop"} & set(cells):
+        if _mtr_number(cells, "Avg", place) == 0:
+            words = "no answer, or one below 0.05 ms: the report has no losses"
+            raise refused(place, "Avg", words, cells["Avg"], _MTR_OPTION)
+        found.notes.append(f"no column Loss%: the number of answers is unknown ({_MTR_OPTION})")
     texts = () if silent else (cells["Avg"],)
+    received = 0 if silent else received
     found.summary(start, end or host, (max(sent, received), received), texts, place)
 
 
-def _mtr_loss(cells: dict[str, str], place: str) -> float:
-    text = cells.get("Loss%", "0").rstrip("%")
+def _mtr_number(cells: dict[str, str], field: str, place: str) -> float:
     try:
-        value = float(text)
+        value = float(cells[field].rstrip("%"))
     except ValueError:
         value = -1.0
-    if not 0 <= value <= 100:
-        raise refused(place, "Loss%", "not a loss", text, "a number from 0 to 100")
+    if not 0 <= value <= (100 if field == "Loss%" else LARGEST):
+        kind = "a loss" if field == "Loss%" else "a number"
+        expected = "a number from 0 to 100" if field == "Loss%" else "a number >= 0"
+        raise refused(place, field, f"not {kind}", cells[field], expected)
     return value
 
 
@@ -364,7 +375,7 @@ def _mtr_text(content: Content, found: PairSamples, request: FeedRequest) -> Non
                 _add_hop(found, (start, ""), *hop)
             hop, start, columns = None, request.measured_from or match[1], match[2].split()
             if "Avg" not in columns:
-                raise refused(place, "header", "no column Avg", line, "Avg")
+                raise refused(place, "header", "no column Avg", match[2], _MTR_OPTION)
         elif columns and len(line) <= _MTR_LONGEST and (match := _MTR_HOP.fullmatch(line)):
             words = match[1].split()
             cells = words[-len(columns) :]
@@ -383,3 +394,54 @@ def _mtr_text(content: Content, found: PairSamples, request: FeedRequest) -> Non
 
 
 MTR = Feed("mtr", "text of mtr --report, --csv or --json", _is_mtr, _read_mtr)
+
+# --- traceroute -----------------------------------------------------------------------------------
+#
+# traceroute, tracert and tracepath. The last hop counts where the target answered itself; a mark
+# such as !H says that a router refused.
+
+_TRACE_START = re.compile(
+    r"(?:traceroute6? to|Tracing route to) (\S+?)(?: [(\[]([0-9a-fA-F.:]+)[)\]])?(?:,? .*)?"
+)
+_TRACE_HOP = re.compile(r"\s{0,9}\d+\s+(.*)")
+_TRACE_ADDRESS = re.compile(r"(?:\d+\.){3}\d+|[\da-fA-F]*:[\da-fA-F:]*:[\da-fA-F.]*")
+_TRACE_TIME = re.compile(r"<?(\d+(?:\.\d+)?)\s?ms\b")
+
+
+def _is_traceroute(content: Content) -> bool:
+    lines = content.head.splitlines()[:50]
+    return any(_TRACE_START.fullmatch(line.strip()) for line in lines)
+
+
+def _read_traceroute(content: Content, request: FeedRequest) -> RttReading:
+    found = PairSamples(content.source)
+    start, target, last = origin_of(content, request), ("", ""), (0, "")
+    lines = [*(content.text or "").splitlines(), "traceroute to the end"]
+    for number, line in enumerate(lines, 1):
+        if match := _TRACE_START.fullmatch(line.strip()):
+            if target[0]:
+                _add_trace(found, start, target, *last)
+            target, last = (match[1], match[2] or match[1]), (number, "")
+        elif match := _TRACE_HOP.fullmatch(line[:1000]):
+            last = number, match[1]
+    found.notes.append(f"traceroute does not name its own host; {start!r} was taken")
+    return found.reading("traceroute, last hop")
+
+
+def _add_trace(found: PairSamples, start: str, target: tuple[str, str], row: int, hop: str) -> None:
+    """Add the times of a last hop that is the target."""
+    place = f"{found.source}, row {row}"
+    run = found.probe(start, target[0], place, run=True)
+    found.aliases[target[1]] = target[0]
+    words = [word.strip("()[],") for word in hop.split()]
+    hosts = set(filter(_TRACE_ADDRESS.fullmatch, words))
+    if "!" in hop or not {*target} & set(words) or len(hosts) > 1:
+        found.notes.append(f"{place}: the trace does not end at {target[0]}")
+        return
+    for text in _TRACE_TIME.findall(hop):
+        found.answer(start, target[0], text, place)
+    sent = len(run.samples) + hop.count("*")
+    found.summary(start, target[0], (sent, len(run.samples)), ("0",) * bool(run.samples), place)
+
+
+TRACEROUTE = Feed("traceroute", "text of traceroute and tracert", _is_traceroute, _read_traceroute)
