@@ -236,45 +236,44 @@ _WRAPPERS = (
 )
 
 
-def json_table(value: object, source: str) -> TextTable | None:
+def json_table(value: object, source: str, *, by_place: bool = False) -> TextTable | None:
     """Return a JSON value as a table; None where it has no rows.
 
     A quantity ``{"value": 12, "unit": "ms"}`` is the cell ``12 ms``; a name over a table, such as
-    ``rtt_us``, is the name of its values.
+    ``rtt_us``, is the name of its values. `by_place` says that the value holds values by place.
     """
     above: dict[str, Cell] = {}
-    name = ""
-    while isinstance(value, dict) and not _by_place(value):
+    name = "rtt"
+    while isinstance(value, dict) and not (by_place or _is_by_place(value)):
         inner: dict[str, Cell] = {
             key: one for key, one in value.items() if isinstance(one, dict | list)
         }
-        if len(inner) == 2 and (square := _square_of(inner)) is not None:
-            inner = square
-        if not inner and len(value) > 2:
-            break
-        if len(inner) != 1 or set(value) == {"report"}:
-            listed = len(inner) > 1 and all(isinstance(one, list) for one in inner.values())
-            if not listed or len(inner) < len(value):
-                return None
+        inner = (_square_of(inner) if len(inner) == 2 else None) or inner
+        ends = {end for key in value if (end := read_header(key).end)}
+        if len(inner) == 1 and "report" not in value:
+            above |= {key: one for key, one in value.items() if isinstance(one, str)}
+            ((key, value),) = inner.items()
+            name = name if key.lower() in _WRAPPERS.split() else key
+        elif ends and not inner:
+            value = [value]
+        elif len(inner) == len(value) > 1 and all(isinstance(one, list) for one in inner.values()):
             value = [{"from": key, "to": one} for key, one in inner.items()]
-            break
-        above |= {key: one for key, one in value.items() if isinstance(one, str)}
-        ((key, value),) = inner.items()
-        name = name if key.lower() in _WRAPPERS.split() else key
-    if isinstance(value, dict) and any(read_header(key).end for key in value):
-        value = [value]
-    rows = list(_json_rows(value, name or "rtt", source))
+        else:
+            return None
+    rows = list(_json_rows(value, name))
     columns = tuple(dict.fromkeys(key for _, row in rows for key in row))
     extra = {key: one for key, one in above.items() if key not in columns}
     cells = [(*(row.get(key) for key in columns), *extra.values()) for _, row in rows]
-    if not columns or any(isinstance(cell, dict | list) for row in cells for cell in row):
+    nested = isinstance(value, dict)
+    deep = any(isinstance(cell, dict | list) for row in cells for cell in row)
+    if not columns or (deep and not nested):
         return None
     places = tuple(place for place, _ in rows)
-    form = "nested" if isinstance(value, dict) else "json"
+    form = "nested" if nested else "json"
     return TextTable(source, (*columns, *extra), tuple(cells), places, "", form)
 
 
-def _by_place(value: dict[str, object]) -> bool:
+def _is_by_place(value: dict[str, object]) -> bool:
     """Return whether the values of an object are objects by place, some of them its own keys."""
     ends = {end for row in value.values() if isinstance(row, dict) for end in row}
     return bool(ends & set(value)) and all(isinstance(row, dict) for row in value.values())
@@ -284,49 +283,45 @@ def _square_of(inner: dict[str, Cell]) -> dict[str, Cell] | None:
     """Return names and a square of values as values by place."""
     for key, rows in inner.items():
         (names,) = (one for other, one in inner.items() if other != key)
-        if not (isinstance(names, list) and isinstance(rows, list)):
-            return None
+        if not (isinstance(names, list) and isinstance(rows, list) and len(rows) == len(names)):
+            continue
         whole = all(isinstance(row, list) and len(row) == len(names) for row in rows)
-        if whole and len(rows) == len(names) and all(isinstance(name, str) for name in names):
+        if whole and all(isinstance(name, str) for name in names):
             told = (dict(zip(names, row, strict=True)) for row in rows)
             return {key: dict(zip(names, told, strict=True))}
     return None
 
 
-def _json_rows(
-    value: object, name: str, source: str
-) -> Iterator[tuple[int | str, dict[str, object]]]:
+def _json_rows(value: object, name: str) -> Iterator[tuple[int | str, dict[str, object]]]:
+    """Yield place and cells of each row; several samples of a pair are several rows."""
     if isinstance(value, dict):
         for start, row in value.items():
             for end, told in row.items() if isinstance(row, dict) else ():
-                cell = _plain(told)
-                cells = cell if isinstance(cell, dict) else {name: cell}
-                yield f"{start}.{end}", {"from": start, "to": end, **cells}
+                for cell in map(_plain, told if isinstance(told, list) else [told]):
+                    cells = cell if isinstance(cell, dict) else {name: cell}
+                    if any(one is not None for one in cells.values()):
+                        yield f"{start}.{end}", {"from": start, "to": end, **cells}
     elif isinstance(value, list) and all(isinstance(one, dict) for one in value):
         for number, one in enumerate(value, 1):
-            inner = [key for key, told in one.items() if isinstance(told, list)]
-            told = one[inner[0]] if len(inner) == 1 else None
-            if isinstance(told, list) and told and all(isinstance(row, dict) for row in told):
-                own = {key: cell for key, cell in one.items() if key != inner[0]}
+            lists = [key for key, told in one.items() if isinstance(told, list)]
+            told = one[lists[0]] if len(lists) == 1 else []
+            own = {key: _plain(cell) for key, cell in one.items() if key not in lists}
+            if told and all(isinstance(row, dict) for row in told):
                 for place, row in enumerate(told):
-                    yield f"[{number - 1}].{inner[0]}[{place}]", {**own, **_plain_cells(row)}
+                    cells = {key: _plain(cell) for key, cell in row.items()}
+                    yield f"[{number - 1}].{lists[0]}[{place}]", {**own, **cells}
             else:
-                yield number, _plain_cells(one)
-
-
-def _plain_cells(row: dict[str, object]) -> dict[str, object]:
-    return {key: _plain(cell) for key, cell in row.items()}
+                yield number, {**own, **{key: one[key] for key in lists}}
 
 
 def _plain(cell: object) -> object:
     """Return a quantity with its unit as a text, also one in an object of several."""
     if not isinstance(cell, dict):
         return cell
-    unit = next((cell[key] for key in ("unit", "units") if isinstance(cell.get(key), str)), None)
-    numbers = [one for key, one in cell.items() if key in ("value", "val", "amount")]
-    if unit is not None and len(cell) == 2 and numbers:
-        return None if numbers[0] is None else f"{numbers[0]} {unit}"
-    return _plain_cells(cell)
+    unit = cell.get("unit", cell.get("units"))
+    if isinstance(unit, str) and len(cell) == 2 and "value" in cell:
+        return None if cell["value"] is None else f"{cell['value']} {unit}"
+    return {key: _plain(one) for key, one in cell.items()}
 
 
 def labels_of(text: str, place: str) -> dict[str, str]:

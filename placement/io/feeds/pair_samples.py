@@ -17,7 +17,7 @@ from placement.errors import InputError
 from placement.io.feeds.registry import Content, FeedRequest, RttReading
 from placement.io.formats.tables import refused
 from placement.io.rtt_table import PairTable, RttTable
-from placement.support.checks import LARGEST
+from placement.support.checks import LARGEST, FloatArray
 
 __all__ = [
     "PairSamples",
@@ -238,19 +238,24 @@ def _number(text: str, start: str, end: str, place: str, unit: float) -> float:
 
 def table_of(
     source: str,
-    pairs: Mapping[Pair, float],
+    pairs: Mapping[Pair, float | FloatArray],
     provenance: tuple[str, ...],
     named: Mapping[Pair, object] | None = None,
+    intervals: tuple[str, ...] = (),
 ) -> RttTable:
-    """Return the table of RTTs per pair; `named` are pairs whose names stay without an RTT."""
+    """Return the table of RTTs per pair; `named` are pairs whose names stay without an RTT.
+
+    With `intervals`, the RTT of a pair is an array of them.
+    """
     everyone = pairs if named is None else named
     sources = tuple(dict.fromkeys(a for a, _ in everyone))
     destinations = tuple(dict.fromkeys(b for _, b in everyone))
     rows, columns = ({name: i for i, name in enumerate(axis)} for axis in (sources, destinations))
-    values = np.full((len(sources), len(destinations)), math.nan)
+    shape = (len(intervals),) if intervals else ()
+    values = np.full((*shape, len(sources), len(destinations)), math.nan)
     for (a, b), rtt in pairs.items():
-        values[rows[a], columns[b]] = rtt
-    return RttTable(source, sources, destinations, values, (), provenance)
+        values[..., rows[a], columns[b]] = rtt
+    return RttTable(source, sources, destinations, values, intervals, provenance)
 
 
 def origin_of(content: Content, request: FeedRequest) -> str:
@@ -283,35 +288,14 @@ def ends_of(content: Content, request: FeedRequest) -> Pair:
 # --- several files, hosts of one site --------------------------------------------------------
 
 
-def _put_together(tables: Sequence[RttTable]) -> RttTable:
-    """Return the RTTs of several tables as one.
-
-    Raises
-    ------
-    InputError
-        For a pair that two of them measured differently.
-    """
-    sources = tuple(dict.fromkeys(name for table in tables for name in table.sources))
-    destinations = tuple(dict.fromkeys(name for table in tables for name in table.destinations))
-    rows, columns = ({name: i for i, name in enumerate(axis)} for axis in (sources, destinations))
-    values = np.full((len(sources), len(destinations)), math.nan)
-    for table in tables:
-        where = np.ix_([rows[a] for a in table.sources], [columns[b] for b in table.destinations])
-        part = values[where]
-        clash = ~np.isnan(part) & ~np.isnan(table.values) & (part != table.values)
-        if clash.any():
-            i, j = (int(k) for k in np.argwhere(clash)[0])
-            raise InputError(
-                "a pair measured twice with different RTTs",
-                source=table.source,
-                field=f"{table.sources[i]} → {table.destinations[j]}",
-                value=float(table.values[i, j]),
-                expected=f"{part[i, j]:g}, as before, or one measurement per pair",
-            )
-        values[where] = np.where(np.isnan(table.values), part, table.values)
-    names = ", ".join(dict.fromkeys(table.source for table in tables))
-    provenance = tuple(dict.fromkeys(line for table in tables for line in table.provenance))
-    return RttTable(names, sources, destinations, values, (), provenance)
+def _cells(table: RttTable) -> dict[Pair, FloatArray]:
+    """Return the RTT of each pair that has one: a number, or one for each interval."""
+    return {
+        (a, b): table.values[..., i, j]
+        for i, a in enumerate(table.sources)
+        for j, b in enumerate(table.destinations)
+        if not np.isnan(table.values[..., i, j]).all()
+    }
 
 
 def merge(readings: Sequence[RttReading], *, closed: bool = False) -> RttReading:
@@ -344,17 +328,26 @@ def merge(readings: Sequence[RttReading], *, closed: bool = False) -> RttReading
             )
     if len(readings) == 1:
         return readings[0]
+    found: dict[Pair, FloatArray] = {}
     for table in tables:
         if table.intervals:
             words = "RTTs that vary by interval cannot be combined with other files"
             raise refused(table.source, "interval", words, table.intervals[0], "one file")
+        for (a, b), rtt in _cells(table).items():
+            if found.setdefault((a, b), rtt) != rtt:
+                words = "a pair measured twice with different RTTs"
+                expected = f"{float(found[a, b]):g}, as before, or one measurement per pair"
+                raise refused(table.source, f"{a} → {b}", words, float(rtt), expected)
     told = [reading.distributions for reading in readings if reading.distributions is not None]
     distributions = None
     if len(told) == len(readings) and len({table.percents for table in told}) == 1:
         pairs = {pair: curve for table in told for pair, curve in table.pairs.items()}
         distributions = PairTable(told[0].source, told[0].percents, pairs)
+    source = ", ".join(dict.fromkeys(table.source for table in tables))
+    provenance = tuple(dict.fromkeys(line for table in tables for line in table.provenance))
+    ends = ((a, b) for table in tables for a in table.sources for b in table.destinations)
     return RttReading(
-        _put_together(tables),
+        table_of(source, found, provenance, dict.fromkeys(ends)),
         distributions,
         all(reading.unit_known for reading in readings),
         tuple(dict.fromkeys(note for reading in readings for note in reading.notes)),
@@ -365,25 +358,17 @@ def merge(readings: Sequence[RttReading], *, closed: bool = False) -> RttReading
 def round_trips(reading: RttReading) -> RttReading:
     """Return RTTs of one-way delays: the sum of both directions, or twice the one measured."""
     table = reading.table
-    values = table.values * 2.0
-    rows = {name: i for i, name in enumerate(table.sources)}
-    columns = {name: j for j, name in enumerate(table.destinations)}
-    twice = 0
-    for a, i in rows.items():
-        for b, j in columns.items():
-            if b in rows and a in columns:
-                back = table.values[..., rows[b], columns[a]]
-                both = table.values[..., i, j] + back
-                values[..., i, j] = np.where(np.isnan(back), values[..., i, j], both)
-            twice += int(a != b and not (b in rows and a in columns))
+    found = _cells(table)
+    rtts = {(a, b): delay + found.get((b, a), delay) for (a, b), delay in found.items()}
+    twice = sum(a != b and (b, a) not in found for a, b in found)
     note = "one-way delays: both directions were added" + (
         f"; {twice} pairs with one direction were doubled" if twice else ""
     )
     provenance = (*table.provenance, note[0].upper() + note[1:] + ".")
-    done = dataclasses.replace(table, values=values, provenance=provenance)
-    return dataclasses.replace(
-        reading, table=done, distributions=None, notes=(*reading.notes, note)
-    )
+    ends = dict.fromkeys((a, b) for a in table.sources for b in table.destinations)
+    done = table_of(table.source, rtts, provenance, ends, table.intervals)
+    notes = (*reading.notes, note)
+    return dataclasses.replace(reading, table=done, distributions=None, notes=notes)
 
 
 def renamed(reading: RttReading, names: Mapping[str, str], source: str) -> RttReading:
@@ -407,33 +392,22 @@ def renamed(reading: RttReading, names: Mapping[str, str], source: str) -> RttRe
     if not names:
         return reading
     table = reading.table
-    hosts = {*table.sources, *table.destinations}
+    hosts = dict.fromkeys((*table.sources, *table.destinations))
     names = {
         host if host in hosts else reading.aliases.get(host, host): site
         for host, site in names.items()
     }
-    for host in names:
-        if host not in hosts:
-            raise InputError(
-                "no such host",
-                source=source,
-                field="host",
-                value=host,
-                expected="one of "
-                + ", ".join(dict.fromkeys((*table.sources, *table.destinations))),
-            )
-    sources = tuple(names.get(name, name) for name in table.sources)
-    destinations = tuple(names.get(name, name) for name in table.destinations)
-    rows, columns = tuple(dict.fromkeys(sources)), tuple(dict.fromkeys(destinations))
-    values = np.full((*table.values.shape[:-2], len(rows), len(columns)), math.nan)
-    for i, a in enumerate(rows):
-        part = table.values[..., [k for k, name in enumerate(sources) if name == a], :]
-        for j, b in enumerate(columns):
-            cells = part[..., [k for k, name in enumerate(destinations) if name == b]]
-            cells = cells.reshape(*cells.shape[:-2], -1)
-            some = ~np.isnan(cells).all(axis=-1)
-            values[..., i, j][some] = np.nanmedian(cells[some], axis=-1)
-    merged = len(rows) < len(sources) or len(columns) < len(destinations)
+    if unknown := [host for host in names if host not in hosts]:
+        raise refused(source, "host", "no such host", unknown[0], "one of " + ", ".join(hosts))
+    of_sites: dict[Pair, list[FloatArray]] = {}
+    for (a, b), rtt in _cells(table).items():
+        of_sites.setdefault((names.get(a, a), names.get(b, b)), []).append(rtt)
+    rtts = {pair: np.nanmedian(found, axis=0) for pair, found in of_sites.items()}
+    sources, destinations = (
+        dict.fromkeys(names.get(name, name) for name in axis)
+        for axis in (table.sources, table.destinations)
+    )
+    merged = len(sources) < len(table.sources) or len(destinations) < len(table.destinations)
     told = reading.distributions
     if told is not None:  # several pairs of hosts are no samples of one RTT
         pairs = {(names.get(a, a), names.get(b, b)): c for (a, b), c in told.pairs.items()}
@@ -442,9 +416,7 @@ def renamed(reading: RttReading, names: Mapping[str, str], source: str) -> RttRe
         "; RTTs are medians over hosts" if merged else ""
     )
     provenance = (*table.provenance, f"Hosts of {Path(table.source).name} were named by site.")
-    return RttReading(
-        RttTable(table.source, rows, columns, values, table.intervals, provenance),
-        told,
-        reading.unit_known,
-        (*reading.notes, note),
-    )
+    ends = dict.fromkeys((a, b) for a in sources for b in destinations)
+    done = table_of(table.source, rtts, provenance, ends, table.intervals)
+    notes = (*reading.notes, note)
+    return dataclasses.replace(reading, table=done, distributions=told, notes=notes)

@@ -205,7 +205,7 @@ def _is_cloudping(content: Content) -> bool:
 
 
 def _cloudping(content: Content, request: FeedRequest) -> RttReading:
-    value, about = content.json, "averages"
+    value, about = content.document, "averages"
     if not _is_cloudping(content):
         expected = '{"metadata": …, "data": {from: {to: ms}}} or [{"region": …, "averages": […]}]'
         raise InputError("not an answer of cloudping.co", source=content.source, expected=expected)
@@ -217,7 +217,7 @@ def _cloudping(content: Content, request: FeedRequest) -> RttReading:
             raise refused(content.source, "metadata.unit", words, told["unit"], "milliseconds")
         about = f"percentile {told.get('percentile')}, time frame {told.get('timeframe')}"
         value = value["data"]
-    table = json_table(value, content.source)
+    table = json_table(value, content.source, by_place=True)
     if table is None:
         raise InputError("no RTTs", source=content.source, expected="at least one pair of regions")
     reading = read_block(table, dataclasses.replace(request, unit="ms"), "long")
