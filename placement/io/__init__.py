@@ -10,7 +10,6 @@ from placement.support.lazy import lazy_names
 if TYPE_CHECKING:
     from placement.io.assemble_instance import assemble as assemble
     from placement.io.assemble_instance import read_counts as read_counts
-    from placement.io.feeds.rtt_tables import LongColumns as LongColumns
     from placement.io.feeds.rtt_tables import read_rtt as read_rtt
     from placement.io.instance_folder import load_instance as load_instance
     from placement.io.instance_folder import save_instance as save_instance
@@ -25,7 +24,7 @@ _HOME = {
     "placement.io.instance_folder": ("load_instance", "save_instance"),
     "placement.io.leader_plan_document": ("plan_document",),
     "placement.io.plan_file": ("load_any_plan", "load_plan", "save_plan"),
-    "placement.io.feeds.rtt_tables": ("LongColumns", "read_rtt"),
+    "placement.io.feeds.rtt_tables": ("read_rtt",),
     "placement.io.rtt_table": ("RttTable",),
 }
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from placement.errors import InputError
-from placement.io import LongColumns, assemble, load_instance, read_counts, read_rtt
+from placement.io import assemble, load_instance, read_counts, read_rtt
 from placement.io.demand_tables import read_demand
 from placement.io.interval_order import order_intervals
 
@@ -56,7 +56,7 @@ def test_import_sorts_and_says_so(tmp_path: Path) -> None:
 def test_rtts_by_interval_are_sorted_too(tmp_path: Path) -> None:
     rows = "".join(f"{t},{a},{b},{t}\n" for t in (9, 10, 8) for a, b in ("ab", "ba"))
     write(tmp_path, "interval,src,dst,rtt\n" + rows, "rtt.csv")
-    rtt = read_rtt(tmp_path / "rtt.csv", columns=LongColumns(interval="interval"))
+    rtt = read_rtt(tmp_path / "rtt.csv", columns={"interval": "interval"})
     assert rtt.intervals == ("8", "9", "10")
     assert rtt.values[:, 0, 0].tolist() == [8, 9, 10]
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement import InputError, Instance
-from placement.io import LongColumns, assemble, read_counts, read_rtt
+from placement.io import assemble, read_counts, read_rtt
 from placement.io.rtt_table import RttTable
 
 # Rows wait for columns; every number is another one, so that a transposed table would show.
@@ -102,7 +102,7 @@ def test_square_and_long_agree(
     long = "\n".join(f"{values[i][j]!r},{names[j]},{names[i]}" for i, j in order)
     (folder / "long.csv").write_text("ms,to,from\n" + long + "\n")
     square = read_rtt(folder / "square.csv")
-    pairs = read_rtt(folder / "long.csv", columns=LongColumns("from", "to", "ms"))
+    pairs = read_rtt(folder / "long.csv", columns={"src": "from", "dst": "to", "rtt": "ms"})
     wanted = ("z", "x", "y")
     one, _ = square.between(wanted, wanted)
     other, _ = pairs.between(wanted, wanted)
@@ -112,7 +112,7 @@ def test_square_and_long_agree(
 
 def test_long_tables_with_intervals_become_scenarios(tmp_path: Path) -> None:
     (tmp_path / "r.csv").write_text("when,src,dst,rtt\nt2,a,b,1\nt2,b,a,2\nt1,b,a,4\nt1,a,b,3\n")
-    columns = LongColumns(interval="when")
+    columns = {"interval": "when"}
     table = read_rtt(tmp_path / "r.csv", columns=columns)
     assert table.intervals == ("t2", "t1")  # as they first appear
     (tmp_path / "n.csv").write_text("interval,client,strong_read\nt1,b,1\nt1,a,2\nt2,a,3\nt2,b,4\n")
@@ -303,9 +303,9 @@ def test_bad_rtts(tmp_path: Path, text: str, message: str) -> None:
 def test_wrong_column_names_are_suggested(tmp_path: Path) -> None:
     (tmp_path / "r.csv").write_text("src,dst,rtt_ms\na,b,1\n")
     with pytest.raises(InputError, match=r"--columns rtt: no such column: .*'rtt_ms'"):
-        read_rtt(tmp_path / "r.csv", columns=LongColumns())
+        read_rtt(tmp_path / "r.csv", columns={"src": "src", "dst": "dst", "rtt": "rtt"})
     with pytest.raises(InputError, match=r"r\.csv: --columns dst: no such column"):
-        read_rtt(tmp_path / "r.csv", columns=LongColumns(destination="to"))
+        read_rtt(tmp_path / "r.csv", columns={"src": "src", "dst": "to", "rtt": "rtt"})
     with pytest.raises(InputError, match="unknown format: got 'round'"):
         read_rtt(tmp_path / "r.csv", "round")
 
@@ -382,9 +382,7 @@ class TestLayoutsOfPublishedTables:
         ]
         long.write_text("\n".join(["src,dst,rtt_mean_ms,rtt_p10_ms,rtt_p50_ms,rtt_p90_ms", *rows]))
         one, _ = (read := read_rtt(square)).between(read.sources, read.sources)
-        other, _ = read_rtt(long, columns=LongColumns(rtt="rtt_p50_ms")).between(
-            read.sources, read.sources
-        )
+        other, _ = read_rtt(long, columns={"rtt": "rtt_p50_ms"}).between(read.sources, read.sources)
         assert read.sources == self.SITES
         assert np.array_equal(one, values)
         assert np.array_equal(other, values)
@@ -400,9 +398,7 @@ class TestLayoutsOfPublishedTables:
         ]
         path = tmp_path / "weekly.csv"
         path.write_text("\n".join(["window_end,src,dst,rtt_avg_ms,window", *rows]))
-        table: RttTable = read_rtt(
-            path, columns=LongColumns(rtt="rtt_avg_ms", interval="window_end")
-        )
+        table: RttTable = read_rtt(path, columns={"rtt": "rtt_avg_ms", "interval": "window_end"})
         assert table.intervals == tuple(weeks)
         pair = ("Dallas", "Frankfurt")
         values, _ = table.between(pair, pair, diagonal=False)
@@ -444,11 +440,11 @@ def test_cells_of_a_good_table_are_not_looked_at_one_by_one(
 @pytest.mark.parametrize(
     ("kind", "text", "words"),
     [
-        ("long", "src,dst,rtt\na,b,1\na,b,2\nb,a,x\n", "row 3: dst: a pair given twice"),
-        ("long", "src,dst,rtt\na,b,1\nb,a,x\n,a,2\n", "row 3: rtt: not a number"),
+        ("long", "src,dst,rtt\na,b,1\na,b,2\nb,a,3\n", "row 3: dst: a pair given twice"),
+        ("long", "src,dst,rtt\na,b,1\nb,a,x\na,a,y\n", "row 3: rtt: not a number"),
         ("square", "site,a,b\na,,1\na,2,\nb,x,0\n", "row 3: site: duplicate row"),
-        ("square", "site,a,b\na,,1\nb,x,0\nb,0,0\n", "row 3: a: not a number"),
-        ("percentiles", "src,dst,p10,p50\na,b,2,1\na,b,x,1\n", "row 2: p50: below"),
+        ("square", "site,a,b\na,,1\nb,x,0\nc,y,0\n", "row 3: a: not a number"),
+        ("percentiles", "src,dst,p10,p50\na,b,2,1\nb,a,2,1\n", "row 2: p50: below"),
         ("percentiles", "src,dst,p10,p50\na,b,1,2\na,b,1,2\n", "row 3: dst: a pair given twice"),
     ],
 )

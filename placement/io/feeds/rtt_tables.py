@@ -11,7 +11,7 @@ import dataclasses
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,7 +38,6 @@ from placement.io.formats.tables import (
     check_unique,
     free_column,
     is_blank,
-    name_cell,
     quantity_cell,
     refused,
 )
@@ -56,7 +55,6 @@ __all__ = [
     "PERCENTILES",
     "SAMPLES",
     "SQUARE",
-    "LongColumns",
     "read_block",
     "read_pairs",
     "read_rtt",
@@ -84,26 +82,8 @@ _WEIGHTS = ("count", "counts", "weight", "probability", "share", "frequency")
 _FROM = re.compile(r"\bfrom:?\s+(\S.*?)\s*(?:\(.*\))?$", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class LongColumns:
-    """Names of the columns of a long table.
-
-    Attributes
-    ----------
-    source, destination, rtt
-        From where, to where, and the RTT; the source waits for the destination.
-    interval
-        The interval of the measurement; None: there is one measurement per pair.
-    """
-
-    source: str = "src"
-    destination: str = "dst"
-    rtt: str = "rtt"
-    interval: str | None = None
-
-
 def read_rtt(
-    path: str | os.PathLike[str], kind: str = "auto", columns: LongColumns | None = None
+    path: str | os.PathLike[str], kind: str = "auto", columns: Mapping[str, str] | None = None
 ) -> RttTable:
     """Read RTTs of any registered format.
 
@@ -114,19 +94,15 @@ def read_rtt(
     kind
         A format of :data:`placement.io.feeds.registry.FEEDS`; "auto": by the content.
     columns
-        Of a long table. Missing pairs are refused, or filled, by :meth:`RttTable.between`.
+        Of a long table: "src", "dst", "rtt" or "interval" -> column; None: by their names. Missing
+        pairs are refused, or filled, by :meth:`RttTable.between`.
 
     Raises
     ------
     InputError, MissingDependencyError
         As :func:`placement.io.feeds.registry.read_feed`.
     """
-    roles: dict[str, str] = {}
-    if columns is not None:
-        roles = {"src": columns.source, "dst": columns.destination, "rtt": columns.rtt}
-        roles |= {"interval": columns.interval} if columns.interval is not None else {}
-        kind = "long" if kind == "auto" else kind
-    return read_feed(path, kind, FeedRequest(roles))[1].table
+    return read_feed(path, kind, FeedRequest(columns or {}))[1].table
 
 
 def read_pairs(path: str | os.PathLike[str]) -> PairTable:
@@ -200,83 +176,54 @@ class _PairRows:
 
 
 def _measured(
-    table: Table,
-    columns: LongColumns,
-    names: Sequence[str],
-    *,
-    once: bool = True,
-    rising: bool = False,
+    table: Table, roles: _Roles, names: Sequence[str], *, once: bool = True, rising: bool = False
 ) -> _PairRows:
     """Return the rows of a table of pairs.
 
     The columns `names` hold numbers, which do not fall within a row if they are `rising`; a pair
-    stands in one row only, if it stands there `once`. The first row that is wrong is refused.
+    stands in one row only, if it stands there `once`.
     """
-    for name in (columns.source, columns.destination, *names):
+    for name in (roles.src, roles.dst, *names):
         table.column(name)
     if not table.rows:
         raise InputError("no rows", source=table.source, expected="a row per pair")
     frame = ColumnTable.of(table)
     labels: tuple[str, ...] = ("",)
     of_interval = np.zeros(frame.rows, dtype=np.intp)
-    try:
-        if columns.interval is not None:
-            labels, of_interval = frame.found(columns.interval, strip=False)
-        sources, of_source = frame.found(columns.source)
-        destinations, of_destination = frame.found(columns.destination)
-        numbers = frame.matrix(names, RTT)
-    except InputError:
-        _check_rows(table, columns, names, once=once, rising=rising)
-        raise
+    if roles.interval:
+        labels, of_interval = frame.found(roles.interval, strip=False)
+    sources, of_source = frame.found(roles.src)
+    destinations, of_destination = frame.found(roles.dst)
+    numbers = frame.matrix(names, RTT)
     shape = (len(labels), len(sources), len(destinations))
     cells = np.ravel_multi_index((of_interval, of_source, of_destination), shape)
-    twice = once and len(np.unique(cells)) < len(cells)
-    if twice or (rising and (np.diff(numbers, axis=1) < 0).any()):
-        _check_rows(table, columns, names, once=once, rising=rising)
-    if columns.interval is not None:
+    _, first, which = np.unique(cells, return_index=True, return_inverse=True)
+    again = np.flatnonzero(first[which] != np.arange(frame.rows))
+    if once and again.size:
+        row = int(again[0])
+        interval = f", interval {labels[of_interval[row]]}" if roles.interval else ""
+        raise InputError(
+            "a pair given twice",
+            source=table.at(row),
+            field=roles.dst,
+            value=f"{sources[of_source[row]]} → {destinations[of_destination[row]]}{interval}",
+            expected=f"once (first in row {table.numbers[int(first[which[row]])]})"
+            + ("" if interval else f"; {_OPTION} interval=COLUMN, or --format samples"),
+        )
+    if rising and (np.diff(numbers, axis=1) < 0).any():
+        row, column = np.argwhere(np.diff(numbers, axis=1) < 0)[0].tolist()
+        raise InputError(
+            "below the percentile before it",
+            source=table.at(row),
+            field=names[column + 1],
+            value=table.rows[row][table.column(names[column + 1])],
+            expected=f">= {numbers[row, column]:g}",
+        )
+    if roles.interval:
         order = order_intervals(labels, table.source, fill=False)
         labels, of_interval = order.labels, order.place[of_interval]
     axes, places = (labels, sources, destinations), (of_interval, of_source, of_destination)
     return _PairRows(axes, places, numbers)
-
-
-def _check_rows(
-    table: Table, columns: LongColumns, names: Sequence[str], *, once: bool, rising: bool
-) -> None:
-    """Refuse the first row with a bad cell, a pair given before, or a number that falls."""
-    keys = [name for name in (columns.interval, columns.source, columns.destination) if name]
-    found: dict[tuple[str, ...], int] = {}
-    for i, cells in enumerate(table.rows):
-        at = table.at(i)
-        key = tuple(name_cell(cells[table.column(k)], at, k).strip() for k in keys)
-        if once and key in found:
-            interval = f", interval {key[0]}" if columns.interval else ""
-            raise InputError(
-                "a pair given twice",
-                source=at,
-                field=columns.destination,
-                value=f"{key[-2]} → {key[-1]}{interval}",
-                expected=f"once (first in row {table.numbers[found[key]]})"
-                + ("" if interval else "; --columns interval=COLUMN, or --format samples"),
-            )
-        found[key] = i
-        last = 0.0
-        for name in names:
-            value = quantity_cell(cells[table.column(name)], at, name)
-            if rising and value < last:
-                raise InputError(
-                    "below the percentile before it",
-                    source=at,
-                    field=name,
-                    value=cells[table.column(name)],
-                    expected=f">= {last:g}",
-                )
-            last = value
-
-
-def _long_rtts(table: Table, columns: LongColumns) -> RttTable:
-    found = _measured(table, columns, [columns.rtt])
-    return found.table(table.source, found.numbers[:, 0], f"column {columns.rtt!r}")
 
 
 def _square_rtts(table: Table) -> RttTable:
@@ -290,28 +237,26 @@ def _square_rtts(table: Table) -> RttTable:
             expected="a square table (the names in the first column, a column per destination)",
         )
     check_unique(destinations, table.source)
-    corner = table.columns[0] or "first column"
-    rows: dict[str, int] = {}
-    values = text_numbers(table, range(1, len(table.columns)))
-    whole = values.size and values.min() >= 0 and values.max() <= LARGEST  # false for NaN
-    values = values if whole else np.full((len(table.rows), len(destinations)), math.nan)
-    for i, cells in enumerate(table.rows):
-        name = name_cell(cells[0], table.at(i), corner).strip()
-        if name in rows:
-            raise InputError(
-                "duplicate row",
-                source=table.at(i),
-                field=corner,
-                value=name,
-                expected=f"once (first in row {table.numbers[rows[name]]})",
-            )
-        rows[name] = i
-        for j, destination in enumerate(() if whole else destinations):
-            if not is_blank(cells[j + 1]):
-                values[i, j] = quantity_cell(cells[j + 1], table.at(i), destination)
-    if not rows:
+    if not table.rows:
         raise InputError("no rows", source=table.source, expected="a row per source")
-    return RttTable(table.source, tuple(rows), destinations, values, (), (_from(table.source),))
+    sources, which = ColumnTable.of(table).found(table.columns[0])
+    if len(sources) < len(which):
+        again = int(np.argmax(which != np.arange(len(which))))
+        raise InputError(
+            "duplicate row",
+            source=table.at(again),
+            field=table.columns[0] or "first column",
+            value=sources[which[again]],
+            expected=f"once (first in row {table.numbers[int(which[again])]})",
+        )
+    values = text_numbers(table, range(1, len(table.columns)))
+    if not (values.size and values.min() >= 0 and values.max() <= LARGEST):  # also for NaN
+        values = np.full((len(sources), len(destinations)), math.nan)
+        for i, cells in enumerate(table.rows):
+            for j, name in enumerate(destinations):
+                if not is_blank(cells[j + 1]):
+                    values[i, j] = quantity_cell(cells[j + 1], table.at(i), name)
+    return RttTable(table.source, sources, destinations, values, (), (_from(table.source),))
 
 
 def _from(source: str, words: str = "") -> str:
@@ -339,10 +284,6 @@ class _Roles:
         taken = {"src": self.src, "dst": self.dst, "rtt": rtt, "interval": self.interval}
         named = [f"{role} is {name!r}" for role, name in taken.items() if name]
         return "columns: " + ", ".join(named)
-
-    def long(self, rtt: str = "") -> LongColumns:
-        """Return the columns of both ends, of an RTT, and of the interval."""
-        return LongColumns(self.src, self.dst, rtt, self.interval or None)
 
 
 def _header_error(table: Table, words: str, value: str, expected: str) -> InputError:
@@ -602,7 +543,9 @@ def _clean(
 def _long(table: Table, roles: _Roles, request: FeedRequest) -> RttReading:
     rtt = _rtt_column(table, roles, request)
     done, known, notes = _clean(table, [rtt], request, roles.unit)
-    return RttReading(_long_rtts(done, roles.long(rtt)), None, known, (roles.said(rtt), *notes))
+    found = _measured(done, roles, [rtt])
+    rtts = found.table(table.source, found.numbers[:, 0], f"column {rtt!r}")
+    return RttReading(rtts, None, known, (roles.said(rtt), *notes))
 
 
 def _percentiles(table: Table, roles: _Roles, request: FeedRequest) -> RttReading:
@@ -615,7 +558,7 @@ def _percentiles(table: Table, roles: _Roles, request: FeedRequest) -> RttReadin
         table, told, said = _clean(table, [name], request, roles.unit)
         known = known or told
         notes.extend(said)
-    found = _measured(table, roles.long(), columns, rising=True)
+    found = _measured(table, roles, columns, rising=True)
     percents, curves = tuple(roles.percents), found.numbers.tolist()
     pairs = {
         pair: (tuple(curve), percents) for pair, curve in zip(found.pairs(), curves, strict=True)
@@ -623,7 +566,7 @@ def _percentiles(table: Table, roles: _Roles, request: FeedRequest) -> RttReadin
     values = means_of_percentiles(percents, curves)
     words = f"column {mean[0]!r}" if mean else "means of the percentiles"
     if mean:
-        values = _measured(table, roles.long(), mean).numbers[:, 0]
+        values = _measured(table, roles, mean).numbers[:, 0]
     rtts = found.table(table.source, values, words)
     return RttReading(rtts, PairTable(table.source, percents, pairs), known, tuple(notes))
 
@@ -637,7 +580,7 @@ def _bars(table: Table, roles: _Roles, request: FeedRequest, *, whole: bool = Fa
     rtt = _rtt_column(table, roles, request)
     table, known, notes = _clean(table, [rtt], request, roles.unit)
     names = [rtt, roles.weight] if roles.weight else [rtt]
-    found = _measured(table, roles.long(), names, once=False)
+    found = _measured(table, roles, names, once=False)
     bars: dict[Pair, tuple[list[float], list[float]]] = {}
     for pair, row in zip(found.pairs(), found.numbers.tolist(), strict=True):
         values, weights = bars.setdefault(pair, ([], []))
