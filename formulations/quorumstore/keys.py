@@ -34,8 +34,7 @@ import numpy as np
 from formulations.quorumstore.enumeration import Enumeration
 from placement.errors import InputError
 from placement.io.formats.column_reader import ColumnTable, read_frames
-from placement.io.formats.files import check_file, writing
-from placement.io.formats.input_files import check_input
+from placement.io.formats.files import check_file, check_input, writing
 from placement.io.formats.tables import load_pyarrow
 from placement.quorumstore import QuorumProblem
 from placement.quorumstore.problem import MOST_REQUESTS, CountArray

@@ -63,8 +63,7 @@ def show_plan(plan: Plan, args: argparse.Namespace) -> int:
     today, tiered, written = _bill_today(plan, args), _tiered(plan, args), _save(plan, args)
     if args.json:
         from placement.cli.options import reference_from
-        from placement.io.bill_document import bill_document
-        from placement.io.leader_plan_document import plan_document
+        from placement.io.leader_plan_document import bill_document, plan_document
 
         reference = reference_from(args)
         document = plan_document(plan, reference=reference, embed=reference is None)

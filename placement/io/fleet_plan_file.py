@@ -21,9 +21,9 @@ from placement.errors import InputError
 from placement.fleet.fleet_plan import FleetPlan, Placed
 from placement.fleet.fleet_problem import SITE_LIMITS, FleetMember, FleetProblem, SharedLimits
 from placement.fleet.fleet_tables import read_whole_document
-from placement.io.embedded_instance import instance_document, instance_from_document
 from placement.io.formats.document import Document
 from placement.io.formats.tables import parquet_rows
+from placement.io.instance_folder import instance_document, instance_from_document
 from placement.io.prices_document import prices_embedded
 from placement.io.problem_document import problem_document, problem_from
 from placement.model.configuration import Configuration

@@ -15,6 +15,7 @@ numbers are needed then. What is loaded equals what was saved to the last bit.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 import re
@@ -46,13 +47,15 @@ from placement.io.interval_order import order_intervals
 from placement.io.labelled_arrays import Labelled, read_matrix, to_rows
 from placement.io.prices_document import (
     PRICE_TABLES,
+    prices_embedded,
     prices_from_tables,
     prices_head,
     prices_tables,
 )
 from placement.io.problem_document import read_protocol, refuse_gone
-from placement.model.instance import Instance
+from placement.model.instance import SITE_LEVEL, Instance
 from placement.model.operations import NAMED_OPERATIONS, Operation
+from placement.model.prices import Prices
 from placement.support.checks import FloatArray
 
 __all__ = [
@@ -61,6 +64,8 @@ __all__ = [
     "VERSION",
     "check_fingerprint",
     "head",
+    "instance_document",
+    "instance_from_document",
     "load_instance",
     "operation_from",
     "read_sites",
@@ -487,10 +492,7 @@ def _operations(document: Document, counts: Labelled) -> tuple[Operation, ...]:
                     "manifest under 'operations'",
                 )
         return tuple(standard[name] for name in counts.columns)
-    found = []
-    for row in rows:
-        found.append(operation_from(row))
-    return tuple(found)
+    return tuple(map(operation_from, rows))
 
 
 def operation_from(row: Document) -> Operation:
@@ -502,17 +504,82 @@ def operation_from(row: Document) -> Operation:
         For an unknown key, and for what is no operation, naming the row.
     """
     refuse_gone(row)
-    row.only(("name", "near", "relay", "direct", "quorum", "kind", "waits", "constant"))
+    row.only([field.name for field in dataclasses.fields(Operation)])
     try:
-        return Operation(
-            row.text("name"),
-            near=row.number("near", 0.0),
-            relay=row.number("relay", 0.0),
-            direct=row.number("direct", 0.0),
-            quorum=row.number("quorum", 0.0),
-            kind=row.text("kind", ""),  # type: ignore[arg-type]  # checked there
-            waits=row.names("waits", ()),
-            constant=row.number("constant", 0.0),
-        )
+        return Operation(**{"name": row.text("name"), **row.fields(Operation)})
     except InputError as error:
         raise (error if error.source else error.at(f"{row.source}, {row.place}")) from None
+
+
+# Instances inside another file, as one JSON object: every number and name, no tables
+
+
+def instance_document(instance: Instance) -> dict[str, object]:
+    """Return an instance as one JSON object, to stand inside another file."""
+
+    def degrees(values: FloatArray | None) -> object:
+        if values is None:
+            return None
+        return [[None if math.isnan(x) else x for x in row] for row in values.tolist()]
+
+    prices = instance.prices
+    found = head(instance)
+    found["levels"] = {level: list(labels) for level, labels in instance.domains.items()}
+    found["coordinates"] = {
+        "sites": degrees(instance.site_coordinates),
+        "clients": degrees(instance.client_coordinates),
+    }
+    if prices is not None:
+        found["prices"] = prices_embedded(prices)
+    return {
+        **found,
+        "sites": list(instance.sites),
+        "clients": list(instance.clients),
+        "site_rtt": instance.site_rtt.tolist(),
+        "client_rtt": instance.client_rtt.tolist(),
+        "counts": instance.counts.tolist(),
+    }
+
+
+def instance_from_document(document: Document) -> Instance:
+    """Build an instance from the object that :func:`instance_document` made.
+
+    Raises
+    ------
+    InputError
+        When it was changed since, or is no such object.
+    """
+    document.check_format(FORMAT, VERSION)
+    refuse_gone(document)
+    prices = None
+    if document.has("prices"):
+        prices = Prices(**document.table("prices").fields(Prices))
+    places, levels = document.table("coordinates"), document.table("levels")
+    domains: dict[str, tuple[str | None, ...]] = {}
+    for level, labels in levels.values.items():
+        if not isinstance(labels, list) or level == SITE_LEVEL:
+            raise levels.refuse(level, "not a level", "one label per site")
+        domains[level] = tuple(None if label is None else str(label) for label in labels)
+    try:
+        instance = Instance(
+            sites=document.names("sites"),
+            clients=document.names("clients"),
+            client_rtt=document.array("client_rtt"),
+            site_rtt=document.array("site_rtt"),
+            counts=document.array("counts"),
+            operations=tuple(operation_from(row) for row in document.tables("operations")),
+            domains=domains,
+            intervals=document.names("intervals"),
+            site_coordinates=places.array("sites") if places.has("sites") else None,
+            client_coordinates=places.array("clients") if places.has("clients") else None,
+            prices=prices,
+            name=document.text("name"),
+            provenance=document.names("provenance"),
+            protocol=read_protocol(document),
+        )
+    except InputError as error:
+        raise (
+            error if error.source else error.at(f"{document.source}, {document.place}")
+        ) from None
+    check_fingerprint(document, instance)
+    return instance

@@ -7,10 +7,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from placement.evaluation.bill import MonthlyBill
 from placement.evaluation.losses import Failures
-from placement.io.bill_document import bill_document
-from placement.io.embedded_instance import instance_document
 from placement.io.formats.document import jsonable
+from placement.io.instance_folder import instance_document
 from placement.io.problem_document import problem_document
 from placement.plan import Plan
 from placement.problem import Problem
@@ -19,6 +19,7 @@ __all__ = [
     "FORMAT",
     "VERSION",
     "Reference",
+    "bill_document",
     "breakdown_document",
     "configuration_document",
     "failures_document",
@@ -26,6 +27,22 @@ __all__ = [
     "outcome_document",
     "plan_document",
 ]
+
+
+# Bill of a month as a part of a JSON document
+
+
+def bill_document(bill: MonthlyBill) -> dict[str, object]:
+    """Return a bill, JSON-ready: recomputed from the plan when read."""
+    return {
+        "total": bill.total,
+        "currency": bill.currency,
+        "source": bill.source,
+        "by_term": bill.by_term,
+        "by_site": bill.by_site,
+        "rows": [dataclasses.asdict(row) for row in bill.rows],
+    }
+
 
 FORMAT = "replica-placement plan"
 VERSION = 2

@@ -20,10 +20,9 @@ from types import MappingProxyType
 from placement.errors import InputError
 from placement.evaluation.losses import failures
 from placement.feasibility.feasible_plans import violations
-from placement.io.embedded_instance import instance_from_document
 from placement.io.formats.document import Document, encode_json, read_document
 from placement.io.formats.files import write_file
-from placement.io.instance_folder import load_instance
+from placement.io.instance_folder import instance_from_document, load_instance
 from placement.io.leader_plan_document import (
     FORMAT,
     VERSION,

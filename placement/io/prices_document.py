@@ -7,7 +7,7 @@ for each price of a site; ``transfer``, ``to_clients`` and ``from_clients`` are 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,7 +25,6 @@ __all__ = [
     "PRICE",
     "PRICE_TABLES",
     "prices_embedded",
-    "prices_from_embedded",
     "prices_from_tables",
     "prices_head",
     "prices_tables",
@@ -42,33 +41,11 @@ PRICE_TABLES = ("storage", "transfer", *_FOR_CLIENTS)
 """Tables of an instance that hold prices."""
 
 _SCALARS = (
-    "currency",
-    "written_gb",
-    "gb_per_op",
-    "interval_hours",
-    "replication",
-    "client_sites",
-    "stored_gb",
-    "present",
-    "migration_months",
-    "source",
-)
+    "currency", "written_gb", "gb_per_op", "interval_hours", "replication", "client_sites",
+    "stored_gb", "present", "migration_months", "witness_share", "source",
+)  # fmt: skip
 
 Rows = Iterable[Sequence[str | float | None]]
-
-
-class _Scalars(TypedDict):
-    currency: str
-    written_gb: float
-    gb_per_op: dict[str, float]
-    interval_hours: float | None
-    replication: str
-    client_sites: dict[str, str]
-    stored_gb: float
-    present: tuple[str, ...]
-    migration_months: float
-    witness_share: float
-    source: str
 
 
 def prices_head(prices: Prices) -> dict[str, object]:
@@ -136,11 +113,11 @@ def prices_from_tables(
                 field=name,
                 expected="one of price, " + ", ".join(PER_SITE),
             )
-    of_site = storage.ordered(None, ("site", sites), ("column", storage.columns))
+    numbers = storage.ordered(None, ("site", sites), ("column", storage.columns))
 
     def column(name: str) -> FloatArray | None:
         if name in storage.columns:
-            return np.ascontiguousarray(of_site[:, storage.columns.index(name)])
+            return np.ascontiguousarray(numbers[:, storage.columns.index(name)])
         return None
 
     def table(name: str, word: str, rows: tuple[str, ...]) -> FloatArray | None:
@@ -148,6 +125,7 @@ def prices_from_tables(
             return None
         return matrix(name, word, PRICE).ordered(None, (word, rows), ("site", sites))
 
+    of_site: dict[str, Any] = {name: column(name) for name in PER_SITE}
     price = column("price")
     if price is None:
         raise InputError(
@@ -156,32 +134,11 @@ def prices_from_tables(
     return Prices(
         storage=price,
         transfer=table("transfer", "site", sites),
-        machines=column("machines"),
-        machines_non_voting=column("machines_non_voting"),
-        requests=column("requests"),
+        **of_site,
         to_clients=table("to_clients", "client", clients),
         from_clients=table("from_clients", "client", clients),
-        **_scalars(document),  # type: ignore[arg-type]  # Prices checks `replication`
+        **document.fields(Prices, _SCALARS),
     )
-
-
-def _scalars(document: Document) -> _Scalars:
-    gb, homes = document.table("gb_per_op"), document.table("client_sites")
-    return {
-        "currency": document.text("currency", "USD"),
-        "written_gb": document.number("written_gb", 0.0),
-        "gb_per_op": {name: gb.number(name) for name in gb.values},
-        "interval_hours": (
-            document.number("interval_hours") if document.has("interval_hours") else None
-        ),
-        "replication": document.text("replication", "leader"),
-        "client_sites": {name: homes.text(name) for name in homes.values},
-        "stored_gb": document.number("stored_gb", 0.0),
-        "present": document.names("present", ()),
-        "migration_months": document.number("migration_months", 1.0),
-        "witness_share": document.number("witness_share", 0.0),
-        "source": document.text("source", ""),
-    }
 
 
 def prices_embedded(prices: Prices) -> dict[str, object]:
@@ -193,23 +150,3 @@ def prices_embedded(prices: Prices) -> dict[str, object]:
         "transfer": None if prices.transfer is None else prices.transfer.tolist(),
         **prices.given,
     }
-
-
-def prices_from_embedded(
-    document: Document, array: Callable[[Document, str], FloatArray]
-) -> Prices:
-    """Read the document of :func:`prices_embedded`; `array` reads a table of numbers by its key."""
-
-    def optional(key: str) -> FloatArray | None:
-        return array(document, key) if document.has(key) else None
-
-    return Prices(
-        storage=array(document, "storage"),
-        transfer=optional("transfer"),
-        machines=optional("machines"),
-        machines_non_voting=optional("machines_non_voting"),
-        requests=optional("requests"),
-        to_clients=optional("to_clients"),
-        from_clients=optional("from_clients"),
-        **_scalars(document),  # type: ignore[arg-type]  # Prices checks `replication`
-    )

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from placement.errors import InputError, UnsupportedError
-from placement.evaluation.moves import CurrentSites, Moves, SitePrice
+from placement.evaluation.moves import CurrentSites, Moves
 from placement.evaluation.objective import MEAN_LATENCY, Objective
 from placement.io.formats.document import Document
 from placement.io.recomputed_fields import check_recomputed
@@ -84,13 +84,6 @@ def _witness_document(problem: Problem) -> dict[str, object]:
     return {"witnesses": int(given)} if given else {}
 
 
-def _witnesses_from(document: Document) -> int | tuple[str, ...]:
-    """Return how many voters hold no replica, or which."""
-    if isinstance(document.values.get("witnesses"), list):
-        return document.names("witnesses")
-    return document.whole("witnesses") if document.has("witnesses") else 0
-
-
 def _moves_document(problem: Problem) -> dict[str, object]:
     if not isinstance(problem.current, CurrentSites):
         return {}
@@ -106,24 +99,14 @@ def _current_from(document: Document) -> CurrentSites | None:
 
 
 def _moves_from(document: Document) -> Moves | None:
-    """Read the given fields of the moves."""
-    if not document.has("moves"):
-        return None
-    table = document.table("moves")
+    return Moves(**document.table("moves").fields(Moves)) if document.has("moves") else None
 
-    def price(name: str) -> SitePrice:
-        if isinstance(table.values.get(name), dict):
-            by_site = table.table(name)
-            return {site: by_site.number(site) for site in by_site.values}
-        return table.number(name, 0.0)
 
-    return Moves(
-        *(price(name) for name in ("add", "remove", "promote", "demote", "leader")),
-        at_most=table.whole("at_most") if table.has("at_most") else None,
-        horizon=table.number("horizon", 1.0),
-        copy_gb=table.number("copy_gb") if table.has("copy_gb") else None,
-        stored_gb=table.number("stored_gb") if table.has("stored_gb") else None,
-    )
+_PLAIN = (
+    "voters", "quorum", "witnesses", "leader", "leaders", "pinned", "pinned_voters", "forbidden",
+    "non_voters", "survive", "budget", "cost_weight",
+)  # fmt: skip
+"""Fields of a question that the types of its class say how to read."""
 
 
 def problem_from(document: Document, instance: Instance) -> Problem:
@@ -150,24 +133,14 @@ def problem_from(document: Document, instance: Instance) -> Problem:
         replicas = document.names("replicas")
     else:
         replicas = document.whole("replicas")
-    by_name = isinstance(document.values.get("voters"), list)
+    if not document.has("voters"):
+        document.whole("voters")
     problem = Problem(
         instance,
         replicas=replicas,
-        voters=document.names("voters") if by_name else document.whole("voters"),
-        quorum=document.whole("quorum") if document.has("quorum") else None,
-        witnesses=_witnesses_from(document),
-        leader=document.text("leader") if document.has("leader") else None,
-        leaders=document.names("leaders") if document.has("leaders") else None,
-        pinned=document.names("pinned", ()),
-        pinned_voters=document.names("pinned_voters", ()),
-        forbidden=document.names("forbidden", ()),
-        non_voters=document.names("non_voters", ()),
+        **document.fields(Problem, _PLAIN),
         diversity=tuple(Diversity.from_document(rule) for rule in document.tables("diversity")),
-        survive=document.text("survive") if document.has("survive") else None,
         decay=document.number("decay", 1.0, infinite=True),
-        budget=document.number("budget") if document.has("budget") else None,
-        cost_weight=document.number("cost_weight", 0.0),
         objective=_objective_from(document.table("objective"), instance),
         protocol=read_protocol(document),
         current=_current_from(document),

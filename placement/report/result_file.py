@@ -19,7 +19,7 @@ from typing import Any
 
 from placement.errors import InputError
 from placement.io.formats.document import parse_json
-from placement.io.formats.input_files import check_input, read_input
+from placement.io.formats.files import check_input, read_input
 
 __all__ = [
     "FORMAT",

@@ -9,8 +9,12 @@ import placement
 from heuristics.baselines import greatest_writer
 from placement.errors import InputError
 from placement.evaluation.rules_of_thumb import rules_of_thumb
-from placement.io.embedded_instance import instance_document, instance_from_document
-from placement.io.instance_folder import load_instance, save_instance
+from placement.io.instance_folder import (
+    instance_document,
+    instance_from_document,
+    load_instance,
+    save_instance,
+)
 from placement.model.operations import STANDARD_OPERATIONS, Operation
 
 ETCD = (Operation("linearizable_read", direct=1, quorum=1), Operation("put", direct=1, quorum=1))

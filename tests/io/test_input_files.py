@@ -13,7 +13,7 @@ import pytest
 import placement
 from placement.errors import InputError
 from placement.io import load_plan, read_counts, read_rtt
-from placement.io.formats import input_files
+from placement.io.formats import files as input_files
 from placement.io.formats.document import read_document
 from placement.io.formats.tables import read_table
 from placement.io.rtt_distributions import read_pairs

@@ -14,8 +14,8 @@ from hypothesis import given
 
 from placement import InputError, Instance, Operation, Prices, load
 from placement.io import load_instance, save_instance
-from placement.io.embedded_instance import instance_document, instance_from_document
 from placement.io.formats.document import Document, encode_json, jsonable, unjsonable
+from placement.io.instance_folder import instance_document, instance_from_document
 from tests.io.worlds import ANY_UNITS, awkward, same, small
 
 
@@ -43,7 +43,9 @@ def test_prices_rtts_per_interval_and_unknown_places_come_back(
 ) -> None:
     world = small(
         client_rtt=np.stack([small().client_rtt, 2 * small().client_rtt]),
-        prices=Prices(np.array([1.0, 2.5, 0.1]), np.ones((3, 3)) - np.eye(3), 7.25, "EUR"),
+        prices=Prices(
+            np.array([1.0, 2.5, 0.1]), np.ones((3, 3)) - np.eye(3), 7.25, "EUR", witness_share=0.25
+        ),  # was left out of the manifest
         site_coordinates=np.array([[59.9, 10.7], [np.nan, np.nan], [38.9, -77.0]]),
         domains={"country": ("NO", None, "US"), "lat": ("n", "m", "m")},
         operations=(*small().operations[:4], Operation("odd", 1 / 3, 0.1, 0.0, 2.0)),

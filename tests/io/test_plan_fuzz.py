@@ -22,8 +22,8 @@ from placement import InputError, Plan, Status
 from placement.cli import main
 from placement.errors import PlacementError
 from placement.io import load_plan
-from placement.io.embedded_instance import instance_from_document
 from placement.io.formats.document import Document, encode_json
+from placement.io.instance_folder import instance_from_document
 from placement.io.leader_plan_document import plan_document
 from placement.testing import optimum
 from tests.effort import examples

@@ -255,7 +255,7 @@ def test_kind_and_size_are_checked_before_reading(source, tmp_path, monkeypatch)
             list(read_keys(path, SITES))
         with pytest.raises(InputError, match=words):
             solve_keys(store(), path, tmp_path / "o.csv")
-    monkeypatch.setattr("placement.io.formats.input_files.LARGEST_FILE", 100)
+    monkeypatch.setattr("placement.io.formats.files.LARGEST_FILE", 100)
     with pytest.raises(InputError, match="too large"):
         list(read_keys(source, SITES))
 

@@ -48,11 +48,20 @@ class TextTable(Table):
         "csv", "markdown", "sql", "html", "json" or "nested".
     number
         Its place among the tables of the file, from 1.
+    places
+        Path of each row of a JSON document by its number, in place of the number.
     """
 
     heading: str = ""
     form: str = "csv"
     number: int = 1
+    places: tuple[str, ...] = ()
+
+    def at(self, row: int) -> str:
+        """Return file and row, or file and path, for messages."""
+        if not self.places:
+            return super().at(row)
+        return f"{self.source}: {self.places[self.numbers[row] - 1]}"
 
 
 def is_page(text: str) -> bool:
@@ -268,9 +277,14 @@ def json_table(value: object, source: str, *, by_place: bool = False) -> TextTab
     deep = any(isinstance(cell, dict | list) for row in cells for cell in row)
     if not columns or (deep and not nested):
         return None
-    places = tuple(place for place, _ in rows)
-    form = "nested" if nested else "json"
-    return TextTable(source, (*columns, *extra), tuple(cells), places, "", form)
+    return TextTable(
+        source,
+        (*columns, *extra),
+        tuple(cells),
+        tuple(range(1, len(rows) + 1)),
+        form="nested" if nested else "json",
+        places=tuple(place for place, _ in rows) if any(place for place, _ in rows) else (),
+    )
 
 
 def _is_by_place(value: dict[str, object]) -> bool:
@@ -292,7 +306,7 @@ def _square_of(inner: dict[str, Cell]) -> dict[str, Cell] | None:
     return None
 
 
-def _json_rows(value: object, name: str) -> Iterator[tuple[int | str, dict[str, object]]]:
+def _json_rows(value: object, name: str) -> Iterator[tuple[str, dict[str, object]]]:
     """Yield place and cells of each row; several samples of a pair are several rows."""
     if isinstance(value, dict):
         for start, row in value.items():
@@ -311,7 +325,7 @@ def _json_rows(value: object, name: str) -> Iterator[tuple[int | str, dict[str, 
                     cells = {key: _plain(cell) for key, cell in row.items()}
                     yield f"[{number - 1}].{lists[0]}[{place}]", {**own, **cells}
             else:
-                yield number, {**own, **{key: one[key] for key in lists}}
+                yield "", {**own, **{key: one[key] for key in lists}}
 
 
 def _plain(cell: object) -> object:

@@ -738,8 +738,9 @@ def _page(content: Content, request: FeedRequest, layout: str = "") -> RttReadin
 
 def _above(content: Content, table: TextTable) -> str:
     """Return the comments or the paragraph in the six lines above a table."""
-    first = [*table.numbers, 1][0]
-    lines = content.head.splitlines()[: first - 1][-6:] if isinstance(first, int) else []
+    if content.braced:
+        return ""
+    lines = content.head.splitlines()[: [*table.numbers, 1][0] - 1][-6:]
     words = [line for line in lines if line.lstrip().startswith("#") or "|" not in line]
     return " ".join(words if content.form != "csv" else [w for w in words if w[:1] in "#%;"])
 

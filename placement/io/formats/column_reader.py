@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import InputError
-from placement.io.formats.input_files import check_input, read_input
+from placement.io.formats.files import check_input, read_input
 from placement.io.formats.tables import (
     PARQUET,
     Cell,
@@ -91,7 +91,7 @@ class ColumnTable:
             self._careful = read_table(self.source) if self._read is None else self._read()
         return self._careful
 
-    def number(self, row: int) -> int | str:
+    def number(self, row: int) -> int:
         """Return the number of a row in the file."""
         return self.table.numbers[row]
 

@@ -14,10 +14,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from placement.errors import InputError
-from placement.io.formats.input_files import read_input
+from placement.io.formats.files import read_input
+
+if TYPE_CHECKING:
+    from placement.support.checks import FloatArray
 
 __all__ = [
     "Document",
@@ -32,6 +36,7 @@ __all__ = [
     "unjsonable",
 ]
 
+_SEVERAL = (Mapping, Sequence, tuple)
 _FLOAT = "$float"
 _FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _DEPTH = 200
@@ -443,8 +448,8 @@ class Document:
         try:
             return kind(self.text(key))
         except ValueError:
-            known = ", ".join(repr(one.value) for one in kind)
-            raise self.refuse(key, "unknown", f"one of {known}") from None
+            known = ", ".join(str(one.value) for one in kind)
+            raise self.refuse(key, f"not a {key}", f"one of {known}") from None
 
     def record(self, kind: type[_Record]) -> _Record:
         """Return the dataclass whose fields :func:`record_document` wrote into this table.
@@ -454,36 +459,33 @@ class Document:
         hints = typing.get_type_hints(kind)
         names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]  # one
         self.only(names)
-        return kind(**{name: self._field(name, hints[name]) for name in names})
+        there = [name for name in names if self.has(name) or NoneType not in _args(hints[name])]
+        for name in there:
+            self._given(name)
+        return kind(**{name: _typed(self, name, hints[name]) for name in there})
 
-    def _field(self, key: str, hint: Any) -> object:
-        optional = type(None) in typing.get_args(hint)
-        if optional:
-            if not self.has(key):
-                return None
-            (hint,) = (one for one in typing.get_args(hint) if one is not type(None))
-        origin = typing.get_origin(hint)
-        if origin is tuple:
-            return self.names(key)
-        if origin is not None:
-            return self._array(key)
-        if hint is float:
-            return self.number(key, infinite=True)
-        if dataclasses.is_dataclass(hint):
-            return self.table(key).record(typing.cast("type[object]", hint))
-        if issubclass(hint, Enum):
-            return self.choice(key, hint)
-        if hint is str:
-            return self.text(key)
-        return self.truth(key) if hint is bool else self.whole(key)
+    def fields(self, kind: type, names: Iterable[str] = ()) -> dict[str, Any]:
+        """Return fields of a dataclass that are there, each read as its type says.
 
-    def _array(self, key: str) -> object:
+        Parameters
+        ----------
+        kind
+            The dataclass. Numbers, truth values, texts, enumerations, sequences of text, mappings
+            from text to one of them, and unions are read.
+        names
+            The fields to read; all of them without any.
+        """
+        hints = typing.get_type_hints(kind)
+        return {name: _typed(self, name, hints[name]) for name in names or hints if self.has(name)}
+
+    def array(self, key: str) -> FloatArray:
+        """Return numbers in rows of equal length; null is NaN."""
         import numpy as np
 
         try:
-            return np.array(self._given(key), dtype=np.float64)
+            return np.array(self.values.get(key), dtype=np.float64)
         except (TypeError, ValueError):
-            raise self.refuse(key, "not an array of numbers", "numbers") from None
+            raise self.refuse(key, "not a table of numbers", "rows of equal length") from None
 
     def plain(self, key: str) -> object:
         """Return a value of any type that :func:`jsonable` wrote."""
@@ -541,3 +543,33 @@ class Document:
         found = self.whole("version")
         if found > version or found < 1:
             raise self.refuse("version", "a version this release cannot read", f"1 to {version}")
+
+
+def _args(hint: Any) -> tuple[Any, ...]:
+    """Return the types of a union; none of any other type."""
+    return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, UnionType) else ()
+
+
+def _typed(document: Document, key: str, hint: Any) -> object:
+    """Return a value, read as a type says."""
+    if kinds := [part for part in _args(hint) if part is not NoneType]:
+        several = isinstance(document.values.get(key), dict | list)
+        fitting = [one for one in kinds if several == (typing.get_origin(one) in _SEVERAL)]
+        return _typed(document, key, (fitting or kinds)[0])
+    origin = typing.get_origin(hint)
+    if origin is Mapping:
+        table, (_, inner) = document.table(key), typing.get_args(hint)
+        return {name: _typed(table, name, inner) for name in table.values}
+    if origin in (tuple, Sequence):
+        return document.names(key)
+    if hint is float:
+        return document.number(key, infinite=True)
+    if hint in (int, bool):
+        return document.whole(key) if hint is int else document.truth(key)
+    if hint is str or origin is typing.Literal:
+        return document.text(key)
+    if origin is not None:
+        return document.array(key)
+    if dataclasses.is_dataclass(hint):
+        return document.table(key).record(typing.cast("type[object]", hint))
+    return document.choice(key, hint)

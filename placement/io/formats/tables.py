@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from placement.errors import InputError, MissingDependencyError
 from placement.io.formats.document import encode_text, read_text
-from placement.io.formats.input_files import check_input
+from placement.io.formats.files import check_input
 from placement.support.checks import LARGEST
 
 if TYPE_CHECKING:
@@ -77,21 +77,17 @@ class Table:
     rows
         Cells, each row as long as the header.
     numbers
-        Row number of each row in the file (the header is row 1 of a CSV), or its place in a
-        document, for messages.
+        Row number of each row in the file (the header is row 1 of a CSV), for messages.
     """
 
     source: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
-    numbers: tuple[int | str, ...]
+    numbers: tuple[int, ...]
 
     def at(self, row: int) -> str:
         """Return file and row, for messages."""
-        place = self.numbers[row]
-        return (
-            f"{self.source}, row {place}" if isinstance(place, int) else f"{self.source}: {place}"
-        )
+        return f"{self.source}, row {self.numbers[row]}"
 
     def column(self, name: str) -> int:
         """Return the position of a column; InputError, with the closest name, when absent."""

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from placement.errors import InputError, MissingDependencyError
-from placement.io.formats.input_files import check_input, read_input
+from placement.io.formats.files import check_input, read_input
 from placement.io.formats.tables import Table
 from placement.overtime.watch.interval_reader import (
     SUFFIXES,

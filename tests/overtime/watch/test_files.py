@@ -131,7 +131,7 @@ def test_a_file_that_is_too_large_is_not_read(
     """The watch goes on with the others, and a table that outgrew the limit is reported."""
     counts, folder = demand(1), tmp_path / "in"
     good = csv_text(world(), [8], counts)
-    monkeypatch.setattr("placement.io.formats.input_files.LARGEST_FILE", len(good))
+    monkeypatch.setattr("placement.io.formats.files.LARGEST_FILE", len(good))
     drop(folder, "large.csv", good + good)
     drop(folder, "zz.csv", good)
     with Run(settings(2), folder, tmp_path / "s.db") as run:
