@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, InitVar, dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,8 +38,16 @@ from placement.support.checks import (
     plain_number,
     text,
 )
+from placement.support.entry_points import entry_points
+
+if TYPE_CHECKING:
+    from placement.measures.measure import Limit as MeasureLimit
+    from placement.measures.measure import Measure
+    from placement.tail.rtt_distributions import Distributions
 
 __all__ = ["ALL_REPLICAS", "Problem"]
+
+_NOTHING: tuple[Any, ...] = ()
 
 ALL_REPLICAS = "replicas"
 """`voters` of a problem in which every replica votes."""
@@ -100,6 +109,15 @@ class Problem:
         `leader`, `voters` and `replicas` by name. It need not obey the rules.
     moves
         Prices of the changes to it, and limits on them: :class:`Moves`.
+    minimise, maximise
+        A measure (:mod:`placement.measures`) or its text: "cost", "p99(writes)", "within 100 ms".
+        Given to build the objective, and told by it.
+    keep
+        Limits on measures, or their texts: "p99(writes) <= 150 ms".
+    distributions
+        Of RTTs, for percentiles and shares in time: one, or one for each interval whose RTTs vary.
+    outages
+        Probability of each outage, by site or LEVEL:DOMAIN, for "mean over outages".
 
     Raises
     ------
@@ -129,8 +147,20 @@ class Problem:
     protocol: Protocol | str | None = None
     current: CurrentSites | Configuration | Mapping[str, object] | None = None
     moves: Moves | None = None
+    minimise: InitVar[Measure | str | None] = None
+    maximise: InitVar[Measure | str | None] = None
+    keep: InitVar[Sequence[MeasureLimit | str] | MeasureLimit | str] = _NOTHING
+    distributions: InitVar[Distributions | Sequence[Distributions]] = _NOTHING
+    outages: InitVar[Mapping[str, float] | None] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(
+        self,
+        minimise: Measure | str | None,
+        maximise: Measure | str | None,
+        keep: Sequence[MeasureLimit | str] | MeasureLimit | str,
+        distributions: Distributions | Sequence[Distributions],
+        outages: Mapping[str, float] | None,
+    ) -> None:
         instance_of(
             self.instance, Instance, "instance", "a placement.Instance (placement.load reads one)"
         )
@@ -168,6 +198,15 @@ class Problem:
                 value=self.objective,
                 expected="one of placement.evaluation.objective",
             )
+        asked = {
+            "minimise": minimise,
+            "maximise": maximise,
+            "keep": keep,
+            "distributions": distributions,
+            "outages": outages,
+        }
+        if any(given is not None and given is not _NOTHING for given in asked.values()):
+            self._ask(asked)
         if self.survive is not None:
             text(self.survive, "survive")
         decay_weights(1, self.decay)
@@ -200,6 +239,13 @@ class Problem:
         check_waits(self)
         self.objective.check(self)
 
+    def _ask(self, asked: Mapping[str, object]) -> None:
+        """Put a question of measures into objective, budget and moves."""
+        fields = entry_points("placement.questions")["measures"].load()
+        told = {"objective": self.objective, "budget": self.budget, "moves": self.moves}
+        for name, value in fields(asked, **told).items():
+            object.__setattr__(self, name, value)
+
     def replace(self, **changes: object) -> Problem:
         """Return a copy with some fields changed, validated again.
 
@@ -209,7 +255,8 @@ class Problem:
             replicas = changes["replicas"]
             if is_count(replicas):
                 return self._with_count(replicas)
-        return dataclasses.replace(self, **changes)  # type: ignore[arg-type]  # checked at run time
+        asked = {name: changes.pop(name, default) for name, default in _ASKED.items()}
+        return dataclasses.replace(self, **asked, **changes)  # type: ignore[arg-type]  # checked at run time
 
     def _with_count(self, replicas: int | tuple[int, int] | range) -> Problem:
         """Return a copy with another number of replicas: all else is known to be valid."""
@@ -366,6 +413,12 @@ class Problem:
 
 
 _FIELDS = frozenset(field.name for field in dataclasses.fields(Problem))
+_ASKED = {
+    name: Problem.__dict__[name]
+    for name in ("minimise", "maximise", "keep", "distributions", "outages")
+}
+for _name in _ASKED:
+    delattr(Problem, _name)  # the objective tells what was asked
 
 
 def describe(problem: Problem) -> str:

@@ -17,6 +17,8 @@ import numpy as np
 from placement.errors import LimitError
 from placement.evaluation.breakdown import objective_value
 from placement.evaluation.score import TIE
+from placement.feasibility.feasible_plans import violations
+from placement.feasibility.role_choices import role_choices
 from placement.methods.options import Options, Progress
 from placement.model.configuration import Configuration
 from placement.plan import Plan
@@ -24,7 +26,7 @@ from placement.problem import Problem
 from placement.support.checks import IntArray
 from placement.support.status import SearchEnd, Termination, end_early
 
-__all__ = ["Found", "enumerate_sets", "is_better"]
+__all__ = ["Found", "enumerate_sets", "is_better", "solve_measures"]
 
 Found = tuple[float, float, Configuration]
 """Value, second criterion, configuration."""
@@ -115,3 +117,29 @@ def _blocks(free: list[int], pinned: list[int], size: int, rows: int) -> Iterato
     sets = itertools.combinations(free, size - len(pinned))
     while chunk := list(itertools.islice(sets, rows)):
         yield np.sort(np.array([[*pinned, *more] for more in chunk], dtype=np.intp), axis=1)
+
+
+def solve_measures(problem: Problem, options: Options) -> Plan:
+    """Evaluate every configuration: method ``exhaustive`` of a question of measures.
+
+    Raises
+    ------
+    LimitError
+        When there are more replica sets than the setting ``limit``.
+    """
+    goal = problem.objective
+
+    def look(sets: IntArray) -> Found | None:
+        plans = [plan for row in sets.tolist() for plan in role_choices(problem, tuple(row))]
+        worth = goal.values(problem, plans)
+        best: Found | None = None
+        for place in np.argsort(worth, kind="stable").tolist():
+            value, plan = float(worth[place]), plans[place]
+            if math.isinf(value) or (best is not None and value > best[0] * (1 + TIE)):
+                break
+            found = (value, goal.tie_break(problem, plan), plan)
+            if (best is None or is_better(found, best)) and not violations(problem, plan):
+                best = found
+        return best
+
+    return enumerate_sets(problem, options, look, block=64, instead="'exact'")

@@ -186,6 +186,7 @@ METHOD = Method(
         "mean",
         "contingency",
         "contingency-percentile",
+        "measures",
         "percentile",
         "waits",
     ),

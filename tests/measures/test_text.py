@@ -69,7 +69,7 @@ def test_limits_are_read_and_printed(text: str, bound: float, said: str) -> None
     assert read_limit(said) == limit
 
 
-LETTERS = st.characters(exclude_categories=("Cs",), exclude_characters="\0") | st.sampled_from(
+LETTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0") | st.sampled_from(
     '"\\,()<='
 )
 NAMES = st.text(LETTERS, min_size=1, max_size=6).filter(lambda name: bool(name.strip()))

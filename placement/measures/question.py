@@ -1,0 +1,537 @@
+"""Questions of measures: minimise one, keep limits on others.
+
+:class:`MeasureQuestion` is the objective of a problem that minimises a measure under limits. A
+question that an older kind of objective says exactly (the mean within a budget and a number of
+changes, a percentile, the worst latency after losses) is put in its terms by
+:func:`question_fields`, so that methods and files of that kind take it. :func:`question_of` says
+any problem in measures.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.contingency.objective import Contingency
+from placement.errors import InputError, UnsupportedError
+from placement.evaluation.moves import Moves
+from placement.evaluation.objective import MEAN_LATENCY, MeanLatency, Objective, score_of
+from placement.evaluation.value_tables import ValueColumn, ValueTable
+from placement.measures.measure import After, Limit, Measure, MeasureKind
+from placement.measures.text import number_words, read_limit, read_measure
+from placement.measures.values import check_measure, value, values
+from placement.model.configuration import Configuration
+from placement.model.constraints import Diversity
+from placement.support.checks import (
+    FloatArray,
+    elements,
+    instances_of,
+    mapping,
+    number,
+)
+from placement.support.status import Status
+from placement.tail.objective import Percentile
+from placement.tail.rtt_distributions import Distributions
+
+if TYPE_CHECKING:
+    from placement.io.formats.document import Document
+    from placement.model.instance import Instance
+    from placement.plan import Plan
+    from placement.problem import Problem
+
+__all__ = ["MeasureQuestion", "MeasureRow", "measure_rows", "question_fields", "question_of"]
+
+MEAN = Measure(MeasureKind.MEAN)
+_COST, _CHANGES, _COPIED = (
+    Measure(kind) for kind in (MeasureKind.COST, MeasureKind.CHANGES, MeasureKind.COPIED)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureRow:
+    """One measure of a question and its value in a plan.
+
+    Attributes
+    ----------
+    measure
+        Its text.
+    limit
+        The limit's text without the measure; empty for the one that is minimised.
+    value
+        In the unit of the measure; infinite where the service stops, or beyond the horizon.
+    slack
+        By how much the limit is kept; NaN for the one that is minimised.
+    unit
+        "ms", "GB", the currency, "%" for shares (which `value` gives from 0 to 1), or nothing.
+    """
+
+    measure: str
+    limit: str
+    value: float
+    slack: float
+    unit: str
+
+
+@dataclass(frozen=True)
+class MeasureQuestion(MeanLatency):
+    """Minimise a measure, and keep limits on others.
+
+    Parameters
+    ----------
+    aim
+        What is minimised; a share in time is maximised.
+    keep
+        The limits.
+    distributions
+        Of RTTs, for percentiles and shares in time: one, or one for each interval.
+    outages
+        Site or LEVEL:DOMAIN -> probability, for means over outages.
+    stored_gb
+        GB of one replica, for the GB copied; None: `Prices.stored_gb`.
+    """
+
+    aim: Measure = MEAN
+    keep: tuple[Limit, ...] = ()
+    distributions: tuple[Distributions, ...] = field(default=(), hash=False)
+    outages: Mapping[str, float] = field(default_factory=dict, hash=False)
+    stored_gb: float | None = None
+
+    @property
+    def kind(self) -> str:
+        """Return "measures"."""
+        return "measures"
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """Return every measure that is asked for, the minimised one first, each once."""
+        return tuple(dict.fromkeys((self.aim, *(limit.measure for limit in self.keep))))
+
+    @property
+    def minimises_mean(self) -> bool:
+        """Return False: limits are no part of Eq. 1."""
+        return False
+
+    @property
+    def beyond(self) -> str:
+        """Return the text for an infinite value."""
+        return "service stops, or beyond the horizon"
+
+    def unit(self, problem: Problem) -> str:
+        """Return the unit of the minimised value."""
+        return _unit(problem, self.aim) if not self.aim.share else ""
+
+    def check(self, problem: Problem) -> None:
+        """Check every measure against the instance, and the probabilities."""
+        if problem.cost_weight:
+            raise InputError(
+                "measures are minimised and limited as they are, without weights",
+                field="cost_weight",
+                value=problem.cost_weight,
+                expected="0, and a limit on the cost",
+            )
+        for measure in self.measures:
+            check_measure(problem, measure)
+        if sum(self.outages.values()) > 1 + 1e-9:
+            raise InputError(
+                "outage probabilities sum to more than 1",
+                field="outages",
+                value=sum(self.outages.values()),
+                expected="a sum <= 1",
+            )
+
+    def value(self, problem: Problem, configuration: Configuration) -> float:
+        """Return the minimised measure; infinite where a limit is broken.
+
+        Of a share in time that is maximised, the share that is late.
+        """
+        return float(self.values(problem, [configuration])[0])
+
+    def values(self, problem: Problem, configurations: Sequence[Configuration]) -> FloatArray:
+        """Values of many configurations, shape (n,); limits that are quick to value come first."""
+        left = list(range(len(configurations)))
+        slow = {MeasureKind.PERCENTILE, MeasureKind.WITHIN}
+        for limit in sorted(self.keep, key=lambda one: _work(one.measure, slow)):
+            some = values(problem, limit.measure, [configurations[row] for row in left])
+            left = [row for row, one in zip(left, some, strict=True) if limit.kept(float(one))]
+        found = np.full(len(configurations), math.inf)
+        aim = values(problem, self.aim, [configurations[row] for row in left])
+        found[left] = 1 - aim if self.aim.share else aim
+        return found
+
+    def mixed(
+        self, problem: Problem, configurations: Sequence[Configuration], shares: Sequence[float]
+    ) -> float:
+        """Refuse: groups on several configurations have no measures yet."""
+        del problem, configurations, shares
+        raise UnsupportedError("groups with leaders of their own have no measures; use the mean")
+
+    def of_intervals(self, intervals: int | slice) -> MeasureQuestion:
+        """Return the question with the distributions of one interval, or of several."""
+        if len(self.distributions) < 2:
+            return self
+        some = self.distributions[intervals]
+        return dataclasses.replace(self, distributions=some if isinstance(some, tuple) else (some,))
+
+    def in_ms(self, problem: Problem, value: float) -> float:
+        """Return the value, in the unit of the minimised measure (a share: what is late)."""
+        del problem
+        return value
+
+    def headline(self, problem: Problem) -> str:
+        """Return the text of the minimised measure; empty for the mean, which is told anyway."""
+        del problem
+        if self.aim == MEAN:
+            return ""
+        return f"late, not {self.aim}" if self.aim.share else str(self.aim)
+
+    def tie_break(self, problem: Problem, configuration: Configuration) -> float:
+        """Mean latency: of the plans of equal value the least mean."""
+        return score_of(problem, configuration)
+
+    def violations(self, problem: Problem, configuration: Configuration) -> tuple[str, ...]:
+        """Return the limits that a configuration breaks, in words."""
+        broken = []
+        for limit in self.keep:
+            found = value(problem, limit.measure, configuration)
+            if not limit.kept(found):
+                broken.append(
+                    f"{limit.measure} is {amount(problem, limit.measure, found)}, "
+                    f"and the limit is {limit}"
+                )
+        if math.isinf(found := value(problem, self.aim, configuration)):
+            broken.append(f"{self.aim} is {amount(problem, self.aim, found)}")
+        return tuple(broken)
+
+    def diversity(self, voters: int, quorum: int) -> tuple[Diversity, ...]:
+        """Return the rules that follow from losses of any domain: enough voters are spared."""
+        levels = dict.fromkeys(
+            one.after.level
+            for one in self.measures
+            if one.after is not None and one.after.level and not one.share
+        )
+        return tuple(
+            rule for level in levels for rule in Contingency(level).diversity(voters, quorum)
+        )
+
+    def unproven(self, plan: Plan) -> tuple[str, str] | None:
+        """Return the recomputed values of a plan without a certificate; else None."""
+        if plan.status is Status.INFEASIBLE or plan.certificate is not None:
+            return None
+        held = "the plan holds no configuration"
+        if plan.configuration is not None:
+            rows = measure_rows(plan.problem, plan.configuration)
+            held = "the configuration was evaluated again: " + ", ".join(
+                f"{row.measure} is {_shown(row.value, row.unit)}" for row in rows
+            )
+        return held, (
+            "the plan carries no certificate, so that no other plan is ruled out here; "
+            f"{plan.method!r} said {plan.status.value!r}: solve again"
+        )
+
+    def describe(self) -> str:
+        """Return the question in words."""
+        aim = f"{'maximise' if self.aim.share else 'minimise'} {self.aim}"
+        return f"{aim}, keep {', '.join(map(str, self.keep))}" if self.keep else aim
+
+    def tables(self, problem: Problem, configuration: Configuration) -> tuple[ValueTable, ...]:
+        """Return the table of every measure asked for: limit, value and slack."""
+        rows = measure_rows(problem, configuration)
+        return (
+            ValueTable(
+                "What was asked for",
+                tuple(map(ValueColumn, ("measure", "limit", "value", "slack"))),
+                tuple(
+                    (
+                        row.measure,
+                        row.limit or ("greatest" if self.aim.share else "least"),
+                        _shown(row.value, row.unit),
+                        "–" if math.isnan(row.slack) else _shown(row.slack, row.unit),
+                    )
+                    for row in rows
+                ),
+            ),
+        )
+
+    def plan_rows(
+        self, problem: Problem, configuration: Configuration
+    ) -> Mapping[str, Sequence[object]]:
+        """Return the measures with limits, values and slack."""
+        return {"measures": measure_rows(problem, configuration)}
+
+    def document(self, instance: Instance) -> dict[str, object]:
+        """Return the texts of the measures, the distributions and the outages."""
+        from placement.tail.document import distributions_document
+
+        document: dict[str, object] = {
+            "minimise": str(self.aim),
+            "keep": list(map(str, self.keep)),
+        }
+        if self.distributions:
+            varying = instance.varying_rtt
+            document["distributions"] = [
+                distributions_document(one, instance.at_interval(k) if varying else instance)
+                for k, one in enumerate(self.distributions)
+            ]
+        if self.outages:
+            document["outages"] = {name: float(p) for name, p in self.outages.items()}
+        if self.stored_gb is not None:
+            document["stored_gb"] = self.stored_gb
+        return document
+
+    @classmethod
+    def from_document(cls, document: Document, instance: Instance) -> MeasureQuestion:
+        """Return the question that :meth:`document` wrote."""
+        from placement.tail.document import distributions_from
+
+        tables = document.tables("distributions") if document.has("distributions") else ()
+        if len(tables) > 1 and len(tables) != len(instance.intervals):
+            raise document.refuse("distributions", "another number of intervals", "one or each")
+        varying = instance.varying_rtt
+        outages = document.table("outages") if document.has("outages") else None
+        return cls(
+            read_measure(document.text("minimise")),
+            tuple(map(read_limit, document.names("keep", ()))),
+            tuple(
+                distributions_from(one, instance.at_interval(k) if varying else instance)
+                for k, one in enumerate(tables)
+            ),
+            {} if outages is None else {name: outages.number(name) for name in outages.values},
+            document.number("stored_gb") if document.has("stored_gb") else None,
+        )
+
+
+def _work(measure: Measure, slow: set[MeasureKind]) -> int:
+    """Return a rank of the time that a value takes."""
+    if not measure.kind.of_latency:
+        return 0
+    return 1 + (measure.after is not None or measure.over_outages) + 2 * (measure.kind in slow)
+
+
+def _unit(problem: Problem, measure: Measure) -> str:
+    if measure.kind is MeasureKind.COST and problem.instance.prices is not None:
+        return problem.instance.prices.currency
+    return "%" if measure.share else measure.unit
+
+
+def amount(problem: Problem, measure: Measure, found: float) -> str:
+    """Return a value of a measure in words, with its unit."""
+    return _shown(found, _unit(problem, measure))
+
+
+def _shown(found: float, unit: str) -> str:
+    if math.isinf(found):
+        return "beyond the horizon, or the service stops"
+    digits = 100 * found if unit == "%" else found
+    words = number_words(digits) if digits == int(digits) else f"{digits:,.3f}"
+    return f"{words} {unit}".strip()
+
+
+def measure_rows(problem: Problem, configuration: Configuration) -> tuple[MeasureRow, ...]:
+    """Return the minimised measure and every limit of a problem with its value in a plan."""
+    question = question_of(problem)
+    nothing = (question.aim, "", math.nan)
+    rows = [(*nothing, value(problem, question.aim, configuration))]
+    for limit in question.keep:
+        found = value(problem, limit.measure, configuration)
+        words = str(limit).removeprefix(str(limit.measure)).strip()
+        rows.append((limit.measure, words, limit.slack(found), found))
+    return tuple(
+        MeasureRow(str(measure), words, found, slack, _unit(problem, measure))
+        for measure, words, slack, found in rows
+    )
+
+
+# --- questions of older kinds, in measures and back -------------------------------------------
+
+
+def question_of(problem: Problem) -> MeasureQuestion:
+    """Return the question of any problem in measures.
+
+    Raises
+    ------
+    UnsupportedError
+        For a weight of the cost and prices of moves, which are no measures.
+    """
+    if problem.cost_weight or (problem.moves is not None and problem.moves.priced):
+        raise UnsupportedError("a weight of the cost and prices of moves are no measures")
+    limits = _limits_of(problem.budget, problem.moves)
+    found = _of_objective(problem.objective)
+    stored = None if problem.moves is None else problem.moves.stored_gb
+    return dataclasses.replace(
+        found, keep=(*found.keep, *limits), stored_gb=found.stored_gb or stored
+    )
+
+
+def _limits_of(budget: float | None, moves: Moves | None) -> list[Limit]:
+    found = [] if budget is None else [Limit(_COST, budget)]
+    if moves is not None and moves.at_most is not None:
+        found.append(Limit(_CHANGES, float(moves.at_most)))
+    if moves is not None and moves.copy_gb is not None:
+        found.append(Limit(_COPIED, moves.copy_gb))
+    return found
+
+
+def _of_objective(objective: Objective) -> MeasureQuestion:
+    if isinstance(objective, MeasureQuestion):
+        return objective
+    if isinstance(objective, Percentile):
+        measure = Measure(MeasureKind.PERCENTILE, objective.percent / 100)
+        return MeasureQuestion(
+            measure, distributions=objective.by_interval or (objective.distributions,)
+        )
+    if not isinstance(objective, Contingency):
+        return MeasureQuestion()
+    scored = (
+        MeasureQuestion() if objective.percentile is None else _of_objective(objective.percentile)
+    )
+    if objective.goal == "weighted":
+        raise UnsupportedError("outages of a level are weighted by the goal, not by the measure")
+    after = After(
+        objective.level,
+        objective.together,
+        leader_moves=objective.leader_may_move,
+        clients_move=objective.clients_move,
+    )
+    lost = dataclasses.replace(scored.aim, after=after)
+    if objective.goal == "worst":
+        return dataclasses.replace(scored, aim=lost)
+    assert objective.limit is not None
+    return dataclasses.replace(scored, keep=(Limit(lost, objective.limit),))
+
+
+def question_fields(
+    asked: Mapping[str, object],
+    *,
+    objective: Objective,
+    budget: float | None,
+    moves: Moves | None,
+) -> dict[str, object]:
+    """Return the fields of a problem that say what measures ask for.
+
+    Parameters
+    ----------
+    asked
+        `minimise`, `maximise`, `keep`, `distributions` and `outages` as a user gives them.
+    objective, budget, moves
+        What the problem says besides, which is joined with the measures.
+
+    Returns
+    -------
+    dict
+        `objective`, `budget` and `moves`: of an older kind where that says the same.
+
+    Raises
+    ------
+    InputError
+        For a text that is no measure or limit, a latency that is maximised, and a minimised
+        measure beside an objective.
+    """
+    before = _of_objective(objective)
+    aim, given = before.aim, asked.get("minimise")
+    if asked.get("maximise") is not None:
+        if given is not None:
+            raise InputError("one measure is minimised or maximised", field="maximise", value=given)
+        given = asked["maximise"]
+    if given is not None:
+        aim = read_measure(given)  # type: ignore[arg-type]  # it checks
+        if aim.share != (asked.get("maximise") is not None):
+            raise InputError(
+                "of a share more is better" if aim.share else "of this measure less is better",
+                field="minimise" if aim.share else "maximise",
+                value=str(aim),
+                expected="maximise" if aim.share else "minimise",
+            )
+        if before.aim not in (MEAN, aim):
+            raise InputError(
+                "an objective beside a measure that is minimised",
+                field="objective",
+                value=str(before.aim),
+                expected="one of the two",
+            )
+    keep = asked.get("keep") or ()
+    keep = (keep,) if isinstance(keep, (str, Limit)) else elements(keep, "keep", "a list of limits")
+    limits = _stricter([*before.keep, *map(read_limit, keep), *_limits_of(budget, moves)])  # type: ignore[arg-type]  # it checks
+    each = asked.get("distributions") or before.distributions
+    each = (each,) if isinstance(each, Distributions) else each
+    question = MeasureQuestion(
+        aim,
+        limits,
+        instances_of(each, Distributions, "distributions", "placement.tail.Distributions"),
+        {
+            name: number(p, f"outages[{name!r}]", maximum=1.0)
+            for name, p in mapping(asked.get("outages") or before.outages, "outages").items()
+        },
+        None if moves is None else moves.stored_gb,
+    )
+    older = _older_kind(question, moves)
+    if older is None and moves is not None and moves.priced:
+        raise InputError(
+            "prices of moves are no measures",
+            field="moves",
+            value=moves.given,
+            expected="limits alone: keep=['changes <= 2', 'copied GB <= 50']",
+        )
+    return older or {"objective": question, "budget": None, "moves": None}
+
+
+def _stricter(limits: Sequence[Limit]) -> tuple[Limit, ...]:
+    """Return one limit for each measure, the stricter of two."""
+    found: dict[Measure, Limit] = {}
+    for limit in limits:
+        known = found.get(limit.measure)
+        if known is None or limit.slack(known.bound) < 0:
+            found[limit.measure] = limit
+    return tuple(found.values())
+
+
+def _older_kind(question: MeasureQuestion, moves: Moves | None) -> dict[str, object] | None:
+    """Return the fields of a problem of an older kind that asks the same; None: there is none."""
+    sums = {
+        limit.measure: limit.bound for limit in question.keep if not limit.measure.kind.of_latency
+    }
+    latencies = [limit for limit in question.keep if limit.measure.kind.of_latency]
+    objective = _older_objective(question, latencies)
+    if objective is None or not sums.keys() <= {_COST, _CHANGES, _COPIED}:
+        return None
+    moving = _CHANGES in sums or _COPIED in sums
+    if moving and (objective is not MEAN_LATENCY or sums.get(_CHANGES, 0.0) % 1):
+        return None
+    if _COST in sums and isinstance(objective, Percentile):
+        return None
+    at_most = int(sums[_CHANGES]) if _CHANGES in sums else None
+    if moves is not None or moving:
+        moves = dataclasses.replace(moves or Moves(), at_most=at_most, copy_gb=sums.get(_COPIED))
+    return {"objective": objective, "budget": sums.get(_COST), "moves": moves}
+
+
+def _older_objective(question: MeasureQuestion, keep: Sequence[Limit]) -> Objective | None:
+    """Return the objective of an older kind; None: it says something else."""
+    limit = keep[0] if len(keep) == 1 else None
+    lost = question.aim if limit is None else limit.measure
+    plain = dataclasses.replace(lost, after=None)
+    scored: Objective | None = MEAN_LATENCY if plain == MEAN else None
+    each = question.distributions
+    if each and plain.kind is MeasureKind.PERCENTILE and not (plain.operations or plain.clients):
+        assert plain.level is not None
+        percent = round(100 * plain.level, 9)
+        scored = Percentile(percent, each[0], each if len(each) > 1 else ())
+    if scored is None or len(keep) > 1 or (limit is not None and question.aim != plain):
+        return None
+    if lost.after is None:
+        return scored if limit is None else None
+    if lost.after.named or (lost.after.clients_move and scored is not MEAN_LATENCY):
+        return None
+    return Contingency(
+        lost.after.level,
+        "worst" if limit is None else "bounded",
+        together=lost.after.together,
+        limit=None if limit is None else limit.bound,
+        leader_may_move=lost.after.leader_moves,
+        clients_move=lost.after.clients_move,
+        percentile=scored if isinstance(scored, Percentile) else None,
+    )
