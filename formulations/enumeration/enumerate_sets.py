@@ -19,6 +19,7 @@ from placement.evaluation.breakdown import objective_value
 from placement.evaluation.score import TIE
 from placement.feasibility.feasible_plans import violations
 from placement.feasibility.role_choices import role_choices
+from placement.measures.question import MeasureQuestion
 from placement.methods.options import Options, Progress
 from placement.model.configuration import Configuration
 from placement.plan import Plan
@@ -127,19 +128,21 @@ def solve_measures(problem: Problem, options: Options) -> Plan:
     LimitError
         When there are more replica sets than the setting ``limit``.
     """
-    goal = problem.objective
+    goal, best = problem.objective, math.inf
+    assert isinstance(goal, MeasureQuestion)
 
     def look(sets: IntArray) -> Found | None:
+        nonlocal best
         plans = [plan for row in sets.tolist() for plan in role_choices(problem, tuple(row))]
-        worth = goal.values(problem, plans)
-        best: Found | None = None
+        worth = goal.quick_values(problem, plans)
+        chosen: Found | None = None
         for place in np.argsort(worth, kind="stable").tolist():
             value, plan = float(worth[place]), plans[place]
-            if math.isinf(value) or (best is not None and value > best[0] * (1 + TIE)):
+            if math.isinf(value) or value > best * (1 + TIE):
                 break
             found = (value, goal.tie_break(problem, plan), plan)
-            if (best is None or is_better(found, best)) and not violations(problem, plan):
-                best = found
-        return best
+            if (chosen is None or is_better(found, chosen)) and not violations(problem, plan):
+                chosen, best = found, min(best, value)
+        return chosen
 
     return enumerate_sets(problem, options, look, block=64, instead="'exact'")

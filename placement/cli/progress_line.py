@@ -26,6 +26,8 @@ class ProgressLine:
         Where to.
     in_ms
         Turns objective and bound into ms.
+    unit
+        Shown in place of ms, for measures of something else.
     every
         Least seconds between two updates.
     clock
@@ -37,12 +39,14 @@ class ProgressLine:
         stream: TextIO,
         *,
         in_ms: Callable[[float], float],
+        unit: str = "ms",
         every: float | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._stream = stream
         self._terminal = stream.isatty()
         self._in_ms = in_ms
+        self._unit = unit
         self._every = every if every is not None else (0.1 if self._terminal else 1.0)
         self._clock = clock
         self._last = -math.inf
@@ -83,7 +87,7 @@ class ProgressLine:
         return "  ".join(parts)
 
     def _value(self, value: float) -> str:
-        return f"{self._in_ms(value):,.3f} ms" if math.isfinite(value) else "–"
+        return f"{self._in_ms(value):,.3f} {self._unit}" if math.isfinite(value) else "–"
 
     def close(self) -> None:
         """Wipe the line, so that the results begin on an empty line."""
@@ -100,7 +104,10 @@ def progress_of(args: argparse.Namespace, problem: Problem) -> Iterator[Progress
     if not wanted:
         yield None
         return
-    line = ProgressLine(sys.stderr, in_ms=lambda value: problem.objective.in_ms(problem, value))
+    goal = problem.objective
+    line = ProgressLine(
+        sys.stderr, in_ms=lambda value: goal.in_ms(problem, value), unit=goal.unit(problem)
+    )
     try:
         yield line
     finally:

@@ -436,6 +436,11 @@ class Contingency:
             return np.where(worst <= self.ceiling(problem), normal, math.inf)
         return np.where(np.isfinite(worst), mean, math.inf)
 
+    def unit(self, problem: Problem) -> str:
+        """Return "ms"."""
+        del problem
+        return "ms"
+
     @property
     def beyond(self) -> str:
         """Return the text for an infinite value."""

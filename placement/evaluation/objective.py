@@ -117,6 +117,10 @@ class Objective(Protocol):
         """Return a value, or a bound on one, in ms per operation."""
         ...
 
+    def unit(self, problem: Problem) -> str:
+        """Return the unit of what `in_ms` returns: "ms", save for measures."""
+        ...
+
     @property
     def beyond(self) -> str:
         """Text in place of an infinite value."""
@@ -260,6 +264,11 @@ class MeanLatency:
     def in_ms(self, problem: Problem, value: float) -> float:
         """Return a value in ms per operation: a cost counts with its weight."""
         return value / problem.demand.operations
+
+    def unit(self, problem: Problem) -> str:
+        """Return "ms"."""
+        del problem
+        return "ms"
 
     @property
     def beyond(self) -> str:

@@ -24,6 +24,7 @@ from placement.report.charts.markup import join, tag
 from placement.report.charts.svg_charts import Bar, bars
 from placement.report.map.map_view import Ground, map_view
 from placement.report.map.svg_map import map_layers
+from placement.report.plan_page import value_words
 from placement.support.status import Status
 
 __all__ = ["after_loss", "answer_document"]
@@ -124,7 +125,7 @@ def _facts(question: Question, plan: Plan, after: Plan | None) -> str:
     rows: list[tuple[str, str, str]] = []
     if problem.objective.headline(problem):
         value = problem.objective.in_ms(problem, plan.objective)
-        said = milliseconds(value) if math.isfinite(value) else problem.objective.beyond
+        said = value_words(problem, value)
         rows.append((problem.objective.describe(), said, "what this plan minimises"))
     rows.append(("Mean latency", milliseconds(plan.mean_latency), "over all operations"))
     rows.append(("99th percentile", "…", f"RTTs with a spread of {question.spread:g}"))

@@ -181,10 +181,13 @@ def _headline(plan: Plan) -> dict[str, object] | None:
     name = objective.headline(problem)
     if not (name and plan.found):
         return None
+    unit = objective.unit(problem)
+    value, bound = ("ms", "bound_ms") if unit == "ms" else ("value", "bound")
     return {
         "name": name,
-        "ms": finite(objective.in_ms(problem, plan.objective)),
-        "bound_ms": finite(objective.in_ms(problem, plan.bound)),
+        value: finite(objective.in_ms(problem, plan.objective)),
+        bound: finite(objective.in_ms(problem, plan.bound)),
+        **({} if unit == "ms" else {"unit": unit}),
     }
 
 

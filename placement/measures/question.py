@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,11 +20,11 @@ import numpy as np
 from placement.contingency.objective import Contingency
 from placement.errors import InputError, UnsupportedError
 from placement.evaluation.moves import Moves
-from placement.evaluation.objective import MEAN_LATENCY, MeanLatency, Objective, score_of
+from placement.evaluation.objective import MEAN_LATENCY, Objective, score_of
 from placement.evaluation.value_tables import ValueColumn, ValueTable
 from placement.measures.measure import After, Limit, Measure, MeasureKind
 from placement.measures.text import number_words, read_limit, read_measure
-from placement.measures.values import check_measure, value, values
+from placement.measures.values import MeasureData, check_measure, value, values
 from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity
 from placement.support.checks import (
@@ -78,7 +78,7 @@ class MeasureRow:
 
 
 @dataclass(frozen=True)
-class MeasureQuestion(MeanLatency):
+class MeasureQuestion(MeasureData):
     """Minimise a measure, and keep limits on others.
 
     Parameters
@@ -87,19 +87,12 @@ class MeasureQuestion(MeanLatency):
         What is minimised; a share in time is maximised.
     keep
         The limits.
-    distributions
-        Of RTTs, for percentiles and shares in time: one, or one for each interval.
-    outages
-        Site or LEVEL:DOMAIN -> probability, for means over outages.
-    stored_gb
-        GB of one replica, for the GB copied; None: `Prices.stored_gb`.
+    distributions, outages, stored_gb
+        As for :class:`placement.measures.values.MeasureData`.
     """
 
     aim: Measure = MEAN
     keep: tuple[Limit, ...] = ()
-    distributions: tuple[Distributions, ...] = field(default=(), hash=False)
-    outages: Mapping[str, float] = field(default_factory=dict, hash=False)
-    stored_gb: float | None = None
 
     @property
     def kind(self) -> str:
@@ -153,9 +146,17 @@ class MeasureQuestion(MeanLatency):
 
     def values(self, problem: Problem, configurations: Sequence[Configuration]) -> FloatArray:
         """Values of many configurations, shape (n,); limits that are quick to value come first."""
+        return self._values(problem, configurations, self.keep)
+
+    def quick_values(self, problem: Problem, configurations: Sequence[Configuration]) -> FloatArray:
+        """Values under the limits that are quick to value alone, shape (n,): bounds from below."""
+        return self._values(problem, configurations, [k for k in self.keep if _work(k.measure) < 3])
+
+    def _values(
+        self, problem: Problem, configurations: Sequence[Configuration], keep: Sequence[Limit]
+    ) -> FloatArray:
         left = list(range(len(configurations)))
-        slow = {MeasureKind.PERCENTILE, MeasureKind.WITHIN}
-        for limit in sorted(self.keep, key=lambda one: _work(one.measure, slow)):
+        for limit in sorted(keep, key=lambda one: _work(one.measure)):
             some = values(problem, limit.measure, [configurations[row] for row in left])
             left = [row for row, one in zip(left, some, strict=True) if limit.kept(float(one))]
         found = np.full(len(configurations), math.inf)
@@ -294,22 +295,23 @@ class MeasureQuestion(MeanLatency):
         varying = instance.varying_rtt
         outages = document.table("outages") if document.has("outages") else None
         return cls(
-            read_measure(document.text("minimise")),
-            tuple(map(read_limit, document.names("keep", ()))),
-            tuple(
+            aim=read_measure(document.text("minimise")),
+            keep=tuple(map(read_limit, document.names("keep", ()))),
+            distributions=tuple(
                 distributions_from(one, instance.at_interval(k) if varying else instance)
                 for k, one in enumerate(tables)
             ),
-            {} if outages is None else {name: outages.number(name) for name in outages.values},
-            document.number("stored_gb") if document.has("stored_gb") else None,
+            outages={name: outages.number(name) for name in outages.values} if outages else {},
+            stored_gb=document.number("stored_gb") if document.has("stored_gb") else None,
         )
 
 
-def _work(measure: Measure, slow: set[MeasureKind]) -> int:
-    """Return a rank of the time that a value takes."""
+def _work(measure: Measure) -> int:
+    """Return a rank of the time that a value takes: from 3 on it is a convolution."""
     if not measure.kind.of_latency:
         return 0
-    return 1 + (measure.after is not None or measure.over_outages) + 2 * (measure.kind in slow)
+    slow = measure.kind in {MeasureKind.PERCENTILE, MeasureKind.WITHIN}
+    return 1 + (measure.after is not None or measure.over_outages) + 2 * slow
 
 
 def _unit(problem: Problem, measure: Measure) -> str:
@@ -382,7 +384,7 @@ def _of_objective(objective: Objective) -> MeasureQuestion:
     if isinstance(objective, Percentile):
         measure = Measure(MeasureKind.PERCENTILE, objective.percent / 100)
         return MeasureQuestion(
-            measure, distributions=objective.by_interval or (objective.distributions,)
+            aim=measure, distributions=objective.by_interval or (objective.distributions,)
         )
     if not isinstance(objective, Contingency):
         return MeasureQuestion()
@@ -459,14 +461,16 @@ def question_fields(
     each = asked.get("distributions") or before.distributions
     each = (each,) if isinstance(each, Distributions) else each
     question = MeasureQuestion(
-        aim,
-        limits,
-        instances_of(each, Distributions, "distributions", "placement.tail.Distributions"),
-        {
+        aim=aim,
+        keep=limits,
+        distributions=instances_of(
+            each, Distributions, "distributions", "placement.tail.Distributions"
+        ),
+        outages={
             name: number(p, f"outages[{name!r}]", maximum=1.0)
             for name, p in mapping(asked.get("outages") or before.outages, "outages").items()
         },
-        None if moves is None else moves.stored_gb,
+        stored_gb=before.stored_gb if moves is None else moves.stored_gb,
     )
     older = _older_kind(question, moves)
     if older is None and moves is not None and moves.priced:

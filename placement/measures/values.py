@@ -12,18 +12,20 @@ at the site that is closest to it; so it belongs to the domains of that site.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.contingency.objective import Contingency
 from placement.errors import InputError
 from placement.evaluation.cost_model import cost_model
 from placement.evaluation.losses import Loss, losses, scores_after_many, survivors, unnoticed
 from placement.evaluation.move_costs import LinearLimit, MoveCosts
 from placement.evaluation.moves import Moves
-from placement.evaluation.objective import quorum_size, scores_of
+from placement.evaluation.objective import MeanLatency, quorum_size, scores_of
 from placement.evaluation.score import latency_by_client
 from placement.measures.measure import Measure, MeasureKind
 from placement.model.configuration import Configuration
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from placement.problem import Problem
 
 __all__ = [
+    "MeasureData",
     "check_measure",
     "deadline_bins",
     "distributions_of",
@@ -48,6 +51,28 @@ __all__ = [
 ]
 
 _READS_WRITES = {"reads": "read", "writes": "write"}
+
+
+@dataclass(frozen=True)
+class MeasureData(MeanLatency):
+    """The data of a question that measures read beside its instance.
+
+    Attributes
+    ----------
+    distributions
+        Of RTTs, for percentiles and shares in time: one, or one for each interval.
+    outages
+        Site or LEVEL:DOMAIN -> probability, for means over outages.
+    stored_gb
+        GB of one replica, for the GB copied; None: `Prices.stored_gb`.
+    """
+
+    distributions: tuple[Distributions, ...] = field(default=(), hash=False)
+    outages: Mapping[str, float] = field(default_factory=dict, hash=False)
+    stored_gb: float | None = None
+
+
+_NO_DATA = MeasureData()
 
 
 def value(problem: Problem, measure: Measure, configuration: Configuration) -> float:
@@ -312,6 +337,11 @@ def _named_loss(problem: Problem, name: str) -> Loss:
     return Loss(domain, frozenset(sites))
 
 
+def _data(problem: Problem) -> MeasureData:
+    goal = problem.objective
+    return goal if isinstance(goal, MeasureData) else _NO_DATA
+
+
 def outages_of(problem: Problem) -> dict[str, float]:
     """Return the probability of every outage by site or LEVEL:DOMAIN.
 
@@ -320,7 +350,7 @@ def outages_of(problem: Problem) -> dict[str, float]:
     InputError
         When the question gives none.
     """
-    found: dict[str, float] = dict(getattr(problem.objective, "outages", {}))
+    found = dict(_data(problem).outages)
     if not found:
         raise InputError(
             "a mean over outages needs their probabilities",
@@ -339,11 +369,11 @@ def distributions_of(problem: Problem) -> tuple[Distributions, ...]:
     InputError
         When it brings none.
     """
-    goal: object = problem.objective
-    goal = getattr(goal, "percentile", None) or goal
+    goal = problem.objective
+    goal = goal.percentile if isinstance(goal, Contingency) and goal.percentile else goal
     if isinstance(goal, Percentile):
         return goal.by_interval or (goal.distributions,)
-    found: tuple[Distributions, ...] = getattr(goal, "distributions", ())
+    found = _data(problem).distributions
     if not found:
         raise InputError(
             "a percentile or a share in time needs the distributions of RTTs",
@@ -402,9 +432,9 @@ def move_function(problem: Problem, kind: MeasureKind) -> LinearLimit:
             "changes and copies are counted from the present configuration",
             field="current",
             value=None,
-            expected="current=…, the configuration that runs today (--current)",
+            expected="current=…, the configuration that runs today (--from PLAN)",
         )
-    stored = None if problem.moves is None else problem.moves.stored_gb
+    stored = _data(problem).stored_gb if problem.moves is None else problem.moves.stored_gb
     if kind is MeasureKind.CHANGES:
         moves = Moves(at_most=0)
     else:

@@ -11,7 +11,7 @@ from placement.evaluation.value_tables import ValueTable
 from placement.model.configuration import Configuration
 from placement.overtime.moves.plan_moves import move_tables, moves_sentence, plan_moves
 from placement.plan import Plan
-from placement.problem import describe
+from placement.problem import Problem, describe
 from placement.report.baselines import baseline_names, baselines, distinct_baselines, latency_shares
 from placement.report.charts.html_tables import (
     Column,
@@ -28,7 +28,7 @@ from placement.report.charts.svg_charts import Bar, Dots, Series, bars, dots, li
 from placement.report.map.svg_map import map_section
 from placement.support.status import Status
 
-__all__ = ["failure_levels", "plan_sections"]
+__all__ = ["failure_levels", "plan_sections", "value_words"]
 
 _HEAVIEST = 20
 
@@ -143,8 +143,16 @@ def _headline(plan: Plan) -> list[tuple[str, str, str]]:
     if not goal.headline(problem):
         return []
     value = goal.in_ms(problem, plan.objective)
-    said = milliseconds(value) if math.isfinite(value) else goal.beyond
-    return [(goal.describe(), said, "what this plan minimises")]
+    return [(goal.describe(), value_words(problem, value), "what this plan minimises")]
+
+
+def value_words(problem: Problem, value: float) -> str:
+    """Return a value that is minimised with its unit."""
+    goal = problem.objective
+    if not math.isfinite(value):
+        return goal.beyond
+    unit = goal.unit(problem)
+    return milliseconds(value) if unit == "ms" else f"{value:,.2f} {unit}"
 
 
 def _status(plan: Plan) -> str:

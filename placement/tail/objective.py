@@ -206,6 +206,11 @@ class Percentile:
         del problem
         return value
 
+    def unit(self, problem: Problem) -> str:
+        """Return "ms"."""
+        del problem
+        return "ms"
+
     @property
     def beyond(self) -> str:
         """Return the text for a percentile beyond the horizon of the distributions."""

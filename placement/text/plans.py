@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["MOST_FAILURES", "failures_table", "plan_facts", "plan_text", "values_text"]
 
 _MOST_CLIENTS = 5
+_LONGEST_LABEL = 18
 MOST_FAILURES = 12
 """Losses that the text of a plan shows."""
 
@@ -135,21 +136,23 @@ def _headline(plan: Plan) -> list[tuple[str, str]]:
             return "beyond the horizon"
         return number_text(problem.objective.in_ms(problem, value), problem.objective.decimals)
 
-    said = ms(plan.objective) + (" ms" if math.isfinite(plan.objective) else "")
+    unit = f" {problem.objective.unit(problem)}".rstrip()
+    said = ms(plan.objective) + (unit if math.isfinite(plan.objective) else "")
     if math.isfinite(plan.bound) and plan.gap > 0:
-        said += _no_plan_below(plan, ms(plan.bound))
-    return [(name, said)]
+        said += _no_plan_below(plan, ms(plan.bound) + unit)
+    short = len(name) <= _LONGEST_LABEL
+    return [(name, said) if short else ("Minimised", f"{name}: {said}")]
 
 
 def _bound(plan: Plan) -> str:
     if not (math.isfinite(plan.bound) and plan.gap and plan.problem.minimises_mean):
         return ""
     best = plan.bound / plan.problem.demand.operations
-    return _no_plan_below(plan, number_text(best, 3))
+    return _no_plan_below(plan, f"{number_text(best, 3)} ms")
 
 
-def _no_plan_below(plan: Plan, ms: str) -> str:
-    return f"; claimed bound {ms} ms" if plan.claim else f"; no plan can be below {ms} ms"
+def _no_plan_below(plan: Plan, value: str) -> str:
+    return f"; claimed bound {value}" if plan.claim else f"; no plan can be below {value}"
 
 
 def _replicas(plan: Plan) -> str:

@@ -1,4 +1,4 @@
-"""The options that ask for a percentile instead of the mean."""
+"""The options that ask for measures: a percentile, what is minimised, limits that are kept."""
 
 from __future__ import annotations
 
@@ -14,9 +14,48 @@ if TYPE_CHECKING:
     from placement.tail.histograms import Family
     from placement.tail.rtt_distributions import Distributions
 
-__all__ = ["add_distributions", "add_percentile", "apply_percentile", "with_distributions"]
+__all__ = [
+    "add_distributions",
+    "add_measures",
+    "add_percentile",
+    "apply_measures",
+    "apply_percentile",
+    "with_distributions",
+]
 
 _NEEDS = "--distributions FILE, or --spread V where only means are known"
+
+
+def add_measures(parser: argparse.ArgumentParser) -> None:
+    """Add what is minimised and what is kept, beside the options of :func:`add_percentile`."""
+    group = parser.add_argument_group("measures (cost, p99(writes), within 100 ms, …)")
+    group.add_argument(
+        "--minimise",
+        type=types.text,
+        metavar="MEASURE",
+        help="measure to minimise (default: mean), for example 'cost' or 'p99(writes)'",
+    )
+    group.add_argument(
+        "--maximise",
+        type=types.text,
+        metavar="SHARE",
+        help="share in time to maximise, for example 'within 100 ms'",
+    )
+    group.add_argument(
+        "--keep",
+        action="append",
+        type=types.text,
+        metavar="LIMIT",
+        help="limit on a measure, for example 'p99(writes) <= 150 ms'; may be repeated",
+    )
+    group.add_argument(
+        "--outage",
+        action="append",
+        default=[],
+        metavar="NAME=P",
+        help="probability of the outage of a site or LEVEL:DOMAIN, for 'mean over outages'",
+    )
+    add_percentile(parser)
 
 
 def add_percentile(parser: argparse.ArgumentParser, *, horizon: str = "--horizon") -> None:
@@ -88,20 +127,70 @@ def apply_percentile(problem: Problem, args: argparse.Namespace) -> Problem:
         For options that contradict each other or do nothing.
     """
     if args.percentile is None:
-        for option, value in _given(args).items():
-            if value is not None:
-                raise InputError(
-                    "does nothing without --percentile", field=option, value=value, expected="none"
-                )
+        if not _asked(args):
+            _refuse_distributions(args, "--percentile")
         return problem
     if args.distributions is None and args.spread is None:
-        raise InputError(
-            "needs the distributions of RTTs",
-            field="--percentile",
-            value=args.percentile,
-            expected=_NEEDS,
-        )
+        raise _needs("--percentile", args.percentile)
     return with_distributions(problem, args, args.percentile)
+
+
+def apply_measures(problem: Problem, args: argparse.Namespace) -> Problem:
+    """Return the problem with the measures that the options ask for, joined with what it asks.
+
+    Raises
+    ------
+    InputError
+        For a text that is no measure or limit, and for options that do nothing.
+    """
+    asked = _asked(args)
+    if not asked:
+        if args.outage:
+            raise InputError(
+                "does nothing without --minimise or --keep", field="--outage", value=args.outage[0]
+            )
+        return problem
+    from placement.measures import MeasureKind, read_limit, read_measure
+
+    measures = [
+        *(read_limit(text).measure for text in args.keep or ()),
+        *(read_measure(text) for text in (args.minimise, args.maximise) if text is not None),
+    ]
+    late = [m for m in measures if m.kind in {MeasureKind.PERCENTILE, MeasureKind.WITHIN}]
+    if late and args.distributions is None and args.spread is None:
+        raise _needs("--keep" if args.keep else "--minimise", str(late[0]))
+    if late:
+        asked["distributions"] = _distributions_of(problem.instance, args)
+    elif args.percentile is None:
+        _refuse_distributions(args, "a percentile or a share in time")
+    moved = any(m.kind in {MeasureKind.CHANGES, MeasureKind.COPIED} for m in measures)
+    if moved and problem.current is None and vars(args).get("present") is not None:
+        from placement.cli.option_groups.price_options import present_configuration
+
+        asked["current"] = present_configuration(problem.instance, args.present)
+    if args.outage:
+        asked["outages"] = types.read_named_numbers(args.outage, "--outage", "NAME=P")
+    return problem.replace(**asked)
+
+
+def _asked(args: argparse.Namespace) -> dict[str, object]:
+    """Return the measures that are given; a verb without these options gives none."""
+    given = vars(args)
+    names = ("minimise", "maximise", "keep")
+    return {name: given[name] for name in names if given.get(name) is not None}
+
+
+def _needs(option: str, value: object) -> InputError:
+    return InputError("needs the distributions of RTTs", field=option, value=value, expected=_NEEDS)
+
+
+def _refuse_distributions(args: argparse.Namespace, needed: str) -> None:
+    """Refuse options about distributions that nothing reads."""
+    for option, value in _given(args).items():
+        if value is not None:
+            raise InputError(
+                f"does nothing without {needed}", field=option, value=value, expected="none"
+            )
 
 
 def _given(args: argparse.Namespace) -> dict[str, object]:
@@ -124,6 +213,16 @@ def with_distributions(problem: Problem, args: argparse.Namespace, percent: floa
     InputError
         For options that contradict each other.
     """
+    from placement.tail.objective import Percentile
+
+    each = _distributions_of(problem.instance, args)
+    varying = problem.instance.varying_rtt
+    goal = Percentile.varying(percent, each) if varying else Percentile(percent, each[0])
+    return problem.replace(objective=goal)
+
+
+def _distributions_of(instance: Instance, args: argparse.Namespace) -> tuple[Distributions, ...]:
+    """Return the distributions of the options, one for each interval whose RTTs vary."""
     given = _given(args)
     for first, others in (
         ("--distributions", ("--spread", "--family")),
@@ -134,18 +233,12 @@ def with_distributions(problem: Problem, args: argparse.Namespace, percent: floa
                 raise InputError(
                     f"does not go with {first}", field=other, value=given[other], expected="one"
                 )
-    from placement.tail.objective import Percentile
-
-    instance = problem.instance
     if not instance.varying_rtt:
-        return problem.replace(
-            objective=Percentile(percent, _distributions(instance, instance, args))
-        )
-    each = [
+        return (_distributions(instance, instance, args),)
+    return tuple(
         _distributions(instance.at_interval(interval), instance, args)
         for interval in range(len(instance.intervals))
-    ]
-    return problem.replace(objective=Percentile.varying(percent, each))
+    )
 
 
 def _distributions(instance: Instance, whole: Instance, args: argparse.Namespace) -> Distributions:

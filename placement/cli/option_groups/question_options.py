@@ -13,7 +13,11 @@ from typing import TYPE_CHECKING
 
 from placement.cli import argument_parser as types
 from placement.cli.option_groups.loss_options import add_goals, add_losses, apply_losses
-from placement.cli.option_groups.percentile_options import add_percentile, apply_percentile
+from placement.cli.option_groups.percentile_options import (
+    add_measures,
+    apply_measures,
+    apply_percentile,
+)
 from placement.cli.options import add_constraints, add_instance, add_method, names, problem_from
 from placement.cli.table_output import add_table_output
 from placement.errors import InputError
@@ -31,7 +35,7 @@ def add_question(parser: argparse.ArgumentParser) -> None:
     """Add the options that :func:`question_from` reads."""
     add_instance(parser)
     add_constraints(parser)
-    add_percentile(parser)
+    add_measures(parser)
     add_goals(parser, "after losses (default: the mean with nothing lost)")
     add_losses(parser)
 
@@ -44,7 +48,8 @@ def question_from(args: argparse.Namespace, instance: Instance) -> Problem:
     InputError
         For options that contradict each other, and for names that the instance does not have.
     """
-    return apply_losses(apply_percentile(problem_from(args, instance), args), args)
+    problem = apply_losses(apply_percentile(problem_from(args, instance), args), args)
+    return apply_measures(problem, args)
 
 
 def add_sizes_question(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:

@@ -108,7 +108,8 @@ def _searched_again(plan: Plan, args: argparse.Namespace) -> int:
     if plan.found and second.found and second.objective < plan.objective * close:
         better = objective.in_ms(problem, second.objective)
         mine = objective.in_ms(problem, plan.objective)
-        flaw = f"a second search finds {better:.6f} ms; this plan has {mine:.6f} ms"
+        unit = objective.unit(problem)
+        flaw = f"a second search finds {better:.6f} {unit}; this plan has {mine:.6f} {unit}"
     if args.json:
         print_json(
             {
@@ -127,8 +128,9 @@ def _searched_again(plan: Plan, args: argparse.Namespace) -> int:
         if plan.found:
             value = objective.headline(problem).lower() or "mean latency"
             least, mine = (objective.in_ms(problem, x) for x in (second.bound, plan.objective))
-            what = f"no configuration has a {value} below {least:.6f} ms; this plan has {mine:.6f}"
-            what += " ms"
+            unit = objective.unit(problem)
+            what = f"no configuration has a {value} below {least:.6f} {unit}; this plan has "
+            what += f"{mine:.6f} {unit}"
         print_page(
             f"searched again: {what}\n        (by {second.method} in {second.seconds:.3g} s; a "
             "certificate would be checked apart from the search)"
@@ -211,11 +213,11 @@ def _proved(plan: Plan, checked: CheckResult, args: argparse.Namespace) -> None:
         print_json(document)
         return
     leaders = "one proof for all leaders" if checked.leaders == 1 else f"{checked.leaders} leaders"
-    words = objective.describe()
+    words, unit = objective.describe(), objective.unit(problem)
     among = f" ({words})" if words and not words.lower().startswith(value) else ""
     print_page(
-        f"proved: no configuration has a {value} below {least:.6f} ms{among}; this plan has "
-        f"{objective.in_ms(problem, checked.score):.6f} ms"
+        f"proved: no configuration has a {value} below {least:.6f} {unit}{among}; this plan has "
+        f"{objective.in_ms(problem, checked.score):.6f} {unit}"
     )
     if normal is not None:
         rate = problem.demand.operations

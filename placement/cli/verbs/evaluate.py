@@ -5,7 +5,11 @@ from __future__ import annotations
 import argparse
 
 from placement.cli.argument_parser import Subparsers
-from placement.cli.option_groups.percentile_options import add_percentile, apply_percentile
+from placement.cli.option_groups.percentile_options import (
+    add_measures,
+    apply_measures,
+    apply_percentile,
+)
 from placement.cli.option_groups.price_options import add_bill, check_present
 from placement.cli.options import (
     add_constraints,
@@ -30,7 +34,7 @@ def add_parser(verbs: Subparsers) -> None:
     add_instance(parser)
     add_constraints(parser, configuration=True)
     add_bill(parser)
-    add_percentile(parser)
+    add_measures(parser)
     add_output(parser, plan=True)
     parser.set_defaults(run=run)
 
@@ -43,6 +47,7 @@ def run(args: argparse.Namespace) -> int:
     instance = instance_from(args)
     known = instance.sites
     problem = apply_percentile(problem_from(args, instance, configuration=True), args)
+    problem = apply_measures(problem, args)
     check_present(problem, args)
     replicas, voters = names(args.replicas, known), names(args.voters, known)
     plan = evaluate(problem, leader=args.leader, voters=voters, replicas=replicas)

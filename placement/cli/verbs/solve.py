@@ -5,7 +5,11 @@ from __future__ import annotations
 import argparse
 
 from placement.cli.argument_parser import Subparsers
-from placement.cli.option_groups.percentile_options import add_percentile, apply_percentile
+from placement.cli.option_groups.percentile_options import (
+    add_measures,
+    apply_measures,
+    apply_percentile,
+)
 from placement.cli.option_groups.price_options import add_bill, check_present
 from placement.cli.options import (
     add_constraints,
@@ -35,7 +39,7 @@ def add_parser(verbs: Subparsers) -> None:
     add_constraints(parser)
     add_bill(parser)
     add_moves(parser)
-    add_percentile(parser)
+    add_measures(parser)
     add_method(parser)
     add_output(parser, plan=True)
     parser.set_defaults(run=run)
@@ -47,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 
     check_target(args)
     problem = apply_percentile(problem_from(args, instance_from(args)), args)
-    problem = with_moves(problem, args)
+    problem = apply_measures(with_moves(problem, args), args)
     check_present(problem, args)
     with progress_of(args, problem) as progress:
         plan = solve(
