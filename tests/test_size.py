@@ -71,7 +71,7 @@ ROOMS = {
     "placement/feasibility": 709,
     "placement/fleet": 1488,
     "placement/io": 10340,
-    "placement/measures": 1500,
+    "placement/measures": 2150,
     "placement/methods": 670,
     "placement/model": 4622,
     "placement/online": 7503,

@@ -163,7 +163,8 @@ def _of_mixture(
     if measure.kind is MeasureKind.PERCENTILE:
         return percentile.value(part, one, quorum)
     latency = percentile.latency(part, one, quorum)
-    return min(1.0, float(latency[: deadline_bins(problem, measure) + 1].sum()))
+    # rounded, so that shares that differ by the order of a sum alone tie
+    return min(1.0, round(float(latency[: deadline_bins(problem, measure) + 1].sum()), 12))
 
 
 def _after(

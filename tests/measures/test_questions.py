@@ -12,7 +12,7 @@ import pytest
 import placement
 from placement import Configuration, Contingency, Moves, Problem
 from placement.errors import InputError, UnsupportedError
-from placement.evaluation.objective import score_of
+from placement.evaluation.objective import MEAN_LATENCY, score_of
 from placement.measures import Limit, Measure, MeasureKind, read_limit, read_measure
 from placement.measures.question import MeasureQuestion, question_of
 from placement.measures.values import value, values
@@ -67,7 +67,7 @@ def asked(seed: int, limits: int, aim: str | None = None, **changes: object) -> 
     words = aim or str(rng.permutation(MEASURES)[0])
     target = {"maximise" if words.startswith("within") else "minimise": words}
     given: dict[str, object] = {
-        "objective": placement.evaluation.objective.MEAN_LATENCY,
+        "objective": MEAN_LATENCY,
         "keep": keep,
         "distributions": _spread(seed, sites),
         "outages": {"region:region-0": 0.05, "site-3": 0.01},
@@ -92,9 +92,7 @@ def _spread(seed: int, sites: int) -> Distributions:
 def truth(problem: Problem) -> tuple[float, float]:
     """Least value of all configurations that keep the limits, and the least mean of those."""
     question = question_of(problem)
-    plain = problem.replace(
-        objective=placement.evaluation.objective.MEAN_LATENCY, budget=None, moves=None
-    )
+    plain = problem.replace(objective=MEAN_LATENCY, budget=None, moves=None)
     plans = list(every_configuration(plain))
     for limit in question.keep:
         kept = values(problem, limit.measure, plans).tolist()
