@@ -1,8 +1,6 @@
 """Column generation for fleets: prices of the shared limits, a proven bound, and a plan.
 
-1. Every database alone, at prices of zero: the first bound, and the first columns. A large fleet
-   then goes another way (:mod:`formulations.fleet.large_fleet`); only where that leaves too large a
-   gap, or no plan, do the next steps follow.
+1. Every database alone, at prices of zero: the first bound, and the first columns.
 2. The master problem over the columns (:mod:`formulations.fleet.column_pool`) gives new prices.
    They are smoothed with the prices of the best bound, which keeps them from jumping; the smoothed
    ones are dropped for a round where they bring no better column.
@@ -16,18 +14,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import time
 
 import numpy as np
 
 from formulations.fleet import tuning
-from formulations.fleet.checkpoints import Checkpoint
 from formulations.fleet.column_pool import ColumnPool, MasterResult
-from formulations.fleet.large_fleet import LargeFleet, sample_of
-from formulations.fleet.price_member import PricedMember
-from formulations.fleet.pricing import Pricer, lagrangean_bound
+from formulations.fleet.pricing import Checkpoint, PricedMember, Pricer, lagrangean_bound
 from formulations.fleet.rounding import round_master
 from placement.fleet.fleet_plan import (
     FleetPlan,
@@ -80,8 +74,7 @@ def solve_fleet(
     Notes
     -----
     Each round takes one call of the exact search for each database (about a millisecond at 48
-    sites) and linear programs with a row for each database and each shared limit. From 3,000
-    different databases on there is a program for each 2,500 of them in place of one for all.
+    sites) and a linear program with a row for each different database and each shared limit.
     """
     settings = FleetSearch() if settings is None else settings
     rows = SharedRows(fleet)
@@ -93,7 +86,7 @@ def solve_fleet(
 
 
 class Generation:
-    """State and steps of the search of :func:`solve_fleet`, or of that for a sample.
+    """State and steps of the search of :func:`solve_fleet`.
 
     Parameters
     ----------
@@ -103,21 +96,9 @@ class Generation:
         Prices the databases of these rows.
     settings
         Limits of the search.
-    copies
-        Of each database, shape (members,); None: those of the fleet. In a sample each database
-        stands for many.
-    worst
-        A value that no plan exceeds; None: that of the fleet.
     """
 
-    def __init__(
-        self,
-        rows: SharedRows,
-        pricer: Pricer,
-        settings: FleetSearch,
-        copies: FloatArray | None = None,
-        worst: float | None = None,
-    ) -> None:
+    def __init__(self, rows: SharedRows, pricer: Pricer, settings: FleetSearch) -> None:
         self.rows = rows
         self.fleet = rows.fleet
         self.pricer = pricer
@@ -133,11 +114,9 @@ class Generation:
         self.penalty: FloatArray = np.zeros(len(rows.capacity))
         self.termination = Termination.FINISHED
         own = [member.copies for member in self.fleet.members]
-        self.copies = np.array(own, dtype=np.float64) if copies is None else copies
-        self.room = rows.capacity
-        self.worst = worst_value(self.fleet) if worst is None else worst
+        self.copies = np.array(own, dtype=np.float64)
+        self.worst = worst_value(self.fleet)
         self.placed: list[list[Placed]] | None = None
-        self.value = math.inf
 
     def run(self) -> FleetPlan | NoFleetPlan:
         """Generate columns until the gap is small, then round."""
@@ -155,10 +134,7 @@ class Generation:
                     tuple(map(self.misfit, misfits)),
                     oversize=tuple(member.name for member in misfits),
                 )
-            if len(self.fleet.members) >= tuning.LARGE_FLEET:
-                self.plan_large(alone)
-            if self.termination is Termination.FINISHED and not self.is_good():
-                self.generate()
+            self.generate()
         self.pool.drop_unfinished()
         return self.conclude()
 
@@ -170,43 +146,9 @@ class Generation:
         self.alone = tuple(each.least for each in alone)
         return alone
 
-    def plan_large(self, alone: list[PricedMember]) -> None:
-        """Find prices and a plan without a linear program over all databases.
-
-        A search that is stopped on the way leaves the best prices and no weights: then every
-        database takes the best of its columns that has room.
-        """
-        large = LargeFleet(self, alone)
-        self.master = large.last_pass()
-        if not large.fits():
-            try:
-                self.master = self.prices_and_weights(large)
-            except (KeyboardInterrupt, TimeoutError):
-                self.pool.drop_unfinished()
-                self.master = large.result(np.zeros(len(self.pool)))
-                raise
-        if self.bound <= self.worst:
-            self.round(self.master, parts=False)
-
-    def prices_and_weights(self, large: LargeFleet) -> MasterResult:
-        """Find prices by a sample, columns by passes at these prices, and weights by blocks."""
-        sample, chosen, weights = sample_of(self, large.columns)
-        rows = SharedRows(sample)
-        left = self.deadline - time.perf_counter()
-        settings = dataclasses.replace(self.settings, seconds=left, listen=None)
-        with self.pricer.for_rows(rows) as pricer:
-            search = Generation(rows, pricer, settings, weights, self.worst)
-            search.begin()
-            large.correct_prices(search, chosen)
-        if self.bound > self.worst:
-            return large.last_pass()
-        large.vary_prices()
-        large.balance()
-        return large.place()
-
-    def round(self, master: MasterResult, *, parts: bool = True) -> None:
-        """Make a plan of the weights of a master, and keep it when it is the best so far."""
-        placed, self.termination = round_master(
+    def round(self, master: MasterResult) -> None:
+        """Make a plan of the weights of a master."""
+        self.placed, self.termination = round_master(
             self.pool,
             master,
             self.bound,
@@ -214,17 +156,7 @@ class Generation:
             self.unit,
             self.deadline,
             self.termination,
-            parts=parts,
         )
-        if placed is None:
-            return
-        value = FleetPlan(self.fleet, placed).value
-        if value < self.value:
-            self.placed, self.value = placed, value
-
-    def is_good(self) -> bool:
-        """Return whether there is a plan as close to the bound as asked for."""
-        return relative_gap(self.value, self.bound) <= self.settings.gap
 
     def misfit(self, member: FleetMember) -> str:
         """Say of a database that has no configuration alone how many sites are large enough."""
@@ -242,14 +174,6 @@ class Generation:
 
     def price(self, prices: FloatArray) -> list[PricedMember]:
         """Price all databases, keep their columns, and raise the bound."""
-        priced = self.collect(prices)
-        bound = lagrangean_bound(self.rows, prices, priced, copies=self.copies, room=self.room)
-        if bound > self.bound:
-            self.bound, self.prices = bound, prices
-        return priced
-
-    def collect(self, prices: FloatArray) -> list[PricedMember]:
-        """Price all databases, at prices of their batches if there are some; keep the columns."""
         priced = []
         for member, each in enumerate(self.pricer.price(prices)):
             if self.late():
@@ -257,6 +181,9 @@ class Generation:
             priced.append(each)
             if each.configuration is not None:
                 self.pool.add(member, each.configuration)
+        bound = lagrangean_bound(self.rows, prices, priced)
+        if bound > self.bound:
+            self.bound, self.prices = bound, prices
         return priced
 
     def columns_of(self, priced: list[PricedMember]) -> IntArray:
@@ -270,15 +197,11 @@ class Generation:
             dtype=np.intp,
         )
 
-    def change_room(self, room: FloatArray) -> None:
-        """Change the limits of the databases; the best prices prove another bound then."""
-        self.bound += float(self.prices @ (self.room - room))
-        self.room = room
-
     def solve_master(self, deadline: float = math.inf) -> MasterResult:
         """Solve the master over all columns."""
         columns = np.arange(len(self.pool))
-        return self.pool.relax(columns, self.copies, self.room, self.penalty, self.unit, deadline)
+        room = self.rows.capacity
+        return self.pool.relax(columns, self.copies, room, self.penalty, self.unit, deadline)
 
     def generate(self) -> None:
         """Alternate between master and pricing."""
@@ -340,8 +263,7 @@ class Generation:
             self.master = self.solve_master()
         if self.bound > self.worst:
             return self.no_plan(True)
-        if not self.is_good():
-            self.round(self.master)
+        self.round(self.master)
         if self.placed is None:
             return self.no_plan(False)
         return FleetPlan(

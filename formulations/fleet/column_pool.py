@@ -113,10 +113,6 @@ class ColumnPool:
         """Return the objective of each of some columns, shape (columns given,)."""
         return np.array([self.costs[column] for column in columns.tolist()])
 
-    def entry(self, column: int) -> tuple[IntArray, FloatArray]:
-        """Return the rows that a column uses, and how much of each."""
-        return self._entries[column]
-
     def entries(self, columns: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
         """Return the entries of some columns: place in `columns`, row and amount of each."""
         found = [self._entries[column] for column in columns.tolist()]
@@ -136,12 +132,6 @@ class ColumnPool:
     def takes(self, column: int, rows: BoolArray) -> bool:
         """Return whether a column uses any of some rows."""
         return bool(rows[self._entries[column][0]].any())
-
-    def relative_sizes(self, columns: IntArray) -> FloatArray:
-        """Return the sum of the parts of all limits that each column takes, shape (given,)."""
-        place, rows, amount = self.entries(columns)
-        scale = np.maximum(self.rows.capacity, 1e-300)
-        return np.asarray(np.bincount(place, amount / scale[rows], len(columns)), float)
 
     def largest_parts(self) -> FloatArray:
         """Return the largest part of any limit that each column takes, shape (columns,)."""

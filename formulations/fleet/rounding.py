@@ -12,7 +12,7 @@ import numpy as np
 
 from formulations.fleet import tuning
 from formulations.fleet.column_pool import ColumnPool, MasterResult
-from formulations.fleet.price_member import price_member
+from formulations.fleet.pricing import price_member
 from formulations.solvers.highs import Guard
 from placement.evaluation.voter_choice import best_voters
 from placement.feasibility.feasible_plans import violations
@@ -38,8 +38,6 @@ def round_master(
     unit: float,
     deadline: float,
     ended: Termination = Termination.FINISHED,
-    *,
-    parts: bool = True,
 ) -> tuple[list[list[Placed]] | None, Termination]:
     """Return whole numbers of columns for every database (None: none were found), and the end.
 
@@ -62,12 +60,10 @@ def round_master(
         Time of ``time.perf_counter`` at which the plan is no longer improved.
     ended
         Why the search for columns ended.
-    parts
-        Whether the weights split databases; if not, those with a weight stay.
     """
     rounding = _RoundingState(pool, master, bound, settings, unit, deadline)
     rounding.termination = ended
-    return rounding.run(parts), rounding.termination
+    return rounding.run(), rounding.termination
 
 
 class _RoundingState:
@@ -95,25 +91,21 @@ class _RoundingState:
         # an overload of a hundredth of a limit costs a hundredth of the whole value
         self.penalty = max(bound, 1e-12) / np.maximum(pool.rows.capacity, 1.0)
 
-    def run(self, parts: bool) -> list[list[Placed]] | None:
+    def run(self) -> list[list[Placed]] | None:
         """Place whole copies under limits with a margin, then the rest; then improve."""
         if self.termination is Termination.FINISHED:
             with end_early(self):
-                if parts:
-                    self.place_all()
-                else:
-                    self.place_rest()
-                if parts or self.is_plan(self.counts):
-                    self.polish()
-                if parts and not self.is_good():
+                self.place_all()
+                self.polish()
+                if not self.is_good():
                     self.choose_of_all()
         self.pool.drop_unfinished()
         if self.termination is not Termination.FINISHED and not self.is_plan(self.counts):
             seconds = tuning.LAST_SECONDS + tuning.LAST_SECONDS_EACH * len(self.members)
             self.deadline = time.perf_counter() + seconds
             with end_early(SearchEnd()):
-                self.whole = self.place_known(self.within_limits(self.whole))
-                self.place_rest()
+                counts = self.place_in_order(self.within_limits(self.whole))
+                self.counts = self.counts if counts is None else counts
         if not self.is_plan(self.counts):
             return None
         found: dict[int, list[Placed]] = defaultdict(list)
@@ -135,12 +127,6 @@ class _RoundingState:
             counts = self.place_again(self.whole, np.flatnonzero(self.missing(self.whole)))
         self.counts = counts
 
-    def place_rest(self) -> None:
-        """Place the databases that the last program split, where sites have free capacity."""
-        counts = self.place_in_order(self.within_limits(self.whole))
-        if counts is not None:
-            self.counts = counts
-
     def within_limits(self, counts: FloatArray) -> FloatArray:
         """Take copies away from limits that are exceeded, those that use most of one first."""
         chosen = np.flatnonzero(counts)
@@ -158,36 +144,6 @@ class _RoundingState:
                 beyond -= taken * use[index]
         total = np.zeros(len(counts))
         total[chosen] = left
-        return total
-
-    def place_known(self, counts: FloatArray) -> FloatArray:
-        """Give copies that are missing a configuration of the pool, where one has room.
-
-        The largest databases come first. Each takes the configuration of least objective plus
-        price at the prices of the master among those with room. This takes a tenth of the time of
-        pricing, which is left for the databases that find no room.
-        """
-        fixed, missing = np.flatnonzero(counts), self.missing(counts)
-        room = self.pool.rows.capacity - self.pool.use(fixed, counts[fixed])
-        reduced = self.pool.reduced_costs(self.master, np.arange(len(self.pool)))
-        total = np.zeros(len(self.pool))
-        total[: len(counts)] = counts
-        for number in self.largest_first():
-            left = int(missing[number])
-            if not left:
-                continue
-            self.check_time()
-            columns = self.pool.columns_of(np.array([number]))
-            for column in columns[np.argsort(reduced[columns], kind="stable")].tolist():
-                taken, use = self.pool.entry(column)
-                copies = int((room[taken] / use).min(initial=left))
-                if copies < 1:
-                    continue
-                room[taken] -= copies * use
-                total[column] += copies
-                left -= copies
-                if not left:
-                    break
         return total
 
     def largest_first(self) -> list[int]:

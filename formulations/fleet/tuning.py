@@ -15,12 +15,8 @@ MOST_PENALTIES = 6
 """Times that it is raised before the search gives up [no study]."""
 SHARE_OF_GAP = 0.25
 """Part of the wanted gap that is left to the relaxation; the rest is for rounding [fleet]."""
-LARGE_FLEET = 3000
-"""Different databases from which on a sample gives the prices [no study]."""
 
-# price_member and pricing_workers
-PRICE_STEPS = 4
-"""Steps of a descent by the true price, where the search has a lower bound of it [fleet]."""
+# pricing_workers
 MOST_RESTARTS = 3
 """Times that the same batch is sent again before the search fails [no study]."""
 CONNECT_SECONDS = 20.0
@@ -53,28 +49,3 @@ PRICINGS = 4
 """Rounds of pricing before such an integer program [fleet]."""
 POLISHES = 8
 """Integer programs that improve the plan [fleet]."""
-
-# large_fleet: a sample of the databases gives the prices
-SAMPLE_DATABASES = 1000
-"""Databases in the sample that gives the prices [no study]."""
-BLOCK_BATCHES = 10
-"""Batches of a block: a linear program with 2,500 databases takes some tenths of a second
-[no study]."""
-MOST_CORRECTIONS = 6
-"""Passes over all databases at prices of the sample [no study]."""
-LEAST_ROOM = 0.1
-"""Part of a limit that a correction leaves the sample at least [no study]."""
-PRICE_SPREADS = (0.3, 0.1, 0.03)
-"""Relative differences of the prices between batches, a pass for each [no study]."""
-MOST_BALANCES = 6
-"""Rounds of column generation in blocks [no study]."""
-BLOCK_SMOOTHING = 0.5
-"""Part of the prices of the best bound in the prices of a block [no study]."""
-BLOCK_SHARE_OF_GAP = 0.6
-"""Part of the wanted gap that the relaxation in blocks may leave [no study]."""
-LARGE_BLOCKS = 2
-"""Blocks whose largest databases are placed whole [no study]."""
-LARGE_DATABASES = 150
-"""Databases of such a block that are placed whole [no study]."""
-MOST_DIVES = 8
-"""Linear programs that place them whole [no study]."""

@@ -12,10 +12,8 @@ from placement.errors import InputError
 from placement.model.configuration import Configuration
 from placement.problem import Problem
 from placement.support.checks import (
-    BoolArray,
     FloatArray,
     elements,
-    flag,
     instance_of,
     number,
     text,
@@ -103,23 +101,8 @@ class FleetMember:
         led = np.array([any(each.coefficients[1:]) for each in instance.operations])
         return float(instance.counts.sum(axis=(0, 1))[led].sum())
 
-    @cached_property
-    def reads(self) -> FloatArray:
-        """Operations of each client that the nearest replica answers, shape (scenarios, clients).
 
-        Those that wait for the nearest replica alone. Counts have the weights of the decay.
-        """
-        demand = self.problem.demand
-        return np.asarray(demand.counts @ self.answered_nearby.astype(np.float64))
-
-    @cached_property
-    def answered_nearby(self) -> BoolArray:
-        """Return whether the nearest replica alone answers each operation, shape (operations,)."""
-        coefficients = self.problem.demand.coefficients
-        return np.asarray((coefficients[:, 0] > 0) & ~coefficients[:, 1:].any(axis=1))
-
-
-SITE_LIMITS = ("storage_gb", "leader_operations", "egress_gb", "reads_served")
+SITE_LIMITS = ("storage_gb", "leader_operations", "egress_gb")
 """Fields of the limits that have a number for each site."""
 
 
@@ -135,18 +118,12 @@ class SharedLimits:
         Operations that the leaders at each site can serve, shape (sites,).
     egress_gb
         GB that the leaders at each site can ship to other replicas, shape (sites,).
-    reads_served
-        Reads that the replicas at each site can answer, shape (sites,): operations for which the
-        nearest replica alone is enough.
     most_moves
         Most replicas that may be new, over all databases.
     most_moved_gb
         Most GB that new replicas may hold.
     apart
         Groups of names; two databases of a group never have replicas at the same site.
-    headroom
-        Whether leader operations, outgoing GB and reads must be within their limits after the loss
-        of any one site too (:mod:`placement.fleet.shared_rows`).
 
     Raises
     ------
@@ -157,14 +134,11 @@ class SharedLimits:
     storage_gb: FloatArray | None = None
     leader_operations: FloatArray | None = None
     egress_gb: FloatArray | None = None
-    reads_served: FloatArray | None = None
     most_moves: float | None = None
     most_moved_gb: float | None = None
     apart: Sequence[Sequence[str]] = ()
-    headroom: bool = False
 
     def __post_init__(self) -> None:
-        flag(self.headroom, "headroom")
         for field in SITE_LIMITS:
             given = getattr(self, field)
             if given is None:

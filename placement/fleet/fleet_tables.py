@@ -87,7 +87,7 @@ def read_site_limits(
     ----------
     path
         CSV, TSV or Parquet with the column ``site`` and at least one of ``storage_gb``,
-        ``leader_operations``, ``egress_gb``, ``reads_served``. An empty cell, and a site that is
+        ``leader_operations``, ``egress_gb``. An empty cell, and a site that is
         not listed, have no limit.
     sites
         Names of the sites.
@@ -105,6 +105,13 @@ def read_site_limits(
     """
     table = read_table(path)
     key = table.column("site")
+    if "reads_served" in table.columns:
+        raise InputError(
+            "this limit is gone",
+            source=table.source,
+            field="reads_served",
+            expected="leader_operations: the operations that need a leader",
+        )
     found = {name: table.columns.index(name) for name in SITE_LIMITS if name in table.columns}
     if not found:
         raise InputError(

@@ -10,8 +10,8 @@ are all that a certificate holds. One pass over the databases computes the rest 
 :mod:`placement.proof.leader_proof` proves it without the search. The sums are rational numbers.
 
 What is taken off. A certificate proves its bound up to a relative 1e-12
-(:mod:`placement.proof.certificate_check`). The price of a replica and the way of a read with its
-price are sums of a few products of doubles >= 0, each within a relative 2^-48 of the true one.
+(:mod:`placement.proof.certificate_check`). The price of a replica is a sum of a few products of
+doubles >= 0, within a relative 2^-48 of the true one.
 """
 
 from __future__ import annotations

@@ -20,9 +20,8 @@ import numpy as np
 import pytest
 
 import placement
-from formulations.fleet import FleetSearch, pricing, pricing_workers, solve_fleet, tuning
-from formulations.fleet.checkpoints import Checkpoint, fleet_digest
-from formulations.fleet.pricing_workers import BATCH, ProcessWorkers
+from formulations.fleet import FleetSearch, pricing, solve_fleet, tuning
+from formulations.fleet.pricing import BATCH, Checkpoint, ProcessWorkers, fleet_digest
 from placement.errors import InputError, SolverError
 from placement.fleet import FleetPlan, FleetProblem, SharedRows, synthetic_fleet
 from placement.fleet.fleet_tables import fleet_document
@@ -121,7 +120,7 @@ def test_a_killed_search_goes_on_to_the_same_bytes(
 def test_answers_that_are_kept_are_not_looked_for_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pricing_workers, "BATCH", 4)
+    monkeypatch.setattr(pricing, "BATCH", 4)
     fleet = crowded()
     search = FleetSearch(gap=0.0, checkpoint=tmp_path / "kept")
     whole = content(solve_fleet(fleet, search))
@@ -259,15 +258,15 @@ def test_a_cluster_gives_the_same_bytes(
     """A cluster of which one worker is killed in the middle of the search gives the same bytes."""
     address, workers = cluster
     fleet = drawn(3 * BATCH)
-    submit, calls = pricing_workers.DaskWorkers.submit, []
+    submit, calls = pricing.DaskWorkers.submit, []
 
-    def counted(self: pricing_workers.DaskWorkers, *asked: object) -> object:
+    def counted(self: pricing.DaskWorkers, *asked: object) -> object:
         calls.append(asked)
         if kill and len(calls) == 5:
             workers[0].kill()
         return submit(self, *asked)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(pricing_workers.DaskWorkers, "submit", counted)
+    monkeypatch.setattr(pricing.DaskWorkers, "submit", counted)
     found = content(solve_fleet(fleet, FleetSearch(gap=GAP, dask=address)))
     assert len(calls) > 5
     assert (workers[0].poll() is not None) == kill

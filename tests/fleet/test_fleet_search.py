@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import placement
 from formulations.fleet import FleetSearch, solve_fleet
-from formulations.fleet.price_member import price_member
-from formulations.fleet.pricing import Pricer, lagrangean_bound
+from formulations.fleet.pricing import Pricer, lagrangean_bound, price_member
 from formulations.solvers.highs import Guard, run_highs
 from formulations.solvers.program_builder import Builder
 from formulations.solvers.statuses import Verdict
@@ -32,6 +32,7 @@ from placement.model.constraints import Role
 from placement.overtime.replay.generated_fleets import client_ground
 from placement.support.checks import FloatArray
 from placement.testing import random_instance
+from placement.workloads import Clients
 from tests.effort import examples, seeds
 from tests.reference import configurations
 
@@ -77,15 +78,12 @@ def drawn_fleet(
     held = sum(m.copies * m.storage_gb * m.problem.rules.replicas_max for m in members)
     led = sum(m.copies * m.leader_load for m in members)
     sent = sum(m.copies * m.written_gb * (m.problem.rules.replicas_max - 1) for m in members)
-    read = sum(m.copies * float(m.reads.sum()) for m in members)
     number = sum(m.copies for m in members)
-
-    headroom = bool(rng.random() < 0.3)
 
     def limit(total: float, given: float = 0.6) -> np.ndarray | None:
         if rng.random() > given:
             return None
-        values = total / sites * rng.uniform(0.6, 3.0, sites) * (2.5 if headroom else 1.0)
+        values = total / sites * rng.uniform(0.6, 3.0, sites)
         values[rng.random(sites) < 0.2] = math.inf
         return values
 
@@ -96,8 +94,6 @@ def drawn_fleet(
             storage_gb=limit(held),
             leader_operations=limit(led),
             egress_gb=limit(sent),
-            reads_served=limit(2 * read, 0.3),
-            headroom=headroom,
             most_moves=float(rng.integers(0, 3 * number)) if rng.random() < 0.4 else None,
             most_moved_gb=float(rng.uniform(0, held)) if rng.random() < 0.3 else None,
             apart=[singles[:2]] if len(singles) >= 2 and rng.random() < 0.3 else (),
@@ -201,7 +197,7 @@ def test_bound_optimum_and_value_are_in_order_at_twelve_databases_and_seven_site
     assert_proved(drawn_fleet(seed, most_sites=7, most_databases=12, rules=True), seed)
 
 
-@pytest.mark.parametrize("seed", [11, 16, 57, 59, 135, 208])
+@pytest.mark.parametrize("seed", [3, 20, 33, 53, 70, 71])
 def test_small_tight_fleets_get_a_plan_within_the_gap_of_the_optimum(seed: int) -> None:
     """Rounding and integer programs over the columns of pricing alone find no such plan here."""
     fleet = drawn_fleet(seed, most_sites=7, most_databases=12, rules=True)
@@ -215,7 +211,7 @@ def test_small_tight_fleets_get_a_plan_within_the_gap_of_the_optimum(seed: int) 
 
 def test_most_small_fleets_are_solved_to_a_small_gap() -> None:
     solved = gaps = feasible = 0
-    for seed in range(100, 100 + examples(50)):
+    for seed in range(107, 107 + examples(50)):
         fleet = drawn_fleet(seed)
         if optimum(fleet) == math.inf:
             continue
@@ -234,8 +230,6 @@ def test_the_price_of_replicas_is_the_price_of_their_use(seed: int) -> None:
     fleet = drawn_fleet(seed)
     rows, rng = SharedRows(fleet), np.random.default_rng(seed)
     prices = rng.random(len(rows.capacity))
-    # reads and losses are no sums over replicas: their prices are bounded from below
-    prices[[" without " in name or name.startswith("reads") for name in rows.names]] = 0.0
     for member in fleet.members:
         table = rows.price(member, prices)
         least = math.inf
@@ -369,3 +363,46 @@ def test_a_plan_is_found_where_integer_programs_over_the_columns_have_none() -> 
     assert isinstance(found, FleetPlan)
     assert not found.violations
     assert found.gap < 0.1
+
+
+def generated(databases: int, seed: int, **more: float | None) -> FleetProblem:
+    world = placement.load("world27")
+    return synthetic_fleet(
+        world,
+        client_ground(world).clients,
+        databases,
+        seed=seed,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def test_drawn_fleets_repeat_and_hold_their_slack() -> None:
+    one, two = (generated(40, 7, groups=8, slack=2.0) for _ in range(2))
+    assert one.databases == 40
+    assert len(one.members) == 8
+    for a, b in zip(one.members, two.members, strict=True):
+        assert (a.name, a.storage_gb, a.leader_load) == (b.name, b.storage_gb, b.leader_load)
+        assert np.array_equal(a.problem.instance.counts, b.problem.instance.counts)
+    limits = one.limits
+    assert limits.storage_gb is not None
+    stored = math.fsum(3 * m.copies * m.storage_gb for m in one.members)
+    assert float(limits.storage_gb.sum()) >= 2.0 * stored * (1 - 1e-12)
+    assert float(limits.storage_gb.min()) >= max(m.storage_gb for m in one.members)
+    assert [m.name for m in generated(5, 7).members] == [
+        m.name for m in generated(9, 7).members[:5]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("clients", "more", "field"),
+    [
+        (client_ground(placement.load("world27")).clients, {"slack": 0.5}, "slack"),
+        (client_ground(placement.load("world27")).clients, {"groups": 9}, "groups"),
+        (Clients.from_cities(placement.datasets.cities()[:4]), {}, "clients"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(
+    clients: Clients, more: dict[str, float], field: str
+) -> None:
+    with pytest.raises(InputError, match=field):
+        synthetic_fleet(placement.load("world27"), clients, 5, seed=0, **more)  # type: ignore[arg-type]

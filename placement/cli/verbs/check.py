@@ -141,7 +141,7 @@ def _searched_again(plan: Plan, args: argparse.Namespace) -> int:
 def _fleet(args: argparse.Namespace) -> int:
     """Prove the bound of a fleet again, and every limit of its plan."""
     from placement.errors import CertificateError
-    from placement.io.fleet_check import check_fleet_file
+    from placement.io.fleet_plan_file import check_fleet_file
 
     try:
         checked = check_fleet_file(args.plan, work=args.work)

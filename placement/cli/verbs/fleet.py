@@ -99,14 +99,7 @@ def add_parser(verbs: Subparsers) -> None:
     group.add_argument(
         "--limits",
         metavar="FILE",
-        help="a table: site, and any of storage_gb, leader_operations, egress_gb, reads_served; "
-        "empty: no limit",
-    )
-    group.add_argument(
-        "--headroom",
-        action="store_true",
-        help="leader operations, outgoing GB and reads stay within the limits after the loss of "
-        "any one site too",
+        help="a table: site, and any of storage_gb, leader_operations, egress_gb; empty: no limit",
     )
     group.add_argument(
         "--most-moves", type=types.number(), metavar="N", help="most new replicas in all"
@@ -173,6 +166,7 @@ def add_parser(verbs: Subparsers) -> None:
     add_gone(
         parser,
         {
+            "--headroom": "--limits with room for the databases of a lost site",
             "--check": "placement check FILE, which reads the question from the file",
             "--moves": "placement.overtime.moves, the steps of one database; the file of -o lists "
             "the new replicas of each",
@@ -298,7 +292,6 @@ def _fleet(args: argparse.Namespace) -> FleetProblem:
             most_moves=args.most_moves,
             most_moved_gb=args.most_moved_gb,
             apart=[[part.strip() for part in one.split(",")] for one in args.apart],
-            headroom=args.headroom,
         ),
     )
 
