@@ -360,6 +360,7 @@ class Deployment:
     def of_members(cls, system: str, members: Iterable[Member], **rest: object) -> Deployment:
         """Build one from the servers that hold replicas; `rest` are the other fields."""
         held = tuple(members)
+        unique_names([member.name for member in held], "members")
         sites = []
         for site in dict.fromkeys(member.site for member in held):
             here = [member for member in held if member.site == site]

@@ -6,6 +6,11 @@ its place, with the same RTTs, domains and prices and an RTT of 0 between them. 
 
 A voter that acknowledges no commit is no voter of the problem; one that acknowledges and serves no
 reads is a witness. The losses count the votes of elections apart from those of commits.
+
+Replicas without a place are taken to be where they help least: they serve no reads, and vote from
+the possible sites that are farthest from the leader. The latency is then an upper limit, unless
+operations are relayed: a nearer replica may be a detour. A loss whose effect depends on them is not
+known.
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from placement.databases.deployment import ROLES, Deployment, Role, check_sites
+from placement.databases.findings import listed
 from placement.errors import UnsupportedError
 from placement.evaluation.losses import Failure, Failures, losses, score_after
 from placement.evaluation.score import overhead
@@ -55,6 +61,8 @@ class DeploymentValue:
         after each: a descent, not proven to be the shortest.
     copies
         Most replicas that a site may hold, in the deployment and in the best.
+    open
+        What the configuration leaves to the database, and what is not known therefore.
     """
 
     plan: Plan
@@ -64,6 +72,12 @@ class DeploymentValue:
     losses: Failures
     moves: tuple[tuple[str, float], ...]
     copies: int
+    open: tuple[str, ...] = ()
+
+    @property
+    def is_limit(self) -> bool:
+        """Return whether the latency is the highest that replicas without a place allow."""
+        return bool(self.open) and not self.plan.problem.demand.relay.any()
 
     @property
     def excess(self) -> float:
@@ -89,8 +103,8 @@ def evaluate_deployment(
     Parameters
     ----------
     deployment
-        Leader-based, with a place for every replica. Of equally preferred leaders, and without a
-        preference, the worst one leads.
+        Leader-based, with a place for some voter that may lead. Of equally preferred leaders, and
+        without a preference, the worst one leads.
     instance
         Sites, RTTs and demand.
     survive, diversity, forbidden, non_voters
@@ -108,7 +122,7 @@ def evaluate_deployment(
     InputError
         For an unknown site or level.
     UnsupportedError
-        For a store without a leader, and for replicas without a place.
+        For a store without a leader, and where no voter with a place may lead.
     """
     check_sites(deployment, instance.sites)
     if deployment.read is not None:
@@ -116,18 +130,25 @@ def evaluate_deployment(
             "a store without a leader is evaluated by `placement contingency quorum`, which takes "
             f"N = {deployment.replicas}, R = {deployment.read}, W = {deployment.quorum}"
         )
-    if deployment.free_voters or deployment.free_non_voters:
-        raise UnsupportedError(
-            "the configuration leaves the place of "
-            f"{deployment.free_voters + deployment.free_non_voters} replicas to the database, so "
-            "that its latency is not known; add constraints for them (placement deployment lint)"
-        )
     if not deployment.voters:
         raise UnsupportedError("no replica votes: there is nothing to evaluate")
     if why := deployment.outage((), ""):
         raise UnsupportedError(f"{why}: it never ends")
+    free = deployment.free_voters + deployment.free_non_voters
     if not deployment.may_lead_at:
-        raise UnsupportedError("no voter may lead: there is nothing to evaluate")
+        raise UnsupportedError(
+            "no voter may lead: there is nothing to evaluate"
+            if not free
+            else f"no voter that may lead has a place, and {free} replicas have none: any latency "
+            "is possible; add constraints for them (placement deployment lint)"
+        )
+    first = deployment.leaders[:1]
+    tier = _tier(deployment, deployment.may_lead_at)
+    if first and first[0] not in tier and not deployment.free_voters:
+        raise UnsupportedError(
+            f"{first[0]} should lead and holds no voter that may (placement deployment lint says "
+            "more)"
+        )
     copies = max(one.replicas for one in deployment.held)
     world = with_copies(instance, copies)
 
@@ -147,8 +168,8 @@ def evaluate_deployment(
     never = {*deployment.voters_at} - {*deployment.may_lead_at}
     problem = Problem(
         world,
-        replicas=len(replicas),
-        voters=len(voters),
+        replicas=len(replicas) + free,
+        voters=len(voters) + deployment.free_voters,
         witnesses=len({*voters} - {*replicas}),
         quorum=deployment.quorum,
         leaders=each(s for s in instance.sites if s not in never) if never else None,
@@ -157,26 +178,31 @@ def evaluate_deployment(
         forbidden=each(forbidden),
         non_voters=each(non_voters),
     )
-    placed = problem.replace(survive=None, leaders=None)
-    first = deployment.leaders[:1]
-    tier = _tier(deployment, deployment.may_lead_at)
-    if first and first[0] not in tier:
-        raise UnsupportedError(
-            f"{first[0]} should lead and holds no voter that may (placement deployment lint says "
-            "more)"
-        )
+    placed = problem.replace(
+        survive=None,
+        leaders=None,
+        replicas=len(replicas),
+        witnesses=len({*voters} - {*replicas}) + deployment.free_voters,
+    )
     each_leader = [
-        Configuration.of(index, voters, replicas)
+        Configuration.of(
+            index, [*voters, *_farthest(deployment, placed, copies, roles, index)], replicas
+        )
         for index, role in roles.items()
         if role.leads and world.sites[index - index % copies] in tier
     ]
     worth = {one.leader: objective_value(placed, one) for one in each_leader}
     chosen = max(each_leader, key=lambda one: worth[one.leader])
     plan = evaluate(placed, chosen, method="as read")
-    rows, _ = _losses(deployment, placed, chosen, roles, copies, spread(level))
+    rows, _, unknown = _losses(deployment, placed, chosen, roles, copies, spread(level))
+    left_open = _open_words(deployment, tier) if free else []
+    if unknown:
+        left_open.append(f"not known: the loss of {level} {listed(unknown)}")
     reasons = list(plan.reasons)
     if survive is not None:
-        _, stops = _losses(deployment, placed, chosen, roles, copies, spread(survive))
+        _, stops, unknown = _losses(deployment, placed, chosen, roles, copies, spread(survive))
+        if unknown and level != survive:
+            left_open.append(f"not known: the loss of {survive} {listed(unknown)}")
         reasons += [
             f"does not survive the loss of {survive} {lost}: {why}" for lost, why in stops.items()
         ]
@@ -185,9 +211,59 @@ def evaluate_deployment(
     leaders: dict[str, float] = {}
     for leader, value in sorted(worth.items(), key=lambda one: -one[1]):
         leaders.setdefault(world.sites[leader - leader % copies], value / rate)
+    moves = _descent(problem, chosen) if not free else ()
     return DeploymentValue(
-        plan, tuple(leaders.items()), tuple(reasons), best, rows, _descent(problem, chosen), copies
+        plan,
+        tuple(leaders.items()),
+        tuple(reasons),
+        best,
+        rows,
+        moves,
+        copies,
+        tuple(left_open),
     )
+
+
+def _farthest(
+    deployment: Deployment, problem: Problem, copies: int, roles: Collection[int], leader: int
+) -> list[int]:
+    """Return sites for the voters without a place, the farthest from a leader that are possible."""
+    world, taken = problem.instance, {*roles}
+    voting = [one for one in deployment.open if one.role == "voter"]
+    pools = [(one.sites, one.replicas) for one in voting]
+    either = [one for one in deployment.open if one.role == "either"]
+    known = sum(one.replicas for one in deployment.open) == (
+        deployment.free_voters + deployment.free_non_voters
+    )
+    rest = tuple({site for one in either for site in one.sites}) if known else ()
+    pools.append((rest, deployment.free_voters - sum(one.replicas for one in voting)))
+    for sites, count in pools:
+        able = [
+            place
+            for place, name in enumerate(world.sites)
+            if place not in taken and (not sites or world.sites[place - place % copies] in sites)
+        ]
+        able.sort(key=lambda place: -float(problem.demand.site_rtt[0, leader, place]))
+        if len(able) < count:
+            raise UnsupportedError(
+                f"{count} voters without a place have {len(able)} possible places, with at most "
+                f"{copies} replicas at a site: add constraints (placement deployment lint)"
+            )
+        taken |= {*able[:count]}
+    return sorted(taken - {*roles})
+
+
+def _open_words(deployment: Deployment, tier: Collection[str]) -> list[str]:
+    votes, others = deployment.free_voters, deployment.free_non_voters
+    words = [
+        f"{votes} voters and {others} other replicas have no place: they are taken to serve no "
+        "reads, and to vote from the possible sites that are farthest from the leader"
+    ]
+    if not deployment.leaders:
+        words.append(f"a replica without a place may lead too, not only {', '.join(tier)}")
+    elif not {*deployment.tiers[0]} <= {*tier}:
+        words.append(f"a voter at {' or '.join(deployment.tiers[0])} would lead, if one is there")
+    return words
 
 
 def _roles_on(deployment: Deployment, world: Instance, copies: int) -> dict[int, Role]:
@@ -210,8 +286,8 @@ def _losses(
     roles: Mapping[int, Role],
     copies: int,
     level: str,
-) -> tuple[Failures, dict[str, str]]:
-    """Return the effect of each loss, and why writes stop after some.
+) -> tuple[Failures, dict[str, str], list[str]]:
+    """Return the effect of each loss, why writes stop after some, and losses of unknown effect.
 
     Of leaders that are equally likely, the worst is shown.
     """
@@ -220,11 +296,26 @@ def _losses(
     normal = objective_value(problem, chosen) / rate
     rows: list[Failure] = []
     stops: dict[str, str] = {}
+    unknown: list[str] = []
+    lead = homes[chosen.leader]
+    free = sorted(
+        {*chosen.voters} - {*roles},
+        key=lambda site: float(problem.demand.site_rtt[0, chosen.leader, site]),
+    )
     for loss in losses(problem, level):
         gone = loss.sites & {*roles}
+        group = {world.sites[site - site % copies] for site in loss.sites}
+        held = sum(deployment.voters_at.get(site, 0) for site in group)
+        least, most = deployment.votes_within(group, world.sites[::copies]) if free else (0, 0)
+        if free and not deployment.outage(group, lead, least - held):
+            if lead in group or deployment.outage(group, lead, most - held):
+                unknown.append(loss.name)
+                continue
+            if gone:
+                gone |= {*free[: most - held]}
         if not gone:
             continue
-        why = deployment.outage({homes[site] for site in gone}, homes[chosen.leader])
+        why = deployment.outage(group, lead, least - held if free else 0)
         if why:
             stops[loss.name] = why
             rows.append(Failure(loss.name, False, None, math.inf, None, math.inf, math.inf))
@@ -240,7 +331,7 @@ def _losses(
         name = world.sites[leader]
         change = overhead(latency, normal)
         rows.append(Failure(loss.name, True, name, latency, name, latency, change))
-    return Failures(level, normal, tuple(rows), ()), stops
+    return Failures(level, normal, tuple(rows), ()), stops, unknown
 
 
 def _adapted(
@@ -251,7 +342,8 @@ def _adapted(
     gone: frozenset[int],
 ) -> tuple[Problem, Configuration]:
     """Return question and configuration after a loss: spares step in, the farthest ones first."""
-    left = [site for site in chosen.voters if site not in gone and roles[site].acknowledges]
+    able = {site for site in chosen.voters if site not in roles or roles[site].acknowledges}
+    left = [site for site in chosen.voters if site in able - gone]
     spares = [site for site, role in roles.items() if role is ROLES["spare"] and site not in gone]
     spares.sort(key=lambda site: -float(problem.demand.site_rtt[0, chosen.leader, site]))
     joined = spares[: max(0, deployment.quorum - len(left))]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from placement.databases.localities import Localities
     from placement.model.instance import Instance
 
-__all__ = ["GOAL_OPEN", "Finding", "Severity", "broken", "lint_deployment"]
+__all__ = ["GOAL_OPEN", "Finding", "Severity", "broken", "lint_deployment", "listed"]
 
 GOAL_OPEN = "survival-goal-not-known"
 """Rule of a goal that is neither met nor missed: free replicas decide."""
@@ -171,9 +171,9 @@ def _roles(deployment: Deployment, sites: Sequence[str]) -> list[Finding]:
             Finding(
                 "preference-without-voter",
                 "error",
-                f"the leader preference names {_listed(never)}, where no replica votes: it is "
+                f"the leader preference names {listed(never)}, where no replica votes: it is "
                 "never met",
-                f"place a voter at {_listed(never)}, or take it out of the preference",
+                f"place a voter at {listed(never)}, or take it out of the preference",
             )
         )
     maybe = [site for site, (least, most) in possible.items() if most and not least]
@@ -182,15 +182,15 @@ def _roles(deployment: Deployment, sites: Sequence[str]) -> list[Finding]:
             Finding(
                 "preference-not-guaranteed",
                 "warning",
-                f"the leader preference names {_listed(maybe)}, where the constraints place no "
+                f"the leader preference names {listed(maybe)}, where the constraints place no "
                 "voter: nothing makes a voter go there, so that it may never be met",
-                f"add constraints that place a voter at {_listed(maybe)}",
+                f"add constraints that place a voter at {listed(maybe)}",
             )
         )
     return found
 
 
-def _listed(names: Iterable[str]) -> str:
+def listed(names: Iterable[str]) -> str:
     """Return names in words, the first ten of them."""
     every = list(names)
     more = len(every) - _MOST_NAMES
@@ -342,7 +342,7 @@ def _losses(
         found.append(Finding(rule, severity, what, remedy))
     more = majority(voters + 1)
     held = max((loss.lost for loss in certain), default=0)
-    odd = deployment.free_voters or not leads or deployment.commit or deployment.least
+    odd = deployment.free_voters or not leads or not plain or deployment.least
     if certain and not odd and held <= voters + 1 - more and (goal or level == SITE_LEVEL):
         found.append(
             Finding(
@@ -360,7 +360,7 @@ def _losses(
 def _open_losses(level: str, possible: Sequence[_StoppedDomain], goal: bool) -> list[Finding]:
     if not possible:
         return []
-    names = f"{level} {_listed(loss.domain for loss in possible)}"
+    names = f"{level} {listed(loss.domain for loss in possible)}"
     if len(possible) > _MOST_NAMES:
         names = f"any of {len(possible)} domains of the level {level}"
     what = f"the places of the free replicas decide whether the loss of {names} stops "

@@ -74,6 +74,9 @@ class Localities:
         All sites of the instance. A site without a row stands under its own name.
     rows
         The table, in its order.
+    derived
+        Whether the rows are names that a cloud provider has for its regions, in the place of a
+        table: then a site may stand under its own name too.
 
     Raises
     ------
@@ -83,6 +86,7 @@ class Localities:
 
     sites: tuple[str, ...]
     rows: tuple[Locality, ...] = ()
+    derived: bool = False
 
     def __post_init__(self) -> None:
         known, seen = set(self.sites), set[tuple[str, ...]]()
@@ -117,7 +121,7 @@ class Localities:
         if len(found) == 1:
             return found.pop()
         others = [row.name for row in self.rows if row.site == name]
-        if name in self.sites and not others and not found:
+        if name in self.sites and not found and (self.derived or not others):
             return name
         known = [*(row.name for row in self.rows), *self.sites]
         close = [one for one in difflib.get_close_matches(name, known, n=2) if one != name]
@@ -218,7 +222,8 @@ def localities_template(sites: Sequence[str]) -> str:
 def load_localities(path: str | os.PathLike[str] | None, sites: Sequence[str]) -> Localities:
     """Read the table of localities: CSV, TSV or Parquet with a header, or a JSON object of names.
 
-    A JSON object is ``{"name in the database": "site", …}``.
+    A JSON object is ``{"name in the database": "site", …}``. Without a table, a site that is a
+    region of a cloud is called as the programs of its provider call it.
 
     Raises
     ------
@@ -227,7 +232,11 @@ def load_localities(path: str | os.PathLike[str] | None, sites: Sequence[str]) -
         :class:`Localities` does.
     """
     if path is None:
-        return Localities.plain(sites)
+        from placement.datasets.cloud_regions import programmatic_names
+
+        known = programmatic_names().items()
+        rows = [Locality(name, site) for site, name in known if site in {*sites}]
+        return Localities(tuple(sites), tuple(rows), derived=True)
     from placement.io.formats.document import read_document
     from placement.io.formats.tables import is_blank, name_cell, read_table
 

@@ -14,7 +14,16 @@ from typing import TypeVar
 
 from placement.errors import InputError
 
-__all__ = ["CONTINENTS", "PROVIDERS", "City", "Region", "bundled", "cities", "regions"]
+__all__ = [
+    "CONTINENTS",
+    "PROVIDERS",
+    "City",
+    "Region",
+    "bundled",
+    "cities",
+    "programmatic_names",
+    "regions",
+]
 
 Record = TypeVar("Record")
 
@@ -102,6 +111,16 @@ def regions(provider: str) -> tuple[Region, ...]:
             expected="one of " + ", ".join(PROVIDERS),
         )
     return _regions(provider)
+
+
+@cache
+def programmatic_names() -> dict[str, str]:
+    """Return what programs call the regions whose printed names have blanks: all are of Azure.
+
+    Azure's name of a region is its display name in lower case without blanks (``az account
+    list-locations``).
+    """
+    return {one.id: one.id.replace(" ", "").lower() for one in regions("azure")}
 
 
 @cache

@@ -119,3 +119,20 @@ def test_names_of_keyspaces():
         with pytest.raises(UnsupportedError, match="keyspace"):
             write(good, name)
     assert '"Mixed_1"' in write(good, "Mixed_1").text
+
+
+@pytest.mark.parametrize("system", ["cassandra", "scylla"])
+def test_writes_that_skip_the_commit_log_are_told_and_kept(system):
+    """durable_writes = false was read over."""
+    made = load_system(system)
+    text = "CREATE KEYSPACE k WITH replication = {'class': 'NetworkTopologyStrategy', 'a': 3}"
+    request = made.request(Localities.plain(("a",)))
+    found = read_deployment(made, (("k", f"{text} AND DURABLE_WRITES = False;"),), request)
+    assert {f.rule: f.severity for f in found.findings} == {"writes-not-durable": "warning"}
+    again = write_deployment(made, found.deployment, made.request(request.localities, "k"))
+    assert "AND durable_writes = false;" in again.text
+    on = read_deployment(made, (("k", f"{text} AND durable_writes = true;"),), request)
+    assert not on.findings
+    for tail in (" AND durable_write = false;", " AND consistency = 'global';", " replication;"):
+        with pytest.raises(InputError, match="k, row 1"):
+            read_deployment(made, (("k", text + tail),), request)

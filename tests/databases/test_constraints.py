@@ -227,7 +227,8 @@ def test_goals_that_the_file_itself_states():
     spread = policy("LEADER_CONSTRAINTS='[+region=no]' SURVIVAL_PREFERENCES='[region]' "
                     "FOLLOWER_CONSTRAINTS='{+region=de: 1, +region=it: 1}'")  # fmt: skip
     assert "survival-preference" not in lint("tidb", spread)
-    host = pd(group(rule("voter", 3, isolation_level="host")))
+    three = {"location_labels": ["region", "host"], "isolation_level": "host"}
+    host = pd(group(rule("voter", 3, **three)))
     assert {f.rule: f.severity for f in host.findings} == {"isolation-not-checked": "note"}
 
 
@@ -265,11 +266,52 @@ def test_roles_and_levels_of_rules():
     assert some.may_lead_at == {"oslo": 1}
     witness = pd(group(rule("voter", 2), rule("voter", 1, "de", is_witness=True))).deployment
     assert dict(witness.held[0].special) == {"witness": 1}
-    apart = pd(group(rule("voter", 3, isolation_level="region")))
+    level = {"isolation_level": "region", "location_labels": ["region", "host"]}
+    apart = pd(group(rule("voter", 3, **level)))
     assert "isolation-level" in {f.rule for f in apart.findings if f.severity == "error"}
-    wide = pd(group(rule("voter", 3, ["no", "de", "it"], isolation_level="region")))
+    wide = pd(group(rule("voter", 3, ["no", "de", "it"], **level)))
     assert not wide.findings
     assert wide.deployment.open == (OpenReplicas(("bonn", "oslo", "rome"), 3, "voter"),)
+    # as the source of PD has it: a level that is no location label stands for the first of these
+    first = pd(group(rule("voter", 3, **{**level, "isolation_level": "rack"})))
+    assert "isolation-level" in {f.rule for f in first.findings if f.severity == "error"}
+    none = pd(group(rule("voter", 3, isolation_level="region")))
+    assert {f.rule: f.severity for f in none.findings} == {"isolation-without-labels": "warning"}
+    learner = pd(group(rule("voter", 3), rule("learner", 1, "de", is_witness=True)))
+    assert dict(learner.deployment.held[0].special) == {"unread": 1}
+    leads = pd(group(rule("leader", 1, is_witness=True), rule("voter", 2, "de")))
+    assert "witness-leads" in {f.rule for f in leads.findings if f.severity == "error"}
+
+
+def test_keys_of_labels_are_compared_without_case_where_the_database_does_it():
+    upper = rule("voter", 3)
+    upper["label_constraints"][0]["key"] = "Region"
+    assert pd(group(upper)).deployment.voters_at == {"oslo": 3}
+    text = policy("LEADER_CONSTRAINTS='[+Region=no]' FOLLOWER_CONSTRAINTS='{+REGION=de: 2}'")
+    assert read("tidb", text).deployment.voters_at == {"oslo": 1, "bonn": 2}
+    other = zone("num_replicas = 3, constraints = '[+Region=no]'")  # CockroachDB compares exactly
+    assert read("cockroachdb", other).deployment.free_voters == 3
+
+
+@pytest.mark.parametrize(
+    ("rules", "field"),
+    [
+        ([rule("voter", 1, id="a"), rule("voter", 2, id="a")], "id"),
+        ([rule("voter", 1, start_key="bb", end_key="AA")], "end_key"),
+        ([rule("voter", 1, start_key="aa", end_key="aa")], "end_key"),
+    ],
+)
+def test_rules_of_which_pd_would_keep_another_meaning(rules, field):
+    with pytest.raises(InputError, match=field):
+        pd(group(*rules))
+
+
+def test_rules_of_several_groups_without_their_order():
+    found = read("pd", json.dumps([rule("voter", 3), {**rule("voter", 1, "de"), "group_id": "h"}]),
+                 group="g")  # fmt: skip
+    assert {f.rule: f.severity for f in found.findings} == {"order-of-groups": "warning"}
+    with pytest.raises(InputError, match="another group"):
+        pd({**group(rule("voter", 3)), "group_id": "h"}, group="h")
 
 
 # --- places of three parts -------------------------------------------------------------------

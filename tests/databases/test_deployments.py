@@ -8,6 +8,7 @@ import pytest
 import placement
 from placement.databases import Deployment, Finding, Localities, Locality, Member, load_system
 from placement.databases.deployment import (
+    OpenReplicas,
     SiteReplicas,
     deployment_document,
     deployment_from,
@@ -166,7 +167,8 @@ def test_changes_are_scored_and_fall(world):
     "deployment",
     [
         Deployment.of("x", {"s0": 1}, read=1, commit=1),
-        Deployment.of("x", {"s0": 1}, free_voters=1),
+        Deployment.of("x", {}, {"s0": 1}, free_voters=3),
+        Deployment.of("x", {"s0": 1}, leaders=("s1",), free_non_voters=1),
         Deployment.of("x", {}, {"s0": 1}),
         Deployment.of("x", {"s0": 1}, commit=2),
         Deployment.of("x", {"s0": 1}, {"s1": 1}, leaders=("s1",)),
@@ -177,6 +179,43 @@ def test_what_has_no_value_is_refused_with_the_reason(deployment):
     named = world.replace(sites=("s0", "s1", "s2"))
     with pytest.raises(UnsupportedError):
         evaluate_deployment(deployment, named)
+
+
+@pytest.mark.parametrize("pool", [(), (2, 3, 4)], ids=["anywhere", "among three"])
+def test_replicas_without_a_place_bound_the_latency(world, pool):
+    """Every place that they may get gives a latency and losses within what is said."""
+    direct = np.array([not operation.relay for operation in world.operations])
+    world = world.replace(counts=world.counts * direct)
+    a, b, *_ = world.sites
+    able = tuple(world.sites[i] for i in pool or range(5))
+    fixed = {"leaders": (a,), "commit": 2}
+    pools = (OpenReplicas(able, 1, "voter"),) if pool else ()
+    value = evaluate_deployment(
+        Deployment.of("x", {a: 1, b: 1}, free_voters=1, open=pools, **fixed), world
+    )
+    assert value.is_limit
+    rows = {row.lost: row for row in value.losses.each}
+    unknown = value.open[1].partition("loss of site ")[2].split(", ")
+    assert a in unknown
+    assert b in {*rows, *unknown}
+    for site in able:
+        votes = {a: 1, b: 1}
+        votes[site] = votes.get(site, 0) + 1
+        placed = evaluate_deployment(Deployment.of("x", votes, **fixed), world)
+        assert placed.plan.mean_latency <= value.plan.mean_latency * (1 + 1e-12)
+        for row in placed.losses.each:
+            shown = rows.get(row.lost)
+            if shown is not None:
+                assert row.survives >= shown.survives
+                assert row.mean_latency <= shown.mean_latency * (1 + 1e-12)
+
+
+def test_regions_of_a_cloud_have_the_names_of_its_programs():
+    """The first run of the README's export wrote a template and ended with an error."""
+    names = load_localities(None, ("East US 2", "us-east-1", "here"))
+    assert names.only("East US 2").name == "eastus2"
+    assert names.only("us-east-1").name == "us-east-1"
+    assert {names.site_of(one, "f", "x") for one in ("eastus2", "East US 2")} == {"East US 2"}
 
 
 def test_prices_of_copies_add_up(world):

@@ -41,11 +41,31 @@ def test_weight_zero_has_no_vote():
 @pytest.mark.parametrize(
     "line",
     ["weight.1=2", "group.1=1:2", "server.1=z2:2888:3888", "server.5=z1", "server.5=nobody:1:2",
-     "server.999=z1:1:2", "server.5=z1:1:2|z2:1:2"],
+     "server.999=z1:1:2", "server.5=z1:1:2|z3:1:2", "server.5=z1:1:2|z2:1:2:observer",
+     "server.5=z1:1:2|z2:1"],
 )  # fmt: skip
 def test_what_is_refused_names_file_and_row(line):
     with pytest.raises(InputError, match=r"zoo\.cfg, row"):
         read(CONFIG + line)
+
+
+def test_a_server_may_have_several_addresses():
+    """Addresses of a server are one member, and stay as they are."""
+    found = read(
+        "server.1=z1:2888:3888|10.0.0.1:2889:3889;2181\nserver.2=z3:1:2:observer|z3:3:4:observer"
+    )
+    assert (found.deployment.voters_at, found.deployment.non_voters_at) == ({"a": 1}, {"b": 1})
+    assert {f.rule for f in found.findings} == {"several-addresses"}
+    text = write_deployment(SYSTEM, found.deployment, SYSTEM.request(NAMES)).text
+    assert "server.1=z1:2888:3888:participant|10.0.0.1:2889:3889:participant;2181" in text
+    assert read(text).deployment.roles == found.deployment.roles
+
+
+def test_servers_of_one_host_stay_apart():
+    """An export of three servers on one host held the last one alone."""
+    found = read("server.1=z1:1:2\nserver.2=z1:3:4\nserver.3=z1:5:6\n").deployment
+    text = write_deployment(SYSTEM, found, SYSTEM.request(NAMES)).text
+    assert read(text).deployment == found
 
 
 def test_steps_of_reconfig_on_a_model():

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from dataclasses import field as of_instance
 
 from placement.databases.deployment import Deployment
 from placement.databases.findings import Finding
@@ -34,6 +35,8 @@ __all__ = ["SCYLLA", "SYSTEM"]
 _KEYSPACE = re.compile(r"[A-Za-z0-9_]+")
 _LEVELS = ("ONE", "TWO", "THREE", "QUORUM", "ALL", "LOCAL_ONE", "LOCAL_QUORUM", "EACH_QUORUM")
 _CLASS = "NetworkTopologyStrategy"
+_OTHERS = ("durable_writes", "tablets", "storage", "fast_path")
+"""Options of a keyspace that place nothing; they are kept."""
 
 
 # --- reading ---------------------------------------------------------------------------------
@@ -45,7 +48,7 @@ class _Keyspace:
 
     source: str
     replication: dict[str, str | tuple[str, ...]]
-    tablets: str = ""
+    others: dict[str, str] = of_instance(default_factory=dict)
 
 
 def _reader(system: str, scylla: bool) -> Callable[[Texts, Request], Reading]:
@@ -62,6 +65,16 @@ def _reader(system: str, scylla: bool) -> Callable[[Texts, Request], Reading]:
         name = request.choose(keyspaces, kinds, "CREATE KEYSPACE", texts[0][0])
         keyspace = keyspaces[name]
         deployment, findings = _roles(system, name, keyspace, request)
+        if keyspace.others.get("durable_writes") == "false":
+            findings.append(
+                Finding(
+                    "writes-not-durable",
+                    "warning",
+                    f"{name} has durable_writes = false: its writes skip the commit log, and those "
+                    "that a quorum has acknowledged are lost with the memory of its nodes",
+                    "durable_writes = true",
+                )
+            )
         votes: dict[str, int] = {}
         for field in ("read_level", "write_level"):
             level = request.text(field) or levels.get(field, "QUORUM")
@@ -93,7 +106,7 @@ def _create(name: str, keyspace: _Keyspace) -> str:
     options = (f"{sql_string(key)}: {_value(value)}" for key, value in keyspace.replication.items())
     text = f"CREATE KEYSPACE IF NOT EXISTS {sql_name(name)} WITH replication = "
     text += "{" + ", ".join(options) + "}"
-    return f"{text}{f' AND tablets = {keyspace.tablets}' * bool(keyspace.tablets)};"
+    return text + "".join(f" AND {key} = {value}" for key, value in keyspace.others.items()) + ";"
 
 
 def _value(value: str | tuple[str, ...]) -> str:
@@ -131,22 +144,30 @@ def _take_keyspaces(text: str, source: str, scylla: bool, keyspaces: dict[str, _
             stream.skip_statement()
             continue
         before = keyspaces.get(name)
-        found = _Keyspace(where, {}, before.tablets if before else "")
+        found = _Keyspace(where, {}, dict(before.others) if before else {})
         stream.expect("WITH")
-        while stream.next is not None and not stream.accept(";"):
+        while stream.next is not None:
             option = stream.name("an option of a keyspace").lower()
             stream.expect("=")
             if option == "replication":
                 found.replication = _options(stream, scylla)
-            elif option == "tablets":
-                tablets = _options(stream, False)
-                words = (f"{sql_string(k)}: {_bare(str(v))}" for k, v in tablets.items())
-                found.tablets = "{" + ", ".join(words) + "}"
+            elif option not in _OTHERS:
+                raise InputError(
+                    "unknown option of a keyspace",
+                    source=stream.where(),
+                    field=option,
+                    expected="one of replication, " + ", ".join(_OTHERS),
+                )
             elif stream.next is not None and stream.next.value == "{":
-                _options(stream, False)
+                words = (
+                    f"{sql_string(k)}: {_bare(str(v))}" for k, v in _options(stream, False).items()
+                )
+                found.others[option] = "{" + ", ".join(words) + "}"
             else:
-                stream.take("a value")
-            stream.accept("AND")
+                found.others[option] = _bare(stream.take("a value").value.lower())
+            if not stream.accept("AND") and stream.next is not None:
+                stream.expect(";")
+                break
         if not found.replication and before is None:
             raise InputError("no replication", source=where, value=name, expected="replication =")
         if before is not None and (scylla or not found.replication):

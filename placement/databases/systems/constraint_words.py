@@ -83,6 +83,9 @@ class Labels:
         Sites by their names, with further labels in columns.
     bare
         Whether a constraint may have no key.
+    folds
+        Whether keys are compared without case, as PD does: tikv/pd 7179657d (April 2024),
+        pkg/core/store.go, GetLabelValue. Values are compared with case there.
     """
 
     source: str
@@ -90,6 +93,7 @@ class Labels:
     key: str
     localities: Localities
     bare: bool = False
+    folds: bool = False
     _others: dict[str, None] = field(default_factory=dict)
     _never: dict[str, None] = field(default_factory=dict)
     _clashes: dict[str, None] = field(default_factory=dict)
@@ -118,8 +122,14 @@ class Labels:
             bad = word[:1] not in ("+", "-") or not value.strip() or "=" in value
             if bad or not (key.strip() or self.bare):
                 raise self.refuse(name, "not a constraint", text, "+key=value or -key=value")
-            found.append(LabelTest(word[0] == "+", key.strip(), (value.strip(),)))
+            found.append(LabelTest(word[0] == "+", self.folded(key.strip()), (value.strip(),)))
         return tuple(found)
+
+    def folded(self, key: str) -> str:
+        """Return a key as the table writes it, where keys are compared without case."""
+        known = {name for row in self.localities.rows for name in row.facts} if self.folds else ()
+        same = (one for one in (self.key, *sorted(known)) if one.lower() == key.lower())
+        return next(same, key.lower()) if self.folds else key
 
     def clause(self, value: YamlValue | None, name: str) -> ConstraintClause:
         """Return the constraints of a field: a list, or a table with numbers."""

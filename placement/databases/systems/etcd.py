@@ -79,12 +79,6 @@ def _read(texts: Texts, request: Request) -> Reading:
         raise InputError(
             "member lists given", source=texts[0][0], field="members", value=lists, expected="one"
         )
-    names = [member.name for member in members]
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(
-                "two members of one name", source=texts[0][0], field="name", value=name
-            )
     at = {member.identity or member.name: member.site for member in members}
     if not leader:
         findings.append(

@@ -80,6 +80,8 @@ def _read(texts: Texts, request: Request) -> Reading:
             raise table.refuse("_id", "given twice", "one number for each member")
         identities.add(identity)
         member = _member(table, identity, request)
+        if member.name in [one.name for one in members]:  # by its port, then
+            member = replace(member, name=member.address)
         members.append(member)
         findings += _findings(table, member)
     voting = sum(member.voter for member in members)

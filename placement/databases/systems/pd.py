@@ -1,6 +1,9 @@
 """PD, the placement driver of TiKV: placement rules as JSON.
 
 A rule has a role (leader, voter, follower or learner), a count, and constraints on store labels.
+Rules of one range of keys add up. The stacking, the checks and the witnesses are those of tikv/pd
+011d32f7 in pkg/schedule/placement: rule.go (compareRule, prepareRulesForApply), rule_list.go
+(checkApplyRules), rule_manager.go (adjustRule), fit.go (fitRule).
 """
 
 from __future__ import annotations
@@ -48,6 +51,7 @@ class _Rule:
     document: Document
     group: tuple[int, str]
     group_overrides: bool
+    group_known: bool = True
 
     @property
     def order(self) -> tuple[int, str, int, str]:
@@ -74,7 +78,17 @@ def _flag(document: Document, key: str) -> bool:
 def _all_rules(texts: Texts) -> list[_Rule]:
     """Return the rules of all texts: bundles, lists of rules, and lists of groups besides."""
     groups: dict[str, tuple[int, bool]] = {}
-    rules: list[tuple[str, Document]] = []
+    rules: dict[tuple[str, str], Document] = {}
+
+    def take(rule: Document, group: str) -> None:
+        name = rule.text("group_id", group) or group
+        if name != group:  # adjustRule
+            raise rule.refuse("group_id", "a rule of another group", group)
+        identity = rule.text("id", "") or f"#{len(rules)}"
+        if (name, identity) in rules:
+            raise rule.refuse("id", "two rules of one group and id", "one: PD keeps the last")
+        rules[name, identity] = rule
+
     for source, value in json_values(texts):
         items = value if isinstance(value, list) else [value]
         if not items:
@@ -85,9 +99,10 @@ def _all_rules(texts: Texts) -> list[_Rule]:
                 document.only(_GROUP_KEYS)
                 name = document.text("group_id", "pd")
                 groups[name] = (_whole(document, "group_index"), _flag(document, "group_override"))
-                rules += [(rule.text("group_id", name), rule) for rule in document.tables("rules")]
+                for rule in document.tables("rules"):
+                    take(rule, name)
             elif document.has("role"):
-                rules.append((document.text("group_id", "pd"), document))
+                take(document, document.text("group_id", "") or "pd")
             elif document.has("id") and set(document.values) <= {"id", "index", "override"}:
                 groups[document.text("id")] = (
                     _whole(document, "index"),
@@ -96,13 +111,16 @@ def _all_rules(texts: Texts) -> list[_Rule]:
             else:
                 raise document.refuse("rules", "neither a group of rules nor a rule", _INPUT)
     found = []
-    for name, rule in rules:
+    for (name, _), rule in rules.items():
         rule.only(_RULE_KEYS)
         for key in ("start_key", "end_key"):
             if not _HEX.fullmatch(rule.text(key, "")):
                 raise rule.refuse(key, "not hexadecimal", "a key, hexadecimal")
+        start, end = (rule.text(key, "").lower() for key in ("start_key", "end_key"))
+        if end and end <= start:
+            raise rule.refuse("end_key", "not behind start_key", f"a key behind {start}")
         index, overrides = groups.get(name, (0, False))
-        found.append(_Rule(rule, (index, name), overrides))
+        found.append(_Rule(rule, (index, name), overrides, name in groups))
     return sorted(found, key=lambda rule: rule.order)
 
 
@@ -159,6 +177,17 @@ def _read(texts: Texts, request: Request) -> Reading:
         )
     reading = next(iter(readings.values()))
     held = next(iter((own or ranges).values()))
+    given = {rule.group[1] for rule in rules if rule.group_known}
+    unknown = sorted({*groups} - given)
+    if len(groups) > 1 and unknown:
+        finding = Finding(
+            "order-of-groups",
+            "warning",
+            f"the file does not hold index and override of the groups {', '.join(unknown)}: "
+            "index 0 and no override are taken",
+            "give the answer of GET /pd/api/v1/config/placement-rule, which holds both",
+        )
+        reading = replace(reading, findings=(*reading.findings, finding))
     dead = [
         f"{rule.group[1]}/{rule.document.text('id', '')}"
         for rule in rules
@@ -181,7 +210,8 @@ def _roles(rules: list[_Rule], request: Request) -> Reading:
     findings: list[Finding] = []
     voting, others, leading = PlacedReplicas(), PlacedReplicas(), PlacedReplicas()
     key = request.text("locality_key")
-    labels = Labels(rules[0].document.source, "the rules", key, request.localities)
+    source = rules[0].document.source
+    labels = Labels(source, "the rules", key, request.localities, folds=True)
     may_lead = 0
     counts = dict.fromkeys(_ROLES, 0)
     roles: dict[str, dict[str, int]] = {}
@@ -198,15 +228,14 @@ def _roles(rules: list[_Rule], request: Request) -> Reading:
                 continue
         if count > 10_000:
             raise rule.refuse("count", "out of range", "a number of replicas")
-        sites = labels.sites(_labels(rule), rule.key("label_constraints"))
+        sites = labels.sites(_labels(rule, labels), rule.key("label_constraints"))
         held = others if role == "learner" else voting
         held.add(sites, count)
         may_lead += role in ("leader", "voter")
         if role == "leader":
             leading.add(sites, 1)
-        if rule.text("isolation_level", "") == key and count > len(
-            sites or labels.localities.sites
-        ):
+        level = _isolation(rule)
+        if labels.folded(level) == key and count > len(sites or labels.localities.sites):
             findings.append(
                 _error(
                     "isolation-level",
@@ -215,13 +244,23 @@ def _roles(rules: list[_Rule], request: Request) -> Reading:
                     "PD places one in each and leaves the others out",
                 )
             )
-        special = "witness" if _flag(rule, "is_witness") else "follower" * (role == "follower")
+        special, witness = "follower" * (role == "follower"), _flag(rule, "is_witness")
+        if witness:
+            special = "unread" if role == "learner" else "witness"
         if special and sites is not None and len(sites) == 1:
             here = roles.setdefault(sites[0], {})
             here[special] = here.get(special, 0) + count
-        level = rule.text("isolation_level", "")
-        if level not in ("", key) and count > 1:
+        if level and labels.folded(level) != key and count > 1:
             apart[level] = None
+        if rule.text("isolation_level", "") and not level:
+            findings.append(
+                Finding(
+                    "isolation-without-labels",
+                    "warning",
+                    f"{name} has an isolation_level and no location_labels: PD isolates nothing",
+                    "location_labels with this level",
+                )
+            )
         if role == "follower":
             findings.append(
                 Finding(
@@ -231,13 +270,27 @@ def _roles(rules: list[_Rule], request: Request) -> Reading:
                     "use the role voter if they may lead after a loss",
                 )
             )
-        if _flag(rule, "is_witness"):
+        if witness and role == "leader":
+            what = f"{name} has is_witness and the role leader"
+            findings.append(_error("witness-leads", what, "PD never takes a leader for a witness"))
+        elif witness:
             findings.append(
                 Finding(
                     "witness",
                     "note",
-                    f"{name} has is_witness: its replicas vote, hold no data and serve no reads",
+                    f"{name} has is_witness: its replicas hold no data and serve no reads, while "
+                    "enable-witness of PD is on; else they are like the others",
                     "count the reads of clients near it at the next replica",
+                )
+            )
+        if witness and count > 1:
+            findings.append(
+                Finding(
+                    "too-many-witnesses",
+                    "warning",
+                    f"{name} has {count} witnesses: PD refuses more than half of max-replicas, "
+                    "which is 3 unless it was raised",
+                    f"max-replicas of {2 * count} or more",
                 )
             )
     if apart:
@@ -283,7 +336,20 @@ def _error(rule: str, evidence: str, effect: str = "PD refuses that") -> Finding
     return Finding(rule, "error", f"{evidence}: {effect}", "mend the rules")
 
 
-def _labels(rule: Document) -> list[LabelTest]:
+def _isolation(rule: Document) -> str:
+    """Return the label at whose values PD keeps the replicas of a rule apart; empty for none.
+
+    As pkg/schedule/filter/filters.go (NewIsolationFilter) and replica_strategy.go: without location
+    labels there is none, and a level that is none of them stands for the first. Labels above the
+    level count too, so that only the first alone keeps replicas apart by itself.
+    """
+    level, labels = rule.text("isolation_level", ""), rule.names("location_labels", ())
+    if not level or not labels:
+        return ""
+    return "/".join(labels[: labels.index(level) + 1 if level in labels else 1])
+
+
+def _labels(rule: Document, labels: Labels | None = None) -> list[LabelTest]:
     """Return the constraints of a rule; whether a label exists says nothing on places."""
     found = []
     for one in rule.tables("label_constraints"):
@@ -293,9 +359,11 @@ def _labels(rule: Document) -> list[LabelTest]:
             raise one.refuse("op", "unknown operator", "one of " + ", ".join(_OPERATORS))
         values = one.names("values", ())
         if operator in ("in", "notIn"):
-            if not values:
+            if not values and operator == "in":
                 raise one.refuse("values", "no value", "one or more places")
-            found.append(LabelTest(operator == "in", one.text("key"), values))
+            key = one.text("key")
+            key = key if labels is None else labels.folded(key)
+            found += [LabelTest(operator == "in", key, values)] * bool(values)
         else:
             found.append(LabelTest(operator == "exists", "", (f"{one.text('key')} {operator}",)))
     return found

@@ -61,6 +61,7 @@ _COMMA = re.compile(r',(?=(?:[^"]*"[^"]*")*[^"]*$)')
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 _QUOTED = re.compile(r'"(?:[^"]|"")+"')
 _RULE = re.compile(r"[-+ ]+|\(\d+ rows?\)")
+_RECEIVER = "pg_receivewal"
 _STATES = ("sync", "potential", "quorum", "async")
 _NAME = re.compile(r"[ -~]{1,63}")
 """Names of applications: printable ASCII; what is longer than 63 bytes is cut off."""
@@ -73,6 +74,15 @@ class _Standbys:
     method: str
     acknowledgements: int
     names: tuple[str, ...]
+
+    def answers(self, states: Sequence[str]) -> list[bool]:
+        """Return whether each connection of a name can acknowledge, by its sync_state.
+
+        PostgreSQL counts connections, not names (its source: SyncRepGetCandidateStandbys): each
+        that streams and has flushed. One that never flushed shows `async`, listed or not.
+        """
+        good = ("quorum",) if self.method == "ANY" else ("sync", "potential", "quorum")
+        return [state in good for state in states]
 
 
 # --- reading ---------------------------------------------------------------------------------
@@ -169,13 +179,25 @@ def _read(texts: Texts, request: Request) -> Reading:
     members = []
     for name in dict.fromkeys((primary, *standbys.names, *asynchronous)):
         voter = name == primary or name in chosen
-        kept = {"listed": True} if name in standbys.names and name not in chosen else {}
+        kept: dict[str, object] = {}
+        if name in standbys.names and name not in chosen:
+            kept["listed"] = True
         site = request.localities.site_of(name, where, _FIELD)
-        away = states is not None and name in chosen and name != primary
-        if away and states is not None:  # under ANY, a standby that can acknowledge is in quorum
-            away = name not in states or (standbys.method == "ANY" and "quorum" not in states[name])
-        role = "down" if away else "spare" if name in spares else ""
-        members.append(Member(name, site, voter, role=role, kept=kept))
+        role = "witness" if name == _RECEIVER else "spare" if name in spares else ""
+        each = [True]
+        if states is not None and name != primary and voter:
+            each = standbys.answers(states.get(name, ())) or [False]
+        for number, answers in enumerate(each, 1):
+            again = {"connection_of": name} if number > 1 else {}
+            members.append(
+                Member(
+                    f"{name} (connection {number})" if again else name,
+                    site,
+                    voter,
+                    role="" if not voter else role if answers else "down",
+                    kept=kept | again,
+                )
+            )
     count = standbys.acknowledgements
     deployment = Deployment.of_members(
         "postgresql",
@@ -183,7 +205,8 @@ def _read(texts: Texts, request: Request) -> Reading:
         leaders=(members[0].site,),
         commit=count + 1,
     )
-    return Reading(deployment, tuple(_findings(standbys, primary, chosen, states, count)))
+    able = sum(one.voter and one.role != "down" for one in members) - 1
+    return Reading(deployment, tuple(_findings(standbys, primary, chosen, states, able)))
 
 
 def _findings(
@@ -191,15 +214,15 @@ def _findings(
     primary: str,
     chosen: Sequence[str],
     states: Mapping[str, Sequence[str]] | None,
-    count: int,
+    able: int,
 ) -> Iterator[Finding]:
-    able = [name for name in chosen if states is None or name in states]
-    if count > len(able):
+    count = standbys.acknowledgements
+    if count > able:
         yield Finding(
             "too-few-standbys",
             "error",
-            f"commits wait for {count} standbys, and {len(able)} can acknowledge: no commit ends",
-            f"more synchronous standbys, or {standbys.method} {max(1, len(able))} (…)",
+            f"commits wait for {count} standbys, and {able} can acknowledge: no commit ends",
+            f"more synchronous standbys, or {standbys.method} {max(1, able)} (…)",
         )
     if standbys.method == "FIRST" and len(chosen) > count:
         yield Finding(
@@ -216,19 +239,26 @@ def _findings(
             f"the primary {primary} is in the list and never answers itself",
             "list it only for the time after a switchover",
         )
+    if _RECEIVER in standbys.names:
+        yield Finding(
+            "receiver-listed",
+            "warning",
+            f"{_RECEIVER} writes the log alone and never leads; without --synchronous it "
+            "acknowledges a commit only when a segment is full",
+            f"run it with --synchronous, or take {_RECEIVER} out of the list",
+        )
     for name in standbys.names if states is not None else ():
         each = (states or {}).get(name, ())
         if len(each) > 1:
             yield Finding(
                 "standby-twice",
-                "error",
-                f"{len(each)} standbys call themselves {name}: which of them counts is not "
-                "determined, and both may",
+                "warning",
+                f"{len(each)} standbys call themselves {name}, and PostgreSQL counts each of them: "
+                "all are taken to be at one site",
                 "an application_name of its own for each standby",
             )
-            continue
-        behind = standbys.method == "ANY" and "quorum" not in each
-        if name != primary and ("async" in (each or ["async"]) or behind):
+        answers = standbys.answers(each)
+        if name != primary and not all(answers or [False]):
             what = "is not connected" if not each else "is asynchronous now"
             what = "does not stream yet" if "potential" in each else what
             what = "is in another setting than ANY" if "sync" in each else what
@@ -291,8 +321,12 @@ def _refuses(deployment: Deployment, request: Request) -> tuple[str, ...]:
     return tuple(reasons)
 
 
+def _name(server: Server) -> str:
+    return str(server.kept.get("connection_of", server.name))
+
+
 def _alter(voting: Sequence[str], primary: str, commit: int, method: str = "ANY") -> str:
-    names = [sql_name(name) for name in voting if name != primary]
+    names = [sql_name(name) for name in dict.fromkeys(voting) if name != primary]
     value = f"{method} {commit - 1} ({', '.join(names)})" if names and commit > 1 else ""
     return f"ALTER SYSTEM SET {_FIELD} = {sql_string(value)}; SELECT pg_reload_conf();"
 
@@ -319,15 +353,15 @@ def _write(deployment: Deployment, request: Request, path: MovePath | None) -> S
     for move, text in zip(moves, numbered_steps(path, by_replica, words), strict=True):
         steps.append(comment(text))
         if move.kind in ("promote", "demote", "set-quorums", "move-leader"):
-            voting = [by_replica[one].name for one in move.voting]
+            voting = [_name(by_replica[one]) for one in move.voting]
             steps.append(later(_alter(voting, by_replica[move.leader].name, move.commit)))
     # the first voter of the leader's site, as the steps have it
     primary = next(s for s in servers if s.voter and s.site == deployment.leaders[0])
     document = {
         "primary": primary.name,
-        "asynchronous": [server.name for server in servers if not server.voter],
+        "asynchronous": [_name(server) for server in servers if not server.voter],
     }
-    voting = [one.name for one in servers if one.voter or one.kept.get("listed")]
+    voting = [_name(one) for one in servers if one.voter or one.kept.get("listed")]
     method = "FIRST" if any(server.role == "spare" for server in servers) else "ANY"
     never = "" if primary.kept.get("listed") else primary.name
     final = _alter(voting, never, deployment.quorum, method)
@@ -365,7 +399,7 @@ SYSTEM = DatabaseSystem(
     said=present_leader_only,
     names_servers=True,
     commits="leader",
-    expresses=frozenset({"spare", "down", "elect"}),
+    expresses=frozenset({"spare", "down", "elect", "witness"}),
     says="primary, synchronous standbys with any number of acknowledgements, asynchronous ones",
     cannot="an election or a failover order; more than one voter with commits of the primary alone",
     validated="PostgreSQL 15: setting and sync_state of a primary and three standbys; the steps "

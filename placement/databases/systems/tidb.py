@@ -73,9 +73,8 @@ def _read(texts: Texts, request: Request) -> Reading:
         wanted.choose(names, ("policy", "policies"), "CREATE PLACEMENT POLICY", texts[0][0])
     ]
     findings = _rules(policy)
-    labels = Labels(
-        policy.source, f"policy {policy.name}", request.text("locality_key"), request.localities
-    )
+    subject, key = f"policy {policy.name}", request.text("locality_key")
+    labels = Labels(policy.source, subject, key, request.localities, folds=True)
     for option in ("VOTER_CONSTRAINTS", "VOTERS"):
         if option in policy.options:
             value = policy.options[option]

@@ -30,9 +30,9 @@ from placement.methods.options import Setting
 __all__ = ["SYSTEM"]
 
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
-_SERVER = re.compile(
-    r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^:;|\[\]\s]+):(?P<peer>\d+):(?P<election>\d+)"
-    r"(?::(?P<role>(?i:observer|participant)))?(?P<client>;.*)?"
+_ADDRESS = re.compile(
+    r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^:;|\[\]\s]+)(?P<ports>:\d+:\d+)"
+    r"(?::(?P<role>(?i:observer|participant)))?"
 )
 _MOST_ID = 255
 _WITHOUT_EFFECT = {"leaderServes": ("yes",), "oraclePath": (), "peerType": ("participant",)}
@@ -68,7 +68,10 @@ def _read(texts: Texts, request: Request) -> Reading:
                 continue
             if int(identity) in servers:
                 raise InputError("given twice", source=where, field=key, expected="once")
-            servers[int(identity)] = _member(identity, value, where, key, request)
+            found = _member(identity, value, where, key, request)
+            if found.name in [one.name for one in servers.values()]:  # by its port, then
+                found = replace(found, name=str(found.kept["addresses"]).partition("|")[0])
+            servers[int(identity)] = found
     if not seen or not servers:
         raise InputError("no servers", source=texts[0][0], field="server.N", expected=_INPUT)
     _check_groups(groups, {str(number) for number, one in servers.items() if one.voter})
@@ -101,23 +104,53 @@ def _weight(value: str, source: str, field: str) -> int:
 
 
 def _member(identity: str, value: str, source: str, field: str, request: Request) -> Member:
-    found = _SERVER.fullmatch(value)
-    if found is None:
-        raise InputError(
-            "not a server",
-            source=source,
-            field=field,
-            value=value,
-            expected="host:port:port, and :observer or ;port behind it",
+    """Return a server: since 3.6 it may have several addresses, of one role.
+
+    As apache/zookeeper 667128b4 reads them, QuorumPeer.java, initializeWithAddressString.
+    """
+    listed, mark, client = value.partition(";")
+    found = [_ADDRESS.fullmatch(one.strip()) for one in listed.split("|")]
+    each = [one for one in found if one is not None]
+
+    def refuse(message: str, expected: str) -> InputError:
+        return InputError(message, source=source, field=field, value=value, expected=expected)
+
+    if len(each) < len(found):
+        form = "host:port:port, several with | between, and :observer or ;port behind it"
+        raise refuse("not a server", form)
+    roles = {(one["role"] or "participant").lower() for one in each}
+    if len(roles) > 1:
+        raise refuse("two roles of one server", "the same role behind each address")
+    hosts = [one["host"].strip("[]") for one in each]
+    rows = {row.name: row.site for row in request.localities.rows}
+    named = [host for host in hosts if host in rows or host in request.localities.sites]
+    sites = {request.localities.site_of(host, source, field) for host in named or hosts[:1]}
+    if len(sites) > 1:
+        raise refuse(
+            f"one server at {len(sites)} sites ({', '.join(sorted(sites))})",
+            "addresses of one place: a server holds one replica",
         )
-    host = found["host"].strip("[]")
-    site = request.localities.site_of(host, source, field)
-    kept = {"ports": f"{found['peer']}:{found['election']}", "client": found["client"] or ""}
-    return Member(host, site, (found["role"] or "").lower() != "observer", identity, kept=kept)
+    kept = {
+        "addresses": "|".join(one["host"] + one["ports"] for one in each),
+        "client": mark + client,
+    }
+    name = (named or hosts)[0]
+    return Member(name, sites.pop(), roles == {"participant"}, identity, kept=kept)
 
 
 def _reading(servers: dict[int, Member], weights: dict[int, int]) -> Reading:
     findings = []
+    several = [f"server.{n}" for n, one in servers.items() if "|" in str(one.kept["addresses"])]
+    if several:
+        findings.append(
+            Finding(
+                "several-addresses",
+                "note",
+                f"{', '.join(several)} have several addresses, which servers refuse unless "
+                "multiAddress.enabled is true",
+                "multiAddress.enabled=true on every server",
+            )
+        )
     for identity, member in servers.items():
         if member.voter and weights.get(identity, 1) == 0:
             findings.append(
@@ -140,7 +173,12 @@ def _reading(servers: dict[int, Member], weights: dict[int, int]) -> Reading:
 def _refuses(deployment: Deployment, request: Request) -> tuple[str, ...]:
     reasons = list(missing_servers(deployment, request.localities))
     kind = "a host name (zoo.cfg has no escape)"
-    reasons += unfit_names(deployment, request.localities, _HOST.fullmatch, kind)
+    known = {member.name for member in deployment.members if member.kept.get("addresses")}
+
+    def fits(name: str) -> bool:
+        return name in known or _HOST.fullmatch(name) is not None
+
+    reasons += unfit_names(deployment, request.localities, fits, kind)
     for row in named_servers(deployment, request.localities):
         own = row.facts.get("client_port", "")
         if own and not (own.isdecimal() and len(own) <= 5):
@@ -182,9 +220,9 @@ def _write(deployment: Deployment, request: Request, path: MovePath | None) -> S
 
     def spec(server: Server, number: int, role: str) -> str:
         client = server.kept.get("client", f";{server.facts.get('client_port', port)}")
-        return (
-            f"server.{number}={server.name}:{server.kept.get('ports', '2888:3888')}:{role}{client}"
-        )
+        addresses = str(server.kept.get("addresses", f"{server.name}:2888:3888"))
+        each = "|".join(f"{one}:{role}" for one in addresses.split("|"))
+        return f"server.{number}={each}{client}"
 
     servers, by_replica = written_servers(deployment, request.localities, path)
     numbers = _numbered(tuple(by_replica.values()) or servers)

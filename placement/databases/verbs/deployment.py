@@ -332,6 +332,7 @@ def _value_document(value: DeploymentValue) -> dict[str, object]:
         "moves": [{"change": words, "mean_latency_ms": ms} for words, ms in value.moves],
         "losses": failures_document(value.losses),
         "most_replicas_at_one_site": value.copies,
+        "open": list(value.open),
     }
 
 
@@ -345,7 +346,7 @@ def _value_text(value: DeploymentValue) -> str:
     rows = [
         ("Rules", describe(best.problem)),
         ("Leader", str(plan.leader)),
-        ("Mean latency", f"{plan.mean_latency:.2f} ms"),
+        ("Mean latency", "at most " * value.is_limit + f"{plan.mean_latency:.2f} ms"),
     ]
     if len(value.leaders) > 1:
         rows[1] = ("Leader", f"{plan.leader}, the worst of those that may lead")
@@ -363,6 +364,7 @@ def _value_text(value: DeploymentValue) -> str:
     for count, (words, ms) in enumerate(value.moves, 1):
         gain = 1 - ms / plan.mean_latency
         rows.append((f"Change {count}", f"{words}: {ms:.2f} ms, {gain:.1%} less than now"))
+    rows += [("Open", words) for words in value.open]
     rows += [("Breaks", reason) for reason in value.reasons]
     text = facts([(name, escape(words)) for name, words in rows])
     return f"{text}\n\nWhen {value.losses.describe()}\n{failures_table(value.losses)}"

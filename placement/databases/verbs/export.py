@@ -117,11 +117,17 @@ def run(args: argparse.Namespace) -> int:
     localities = load_localities(args.localities, sites)
     request = system.request(localities, args.database or deployment.name, settings_from(args))
     script = write_deployment(system, deployment, request, present)
+    called = [row for row in localities.rows if localities.derived and row.site in deployment.sites]
+    notes = script.notes
+    if called:
+        words = ", ".join(f"{row.site} is {row.name}" for row in called)
+        note = f"regions are called as the programs of their provider call them ({words})"
+        notes = (*notes, f"{note}; other names: --localities FILE")
     if args.output is not None:
         write_file(args.output, encode_text(script.text), force=args.force)
     if args.json:
         print_json(
-            {"system": system.name, "text": script.text, "notes": list(script.notes),
+            {"system": system.name, "text": script.text, "notes": list(notes),
              "validated": system.validated}
         )  # fmt: skip
         return exits.FOUND
@@ -129,7 +135,7 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.write(script.text)
     else:
         print(f"Written to {args.output}")
-    print_notes(system.title, script.notes)
+    print_notes(system.title, notes)
     return exits.FOUND
 
 
