@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from placement.databases.localities import Localities
     from placement.model.instance import Instance
 
-__all__ = ["GOAL_OPEN", "Finding", "Severity", "broken", "lint_deployment", "listed"]
+__all__ = ["GOAL_OPEN", "Finding", "Findings", "Severity", "broken", "lint_deployment", "listed"]
 
 GOAL_OPEN = "survival-goal-not-known"
 """Rule of a goal that is neither met nor missed: free replicas decide."""
@@ -44,6 +44,22 @@ class Finding:
     severity: Severity
     evidence: str
     remedy: str
+
+
+class Findings(list[Finding]):
+    """Findings of one configuration, in the order in which they were found."""
+
+    def error(self, rule: str, evidence: str, remedy: str) -> None:
+        """Add what is broken."""
+        self.append(Finding(rule, "error", evidence, remedy))
+
+    def warning(self, rule: str, evidence: str, remedy: str) -> None:
+        """Add a weakness."""
+        self.append(Finding(rule, "warning", evidence, remedy))
+
+    def note(self, rule: str, evidence: str, remedy: str) -> None:
+        """Add a fact to know."""
+        self.append(Finding(rule, "note", evidence, remedy))
 
 
 def broken(findings: Iterable[Finding]) -> bool:

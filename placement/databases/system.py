@@ -9,6 +9,7 @@ A system is an entry point of the group ``placement.databases``::
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -16,14 +17,14 @@ from typing import TYPE_CHECKING, Literal
 
 from placement.databases.deployment import Deployment
 from placement.databases.findings import Finding
-from placement.databases.localities import Localities
+from placement.databases.localities import Localities, name_refusals
 from placement.errors import InputError, UnsupportedError
 from placement.methods.options import Setting, all_settings
 from placement.support.checks import text
 from placement.support.entry_points import Group
 
 if TYPE_CHECKING:
-    from placement.databases.server_moves import MovePath
+    from placement.databases.servers import MovePath
 
 __all__ = [
     "SHORT_NAMES",
@@ -35,8 +36,6 @@ __all__ = [
     "Texts",
     "available",
     "load_system",
-    "order_note",
-    "present_leader_only",
     "read_deployment",
     "write_deployment",
 ]
@@ -132,8 +131,8 @@ class Script:
     notes: tuple[str, ...] = ()
 
 
-def _whole(deployment: Deployment) -> Deployment:
-    return deployment
+def _no_reason(deployment: Deployment, request: Request) -> tuple[str, ...]:
+    return ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,20 +149,22 @@ class DatabaseSystem:
         What `read` accepts.
     read
         Texts of a configuration -> roles and findings.
-    refuses
-        A deployment -> why it cannot be said in this system; empty where it can.
     write
         A deployment that is not refused, and the steps from the present one (None where it is not
         known) -> text. Reading the text again gives `said` of the deployment.
-    said
-        A deployment -> what the configuration keeps of it. Where that is less, the script has a
-        note that says so.
     says, cannot
         What the configuration can and cannot say, for `placement export --list` and the page.
     validated
         On what the written text was tried, with version, or that it was not.
+    refuses
+        A deployment -> why it cannot be said, beside what the fields below say.
     settings
         Settings of reading and writing, by name.
+    order
+        How much of the order of leaders the configuration keeps.
+    said
+        A deployment -> what the configuration keeps of it, where that is not told by `order`. Where
+        that is less, the script has a note that says so.
     keeps_text
         Whether `kept` of a deployment that was read is a configuration that `read` takes: export
         returns it where no role has changed.
@@ -173,26 +174,45 @@ class DatabaseSystem:
     commits
         "majority": under a leader, by a majority; "leader": under a leader, by any number of
         votes; "any": also without a leader. The rest is refused.
-    names_servers
-        Whether the configuration names servers. The table of localities then has a row for each
-        server, several for one site; else a row for each place.
+    named
+        Word for what must be named (--database) and the form of its name; no word, nothing.
+    servers
+        What the name of a server has to be, and whether a name is that, where the configuration
+        names servers. The table of localities then has a row for each server, several for one
+        site; else a row for each place.
     """
 
     name: str
     title: str
     inputs: str
     read: Callable[[Texts, Request], Reading]
-    refuses: Callable[[Deployment, Request], tuple[str, ...]]
     write: Callable[[Deployment, Request, MovePath | None], Script]
     says: str
     cannot: str
     validated: str
+    refuses: Callable[[Deployment, Request], Sequence[str]] = _no_reason
     settings: Mapping[str, Setting] = dataclasses.field(default_factory=dict)
-    said: Callable[[Deployment], Deployment] = _whole
-    names_servers: bool = False
+    order: Literal["all", "first", "none"] = "all"
+    said: Callable[[Deployment], Deployment] | None = None
     keeps_text: bool = False
     expresses: frozenset[str] = frozenset()
-    commits: Literal["majority", "leader", "any"] = "any"
+    commits: Literal["majority", "leader", "any"] = "majority"
+    named: tuple[str, str] = ("", "")
+    servers: tuple[str, Callable[[str], object]] | None = None
+
+    @property
+    def names_servers(self) -> bool:
+        """Return whether the configuration names servers."""
+        return self.servers is not None
+
+    def keeps(self, deployment: Deployment) -> Deployment:
+        """Return what the configuration keeps of a deployment."""
+        if self.said is not None:
+            return self.said(deployment)
+        if self.order == "all":
+            return deployment
+        leaders = deployment.leaders[: self.order == "first"]
+        return dataclasses.replace(deployment, leaders=leaders, ranks=())
 
     def request(
         self,
@@ -276,12 +296,12 @@ def write_deployment(
     UnsupportedError
         When the deployment cannot be said in this system, with every reason.
     """
-    from placement.databases.server_moves import path_between
+    from placement.databases.servers import path_between
 
     if present is None and (unchanged := _as_read(system, deployment, request)) is not None:
         return unchanged
     reasons = [
-        *_common_refusals(deployment, system),
+        *_common_refusals(deployment, system, request),
         *system.refuses(deployment, request),
     ]
     if reasons:
@@ -291,20 +311,13 @@ def write_deployment(
     path = None
     if present is not None:
         path = path_between(_in_own_words(present, system), deployment)
-    return system.write(deployment, request, path)
-
-
-def present_leader_only(deployment: Deployment) -> Deployment:
-    """Return the part of a deployment that systems without a failover order store."""
-    return dataclasses.replace(deployment, leaders=deployment.leaders[:1], ranks=())
-
-
-def order_note(title: str, deployment: Deployment) -> list[str]:
-    """Return the note that such a system has no failover order, where the deployment has one."""
-    if len(deployment.leaders) < 2:
-        return []
+    script = system.write(deployment, request, path)
+    if system.order == "all" or len(deployment.leaders) <= (system.order == "first"):
+        return script
+    what = "failover order" if system.order == "first" else "setting that prefers a leader"
     order = ", ".join(deployment.leaders)
-    return [f"{title} has no failover order; the plan's order of leaders is {order}"]
+    note = f"{system.title} has no {what}; the plan's order of leaders is {order}"
+    return Script(script.text, (*script.notes, note))
 
 
 def _as_read(system: DatabaseSystem, deployment: Deployment, request: Request) -> Script | None:
@@ -331,8 +344,11 @@ def _in_own_words(deployment: Deployment, system: DatabaseSystem) -> Deployment:
     return dataclasses.replace(deployment, members=members, kept="")
 
 
-def _common_refusals(deployment: Deployment, system: DatabaseSystem) -> list[str]:
-    reasons = []
+def _common_refusals(deployment: Deployment, system: DatabaseSystem, request: Request) -> list[str]:
+    """Return why no system of this kind can say a deployment."""
+    from placement.databases.servers import server_refusals
+
+    reasons: list[str] = []
     if deployment.read is not None and system.commits != "any":
         reasons.append("it has a leader, and the placement is of a store without one")
     elif deployment.commit is not None and system.commits == "majority":
@@ -344,28 +360,31 @@ def _common_refusals(deployment: Deployment, system: DatabaseSystem) -> list[str
         for one in deployment.held
         for role, count in one.special
     ]
-    features += [
-        ("zones", f"{one.site} has zones, and replicas in each")
-        for one in deployment.held
-        if one.zones
-    ]
-    if deployment.ranks:
-        features.append(("ties", f"leaders are equally preferred: {deployment.order}"))
-    if deployment.least is not None:
-        features.append(("adapts", "commits wait for fewer votes after a loss"))
-    if deployment.elect is not None:
-        features.append(("elect", f"a new leader needs {deployment.elect} votes"))
+    zones = [one.site for one in deployment.held if one.zones]
+    features += [("zones", f"{site} has zones, and replicas in each") for site in zones]
+    for feature, is_there, words in (
+        ("ties", deployment.ranks, f"leaders are equally preferred: {deployment.order}"),
+        ("adapts", deployment.least, "commits wait for fewer votes after a loss"),
+        ("elect", deployment.elect, f"a new leader needs {deployment.elect} votes"),
+    ):
+        features += [(feature, words)] * bool(is_there)
     reasons += [words for feature, words in features if feature not in system.expresses]
-    if deployment.free_voters or deployment.free_non_voters:
-        reasons.append(
-            f"{deployment.free_voters + deployment.free_non_voters} replicas have no place"
-        )
+    if free := deployment.free_voters + deployment.free_non_voters:
+        reasons.append(f"{free} replicas have no place")
     if not deployment.voters:
         reasons.append("no replica votes")
-    where = deployment.voters_at
     for site in deployment.leaders:
-        if site not in where:
+        if site not in deployment.voters_at:
             reasons.append(f"{site} should lead and holds no voter")
     if deployment.quorum > deployment.voters:
         reasons.append(f"{deployment.quorum} votes are asked of {deployment.voters} voters")
+    what, form = system.named
+    if what and not re.fullmatch(form or ".+", request.name, re.DOTALL):
+        reasons.append(f"{request.name!r} is not the name of a {what} (--database)")
+    if system.servers is not None:
+        kind, fits = system.servers
+        reasons += server_refusals(deployment, request.localities, fits, kind)
+    elif "zones" not in system.expresses:
+        more = [str(request.settings[key]) for key in ("locality_key",) if key in request.settings]
+        reasons += name_refusals(request.localities, deployment.sites, system.title, *more)
     return reasons

@@ -193,6 +193,15 @@ class TokenStream:
         token = self.next or (self._tokens[-1] if self._tokens else None)
         return self.source if token is None else f"{self.source}, row {token.line}"
 
+    def refuse(
+        self, message: str, field: str, expected: str = "", value: object = None
+    ) -> InputError:
+        """Return the error for what stands here; without a value, the field tells it."""
+        source = self.where()
+        if value is None:
+            return InputError(message, source=source, field=field, expected=expected)
+        return InputError(message, source=source, field=field, value=value, expected=expected)
+
     def take(self, expected: str) -> SqlToken:
         """Return the next token and go on.
 

@@ -151,7 +151,7 @@ def _same(
     system: DatabaseSystem, world: DeploymentWorld, request: Request, script: Script
 ) -> Deployment:
     reading = read_deployment(system, (("written", script.text),), request)
-    said = system.said(world.deployment)
+    said = system.keeps(world.deployment)
     differences = said.differences(reading.deployment)
     _demand(not differences, system, world.deployment, f"write and read differ ({differences})")
     _demand(

@@ -2,18 +2,41 @@
 
 import pytest
 
-from placement.databases import available, load_system
+from placement.databases import Deployment, available, load_system
+from placement.databases.system import write_deployment
+from placement.errors import UnsupportedError
 from placement.testing.databases import DATABASE_CHECKS
+from tests.databases.worlds import SITES, localities
+
+
+@pytest.mark.parametrize("count", [40, pytest.param(4000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", available())
+@pytest.mark.parametrize("check", DATABASE_CHECKS, ids=lambda check: check.__name__)
+def test_conformance(name, check, count):
+    check(load_system(name), seed=count > 40, count=count)
 
 
 @pytest.mark.parametrize("name", available())
-@pytest.mark.parametrize("check", DATABASE_CHECKS, ids=lambda check: check.__name__)
-def test_conformance(name, check):
-    check(load_system(name), seed=0, count=40)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", available())
-@pytest.mark.parametrize("check", DATABASE_CHECKS, ids=lambda check: check.__name__)
-def test_conformance_at_length(name, check):
-    check(load_system(name), seed=1, count=4000)
+def test_every_system_refuses_what_it_cannot_say(name):
+    system = load_system(name)
+    lead = {"leaders": SITES[:1]}
+    three = dict.fromkeys(SITES[:3], 1)
+    asked = [
+        ({"commits"}, Deployment.of("x", three, read=2, commit=2), "without one"),
+        ({"commits"}, Deployment.of("x", three, commit=3, **lead), "majority"),
+        ({"servers"}, Deployment.of("x", {SITES[0]: 3}, **lead), "row for each"),
+        ({}, Deployment.of("x", three, free_voters=1, **lead), "no place"),
+        ({"least"}, Deployment.of("x", three, least=1, **lead), "fewer votes"),
+        ({"elect"}, Deployment.of("x", three, elect=3, **lead), "3 votes"),
+        ({"ties"}, Deployment.of("x", three, leaders=SITES[:2], ranks=(1, 1)), "equally preferred"),
+        ({}, Deployment.of("x", {SITES[1]: 1}, **lead), "should lead and holds no voter"),
+    ]
+    for kinds, deployment, words in asked:
+        leaderless = deployment.read is not None and system.commits == "any"
+        said = {"adapts" if kind == "least" else kind for kind in kinds} & system.expresses
+        if leaderless or said or ("servers" in kinds and not system.names_servers):
+            continue
+        if deployment.commit and deployment.read is None and system.commits != "majority":
+            continue
+        with pytest.raises(UnsupportedError, match=words):
+            write_deployment(system, deployment, system.request(localities(system), "app"))

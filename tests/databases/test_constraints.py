@@ -259,6 +259,46 @@ def test_ranges_of_keys_are_told_apart():
     assert pd(group(first, same)).deployment.voters_at == {"oslo": 3}
 
 
+def test_rules_of_pd():
+    found = pd(group(rule("leader", 1), rule("voter", 2, "de"), rule("learner", 1, "it")))
+    assert found.deployment.voters_at == {"oslo": 1, "bonn": 2}
+    assert (found.deployment.leaders, found.findings) == (("oslo",), ())
+    bare = {"role": "voter", "count": 3}
+    assert pd(group(bare)).deployment.free_voters == 3
+    with pytest.raises(InputError, match="group"):
+        pd(group(bare, name="x"))
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ([rule("leader", 2)], "count"),
+        ([rule("leader", 1), rule("leader", 1, "de")], "two-leaders"),
+        ([rule("voter", 0), rule("voter", 3)], "count"),
+        ([rule("learner", 1)], "no-voter"),
+    ],
+)
+def test_rules_that_a_real_pd_refused(given, name):
+    assert name in {f.rule for f in pd(group(*given)).findings if f.severity == "error"}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        rule("boss", 1),
+        rule("voter", 1, "nowhere"),
+        {**rule("voter", 1), "label_constraints": [{"key": "region", "op": "is", "values": []}]},
+        {**rule("voter", 1), "label_constraints": [{"key": "disk", "op": "in", "values": []}]},
+        rule("voter", 1, witness=True),
+        rule("voter", 1, override=1),
+        rule("voter", 1, start_key="x"),
+    ],
+)
+def test_bad_rules_name_the_file(given):
+    with pytest.raises(InputError, match="file0"):
+        pd(group(given))
+
+
 def test_roles_and_levels_of_rules():
     followers = pd(group(rule("follower", 3)))
     assert {"no-voter"} <= {f.rule for f in followers.findings if f.severity == "error"}

@@ -1,7 +1,6 @@
 """MongoDB and YugabyteDB: documents as servers and people have them."""
 
 import json
-import random
 
 import pytest
 
@@ -9,7 +8,7 @@ from placement.databases import Deployment, Localities, Locality, OpenReplicas, 
 from placement.databases.findings import broken
 from placement.databases.system import read_deployment, write_deployment
 from placement.errors import InputError, UnsupportedError
-from placement.testing.databases import deployment_worlds
+from tests.databases.worlds import pairs
 
 MONGODB = load_system("mongodb")
 YUGABYTEDB = load_system("yugabytedb")
@@ -44,19 +43,6 @@ def test_a_replica_set_is_read():
 
 
 @pytest.mark.parametrize(
-    ("members", "rule", "severity"),
-    [
-        ([member(1), member(2, votes=0, priority=1)], "priority-without-vote", "error"),
-        ([member(1), member(2, arbiterOnly=True, priority=0)], "arbiter", "note"),
-        ([member(1), member(2, priority=0)], "never-leads", "note"),
-    ],
-)
-def test_findings_of_mongodb(members, rule, severity):
-    found = read_mongodb(conf(*members)).findings
-    assert (rule, severity) in {(f.rule, f.severity) for f in found}
-
-
-@pytest.mark.parametrize(
     "text",
     [conf(), conf(member(9)), conf(member(1, votes=2)), conf(member(1, priority=-1)),
      conf(member(1), member(1)), conf({"_id": 1}), "[]"],
@@ -77,20 +63,11 @@ def test_more_than_seven_votes():
 
 
 def test_each_step_of_a_replica_set_changes_one_vote():
-    worlds = [
-        world
-        for world in deployment_worlds(MONGODB, seed=3, count=200)
-        if world.deployment.read is None
-        and world.deployment.commit is None
-        and world.deployment.voters <= 7
-    ]
-    rng = random.Random(5)
-    for _ in range(20):
-        one, other = rng.sample(worlds, 2)
-        request = MONGODB.request(one.localities, "rs0")
-        first = write_deployment(MONGODB, one.deployment, request).text
+    for one, other, names in pairs(MONGODB, 20, voters=7):
+        request = MONGODB.request(names, "rs0")
+        first = write_deployment(MONGODB, one, request).text
         present = read_deployment(MONGODB, (("f", first),), request).deployment
-        document = json.loads(write_deployment(MONGODB, other.deployment, request, present).text)
+        document = json.loads(write_deployment(MONGODB, other, request, present).text)
         before = json.loads(first)["config"]["members"]
         hosts = {member["_id"]: member["host"] for member in before}
         stages = [step["members"] for step in document["steps"] if "members" in step]
@@ -171,7 +148,7 @@ def test_bad_tablespaces_name_the_file(text):
 def test_what_a_tablespace_cannot_say():
     good = Deployment.of("x", {"a": 1})
     for names, name, word in (
-        (REGIONS, "pg_x", "no name of a tablespace"),
+        (REGIONS, "pg_x", "not the name of a tablespace"),
         (Localities(("a",)), "ts", "no cloud and zone"),
         (Localities(("a",), (Locality("*", "a", {"cloud": "c", "zone": "z"}),)), "ts", "escape"),
     ):

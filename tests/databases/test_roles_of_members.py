@@ -81,6 +81,8 @@ LEARNER = {"peerURLs": ["https://c1:2380"], "isLearner": True}
          (2, 2), "", "equal-preferences"),
         ("mongodb", mongodb(a1={}, b1={}, c1={"priority": 0.5}), "V V V", "ams or bom", (2, 2), "",
          "equal-preferences"),
+        ("mongodb", mongodb(a1={}, b1={"votes": 0}, c1={}), "V - V", "no preference", (2, 2),
+         "ams cdg", "priority-without-vote!"),
         ("mongodb", mongodb(a1={}, b1={}, c1={**LATE, "priority": 1}), "V V delayed",
          "no preference", (2, 2), "ams bom", "priority-of-a-hidden-member!"),
         ("mongodb", mongodb(a1={}, b1={}, c1={**ARBITER, "votes": 0}), "V V unread",
@@ -125,8 +127,11 @@ LEARNER = {"peerURLs": ["https://c1:2380"], "isLearner": True}
          (3, 3), "ams bom", "standby-twice"),
         ("postgresql", postgresql("FIRST 2 (b1, c1)", "b1,sync"), "V V down", "ams", (3, 1), "",
          "too-few-standbys!"),
-        ("postgresql", postgresql("ANY 1 (b1, c1)", "b1,quorum"), "V V down", "ams", (2, 2),
-         "ams bom", "listed-and-not-synchronous"),
+        *(
+            ("postgresql", postgresql("ANY 1 (b1, c1)", "b1,quorum", *more), "V V down", "ams",
+             (2, 2), "ams bom", "listed-and-not-synchronous")
+            for more in ((), ("c1,potential",), ("c1,sync",))  # it catches up, or under FIRST
+        ),
         ("postgresql", postgresql("FIRST 1 (b1, c1)"), "V V spare", "ams", (2, 1), "",
          "priority-standbys"),
         ("postgresql", postgresql("FIRST 1 (b1, c1)", "b1,sync", "c1,potential"), "V V spare",

@@ -189,7 +189,7 @@ def test_a_change_of_one_number_changes_no_other_role(name):
             script = write_deployment(system, wanted, request)
         except (UnsupportedError, InputError):  # refused with the reason
             return
-        assert not system.said(wanted).differences(read(name, script.text).deployment)
+        assert not system.keeps(wanted).differences(read(name, script.text).deployment)
 
     check()
 

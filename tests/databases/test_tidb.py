@@ -1,7 +1,5 @@
 """TiDB and PD: policies and rules as they are written by people and servers."""
 
-import json
-
 import pytest
 
 from placement.databases import Deployment, Localities, load_system
@@ -92,87 +90,15 @@ def test_bad_options_name_file_and_field(options, word):
     assert word in str(found.value)
 
 
-def test_a_backslash_in_a_name_stays_data():
-    system = load_system("tidb")
-    request = system.request(Localities.plain(SITES), "p\\' ; DROP DATABASE x; -- `")
-    deployment = Deployment.of("x", {"a": 2, "b": 1}, leaders=("a",))
-    text = write_deployment(system, deployment, request).text
-    found = read_deployment(system, (("t", text),), request).deployment
-    assert found.name == request.name
-
-
 @pytest.mark.parametrize(
     ("deployment", "word"),
     [
         (Deployment.of("x", {"a": 3}), "name the leader"),
         (Deployment.of("x", {"a": 1}, leaders=("a",)), "two or more"),
         (Deployment.of("x", {"a": 5, "b": 5}, leaders=("a",)), "8 followers"),
-        (Deployment.of("x", {"a": 3}, leaders=("a",), commit=3), "majority"),
     ],
 )
 def test_what_a_policy_cannot_say(deployment, word):
     system = load_system("tidb")
     with pytest.raises(UnsupportedError, match=word):
         write_deployment(system, deployment, system.request(Localities.plain(SITES), "p"))
-
-
-def rule(role, count, place="a", **more):
-    constraints = [{"key": "region", "op": "in", "values": [place]}]
-    return {
-        "group_id": "pd",
-        "role": role,
-        "count": count,
-        "label_constraints": constraints,
-        **more,
-    }
-
-
-def rules(*given):
-    return read("pd", json.dumps([{"group_id": "pd", "rules": list(given)}]))
-
-
-def test_rules_of_pd():
-    found = rules(rule("leader", 1), rule("voter", 2, "b"), rule("learner", 1, "c"))
-    assert found.deployment.voters_at == {"a": 1, "b": 2}
-    assert found.deployment.leaders == ("a",)
-    assert not found.findings
-    bare = {"group_id": "pd", "role": "voter", "count": 3}
-    assert rules(bare).deployment.free_voters == 3
-    assert rules(rule("follower", 3)).deployment.voters == 3
-
-
-@pytest.mark.parametrize(
-    ("given", "name"),
-    [
-        ([rule("leader", 2)], "count"),
-        ([rule("leader", 1), rule("leader", 1, "b")], "two-leaders"),
-        ([rule("voter", 0), rule("voter", 3)], "count"),
-        ([rule("learner", 1)], "no-voter"),
-    ],
-)
-def test_rules_that_a_real_pd_refused(given, name):
-    assert name in {f.rule for f in rules(*given).findings if f.severity == "error"}
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        rule("boss", 1),
-        rule("voter", 1, "nowhere"),
-        {**rule("voter", 1), "label_constraints": [{"key": "region", "op": "is", "values": []}]},
-        {**rule("voter", 1), "label_constraints": [{"key": "disk", "op": "in", "values": []}]},
-        {**rule("voter", 1), "witness": True},
-        {**rule("voter", 1), "override": 1},
-        {**rule("voter", 1), "start_key": "x"},
-    ],
-)
-def test_bad_rules_name_the_file(given):
-    with pytest.raises(InputError, match=r"policy\.txt"):
-        rules(given)
-
-
-def test_another_group():
-    text = json.dumps([{"group_id": "x", "rules": [rule("voter", 1, group_id="x")]}])
-    with pytest.raises(InputError, match="group"):
-        read("pd", text)
-    assert read("pd", text, group="x").deployment.voters == 1

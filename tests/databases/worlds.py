@@ -1,6 +1,9 @@
 """The deployments of the golden files, with servers and zones for every system."""
 
+import random
+
 from placement.databases import Deployment, Localities, Locality
+from placement.testing.databases import deployment_worlds
 
 SITES = ("us-east-1", "us-west-2", "eu-west-1", "ap-south-1")
 COUNTS = (2, 2, 2, 1)
@@ -44,3 +47,19 @@ def localities(system):
                 )
             )
     return Localities(SITES, tuple(rows))
+
+
+def pairs(system, count=25, **fits):
+    """Yield deployments before and after a move, with names for both, under a majority."""
+    worlds = [
+        world
+        for world in deployment_worlds(system, seed=3, count=150)
+        if world.deployment.read is None
+        and world.deployment.commit is None
+        and world.deployment.voters <= fits.get("voters", 99)
+        and (world.deployment.leaders or not fits.get("led"))
+    ]
+    rng = random.Random(5)
+    for _ in range(count):
+        one, other = rng.sample(worlds, 2)
+        yield one.deployment, other.deployment, one.localities

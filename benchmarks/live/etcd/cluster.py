@@ -148,7 +148,7 @@ class EtcdCluster:
 
     def becomes(self, goal: Deployment) -> Deployment:
         """Return a deployment once it is up; a member has no name before its start."""
-        said = _SYSTEM.said(goal)
+        said = _SYSTEM.keeps(goal)
         return awaited(self.deployment, lambda found: not found.differences(said))
 
     def carry_out(self, script: Script) -> None:

@@ -76,7 +76,7 @@ class Etcd(LiveSystem):
                 go_program(ETCD), folder, addresses, self.processes, self.wan.inside, _TIMES, 8
             )
         present = cluster.deployment() if cluster.alive() else None
-        if present is None or present.differences(system.said(goal)):
+        if present is None or present.differences(system.keeps(goal)):
             cluster.carry_out(write_deployment(system, goal, cluster.request(), present))
         cluster.becomes(goal)
 

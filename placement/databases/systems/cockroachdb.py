@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from placement.databases.deployment import Deployment, OpenRole
-from placement.databases.findings import Finding
-from placement.databases.localities import name_refusals
-from placement.databases.server_moves import MovePath
+from placement.databases.findings import Findings
+from placement.databases.labels import ConstraintClause, Labels, PlacedReplicas
+from placement.databases.servers import MovePath
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
-from placement.databases.systems.constraint_words import ConstraintClause, Labels, PlacedReplicas
+from placement.databases.texts import refusal
 from placement.errors import InputError
 from placement.io.formats.tables import parse_csv
 from placement.languages.sql_text import TokenStream, comment, sql_name, sql_string
@@ -29,16 +29,10 @@ __all__ = ["SYSTEM"]
 
 _HEADER = re.compile(r"^\s*target\s*\|\s*raw_config_sql\s*$", re.MULTILINE)
 _DEFAULT_REPLICAS = 3
-_PLACING = (
-    "num_replicas",
-    "num_voters",
-    "constraints",
-    "voter_constraints",
-    "lease_preferences",
-)
-_NOT_PLACING = ("range_min_bytes", "range_max_bytes", "gc.ttlseconds", "global_reads")
+_PLACING = ("num_replicas", "num_voters", "constraints", "voter_constraints", "lease_preferences")
+_FIELDS = (*_PLACING, "range_min_bytes", "range_max_bytes", "gc.ttlseconds", "global_reads")
 _KINDS = ("DATABASE", "TABLE", "INDEX", "PARTITION", "RANGE")
-_SHOW = "the output of SHOW ZONE CONFIGURATIONS, which has what the server made of it"
+_INPUT = "SHOW ZONE CONFIGURATIONS (table, CSV or TSV), or ALTER … CONFIGURE ZONE statements"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +60,13 @@ class _ZoneTarget:
         """Return the target as SQL."""
         if self.kind == "RANGE":
             return str(self)
-        name = ".".join(map(sql_name, self.parts)) + (f"@{sql_name(self.index)}" * bool(self.index))
-        if not self.partition:
-            return f"{self.kind} {name}"
-        of = "INDEX" if self.index else "TABLE"
-        return f"PARTITION {sql_name(self.partition)} OF {of} {name}"
+        quoted = _ZoneTarget(
+            self.kind,
+            tuple(map(sql_name, self.parts)),
+            self.index and sql_name(self.index),
+            self.partition and sql_name(self.partition),
+        )
+        return str(quoted)
 
     @property
     def above(self) -> tuple[_ZoneTarget, ...]:
@@ -98,18 +94,15 @@ class _Zone:
         text = self.values.get(name)
         if text is None:
             return None
-        digits = text[1:] if text[:1] == "-" else text
+        digits = text.removeprefix("-")
         if not digits.isdecimal() or len(digits) > 9:
-            raise InputError("not a whole number", source=self.source, field=name, value=text)
+            raise refusal(self.source, name, "not a whole number", text, "")
         return int(text)
 
     def flow(self, name: str) -> YamlValue | None:
         """Return a field of constraints; None where it is not set or empty."""
-        text = self.values.get(name)
-        if text is None or not text.strip():
-            return None
-        value = parse_flow(text, self.source, name)
-        return value or None
+        text = self.values.get(name) or ""
+        return (parse_flow(text, self.source, name) or None) if text.strip() else None
 
     @property
     def replicas(self) -> int:
@@ -127,64 +120,43 @@ class _Zone:
 
 
 def _zones_of(text: str, source: str) -> list[_Zone]:
-    """Return the zone configurations in a text: statements, or what SHOW prints.
-
-    Raises
-    ------
-    InputError
-        With file and row, for a text that is neither.
-    """
+    """Return the zone configurations in a text: statements, or what SHOW prints."""
     first = text.lstrip().split("\n", 1)[0].strip()
     for delimiter in (",", "\t"):
         if first.split(delimiter) == ["target", "raw_config_sql"]:
             table = parse_csv(text, source, delimiter)
-            return [
-                zone
-                for number, cells in enumerate(table.rows)
-                for zone in _statements(str(cells[1]), table.at(number))
-            ]
-    header = _HEADER.search(text)
-    if header is not None:
+            rows = [(str(cells[1]), table.at(k)) for k, cells in enumerate(table.rows)]
+            return [zone for words, where in rows for zone in _statements(words, where)]
+    if header := _HEADER.search(text):
         text = _table_text(text, header)
     found = list(_statements(text, source))
     if not found:
-        raise InputError(
-            "no zone configuration",
-            source=source,
-            expected="SHOW ZONE CONFIGURATIONS (table, CSV or TSV), or ALTER … CONFIGURE ZONE",
-        )
+        raise InputError("no zone configuration", source=source, expected=_INPUT)
     return found
 
 
 def _table_text(text: str, header: re.Match[str]) -> str:
-    """Return the second column of a table of text, in the rows where it stands."""
+    """Return the second column of a table of text, in the rows where it stands, as statements."""
     cut = header.group(0).index("|")
     kept = []
     for line in text[header.end() :].split("\n"):
         if re.fullmatch(r"\(\d+ rows?\)", line.strip()):
             break
-        rule = re.fullmatch(r"[-+\s]*", line) is not None
-        # psql marks a line that goes on with a plus
-        kept.append("" if rule else re.sub(r"\s\+\s*$", "", line[cut + 1 :]))
-    return "\n" * text.count("\n", 0, header.end()) + "\n".join(_with_ends(kept))
+        # psql marks a line that goes on with a plus; a table has no semicolons
+        cell = "" if re.fullmatch(r"[-+\s]*", line) else re.sub(r"\s\+\s*$", "", line[cut + 1 :])
+        kept.append(re.sub(r"^\s*ALTER\s", "; ALTER ", cell))
+    return "\n" * text.count("\n", 0, header.end()) + "\n".join(kept)
 
 
-def _with_ends(lines: Sequence[str]) -> list[str]:
-    """Put a semicolon before each statement, since a table has none."""
-    return [re.sub(r"^\s*ALTER\s", "; ALTER ", line) for line in lines]
-
-
-def _statements(text: str, source: str) -> list[_Zone]:
+def _statements(text: str, source: str) -> Iterator[_Zone]:
     stream = TokenStream(text, source)
-    found = []
     while stream.next is not None:
         if stream.accept(";"):
             continue
-        if stream.next.value.upper() != "ALTER":
+        if stream.next.value.upper() == "ALTER":
+            yield _statement(stream)
+        else:
             stream.skip_statement()  # nothing else changes a zone configuration
-            continue
-        found.append(_statement(stream))
-    return found
 
 
 def _statement(stream: TokenStream) -> _Zone:
@@ -192,37 +164,29 @@ def _statement(stream: TokenStream) -> _Zone:
     stream.expect("ALTER")
     target = _target(stream)
     if not stream.accept("CONFIGURE", "ZONE"):
-        raise InputError(
-            "a statement of multi-region SQL, or no zone configuration: it is not read",
-            source=stream.where(),
-            value=str(target),
-            expected=f"ALTER … CONFIGURE ZONE, or {_SHOW}",
-        )
+        message = "a statement of multi-region SQL, or no zone configuration: it is not read"
+        show = "the output of SHOW ZONE CONFIGURATIONS, which has what the server made of it"
+        hint = f"ALTER … CONFIGURE ZONE, or {show}"
+        raise refusal(stream.where(), "", message, str(target), hint)
     values: dict[str, str | None] = {}
     if stream.accept("DISCARD"):
         return _Zone(target, where, {"": None})
     stream.expect("USING")
-    while True:
+    while not values or stream.accept(","):
         name = stream.name("a field of a zone configuration")
         while stream.accept("."):
             name += "." + stream.name("the rest of a field")
-        if name not in (*_PLACING, *_NOT_PLACING):
-            raise InputError(
-                "unknown field of a zone configuration",
-                source=stream.where(),
-                field=name,
-                expected="one of " + ", ".join((*_PLACING, *_NOT_PLACING)),
-            )
+        if name not in _FIELDS:
+            known = "one of " + ", ".join(_FIELDS)
+            raise stream.refuse("unknown field of a zone configuration", name, known)
         if name in values:
-            raise InputError("set twice", source=stream.where(), field=name, expected="once")
+            raise stream.refuse("set twice", name, "once")
         stream.expect("=")
         if stream.accept("COPY", "FROM", "PARENT"):
             values[name] = None
         else:
             sign = "-" if stream.accept("-") else ""
             values[name] = sign + stream.take("a value").value
-        if not stream.accept(","):
-            break
     if stream.next is not None:
         stream.expect(";")
     return _Zone(target, where, values)
@@ -231,9 +195,7 @@ def _statement(stream: TokenStream) -> _Zone:
 def _target(stream: TokenStream) -> _ZoneTarget:
     kind = stream.name(", ".join(_KINDS)).upper()
     if kind not in _KINDS:
-        raise InputError(
-            "unknown target", source=stream.where(), value=kind, expected=" or ".join(_KINDS)
-        )
+        raise refusal(stream.where(), "", "unknown target", kind, " or ".join(_KINDS))
     partition = ""
     if kind == "PARTITION":
         partition = stream.name("the name of a partition")
@@ -248,80 +210,56 @@ def _target(stream: TokenStream) -> _ZoneTarget:
     return _ZoneTarget(kind, tuple(parts), index, partition)
 
 
-def _applied(zones: Sequence[_Zone]) -> dict[_ZoneTarget, _Zone]:
-    """Return what is left of statements that follow each other: each changes what it names."""
-    found: dict[_ZoneTarget, _Zone] = {}
-    for zone in zones:
-        if "" in zone.values:  # DISCARD
-            found.pop(zone.target, None)
-            continue
-        before = found.get(zone.target)
-        values = {**(before.values if before else {}), **zone.values}
-        found[zone.target] = _Zone(zone.target, zone.source, values)
-    return found
-
-
 def _effective_zone(zones: Sequence[_Zone], database: str, table: str, source: str) -> _Zone:
     """Return the zone configuration of a target, with the fields that it inherits.
 
-    Raises
-    ------
-    InputError
-        When there is none of that name, or none is named and there are several.
+    Statements follow each other: each changes what it names. It is an error when there is none of
+    that name, or none is named and there are several.
     """
-    applied = _applied(zones)
+    applied: dict[_ZoneTarget, _Zone] = {}
+    for zone in zones:
+        if "" in zone.values:  # DISCARD
+            applied.pop(zone.target, None)
+            continue
+        before = applied.get(zone.target, zone).values
+        applied[zone.target] = _Zone(zone.target, zone.source, {**before, **zone.values})
     named = [target for target in applied if target.kind != "RANGE"]
-    wanted = _wanted(database, table)
+    wanted: list[tuple[str, tuple[str, ...]]] = [("DATABASE", (database,))]
     if table:
-        found = [target for target in named if (target.kind, target.parts) in wanted]
-    elif database:
-        found = [target for target in named if (target.kind, target.parts) in wanted]
-        found = found or [t for t in applied if database in (t.name, str(t))]
-    else:
+        parts = tuple(part for part in (database, *table.split(".")) if part)
+        wanted = [("TABLE", parts)]
+        if len(parts) == 2:  # SHOW prints the schema too
+            wanted.append(("TABLE", (parts[0], "public", parts[1])))
+    found = [target for target in named if (target.kind, target.parts) in wanted]
+    if database and not table:
+        found = found or [target for target in applied if database in (target.name, str(target))]
+    elif not table:
         found = named or list(applied)
     if len(found) != 1:
-        raise InputError(
-            "no such zone configuration"
-            if database or table
-            else "several zone configurations"
-            if applied
-            else "no zone configuration is left",
-            source=source,
-            field="--database",
-            value=table or database,
-            expected="one of " + ", ".join(map(str, applied)) if applied else "one that is set",
-        )
+        message = "several zone configurations" if applied else "no zone configuration is left"
+        if database or table:
+            message = "no such zone configuration"
+        hint = "one of " + ", ".join(map(str, applied)) if applied else "one that is set"
+        raise refusal(source, "--database", message, table or database, hint)
     values: dict[str, str | None] = {}
-    for above in found[0].above:
-        if above in applied:
-            values |= {k: v for k, v in applied[above].values.items() if v is not None}
-    own = applied[found[0]]
-    values |= {name: value for name, value in own.values.items() if value is not None}
-    return _Zone(own.target, own.source, values)
-
-
-def _wanted(database: str, table: str) -> list[tuple[str, tuple[str, ...]]]:
-    if not table:
-        return [("DATABASE", (database,))]
-    parts = tuple(part for part in (database, *table.split(".")) if part)
-    wanted = [("TABLE", parts)]
-    if len(parts) == 2:  # SHOW prints the schema too
-        wanted.append(("TABLE", (parts[0], "public", parts[1])))
-    return wanted
+    for target in (*found[0].above, found[0]):
+        if target in applied:
+            values |= {k: v for k, v in applied[target].values.items() if v is not None}
+    return _Zone(found[0], applied[found[0]].source, values)
 
 
 # --- rules of the server ---------------------------------------------------------------------
 
 
-def _rules(zone: _Zone, labels: Labels) -> list[Finding]:
+def _rules(zone: _Zone, labels: Labels) -> Findings:
     """Return the rules of the server that a zone configuration breaks.
 
     The parser does not check them; the server refuses the statement, or never meets it.
     """
-    found: list[Finding] = []
+    found = Findings()
 
     def wrong(rule: str, evidence: str, remedy: str) -> None:
-        found.append(Finding(rule, "error", f"{zone.target}: {evidence}", remedy))
+        found.error(rule, f"{zone.target}: {evidence}", remedy)
 
     replicas, voters = zone.number("num_replicas"), zone.number("num_voters")
     if replicas is not None and (replicas < 1 or (replicas == 2 and not voters)):
@@ -329,11 +267,9 @@ def _rules(zone: _Zone, labels: Labels) -> list[Finding]:
     if voters is not None and (voters <= 0 or voters == 2):
         wrong("num-voters", f"num_voters = {voters}", "1, 3 or more voters")
     if voters is not None and voters > zone.replicas:
-        wrong(
-            "voters-exceed-replicas",
-            f"num_voters = {voters} and num_replicas = {zone.replicas}",
-            "num_replicas counts all replicas, those that vote too: raise it",
-        )
+        what = f"num_voters = {voters} and num_replicas = {zone.replicas}"
+        remedy = "num_replicas counts all replicas, those that vote too: raise it"
+        wrong("voters-exceed-replicas", what, remedy)
     forbidden: set[str] = set()
     for name, total in (("constraints", zone.replicas), ("voter_constraints", zone.voters)):
         clause = labels.clause(zone.flow(name), name)
@@ -344,29 +280,22 @@ def _rules(zone: _Zone, labels: Labels) -> list[Finding]:
         asked = sum(count for _, count in clause.counted if count > 0)
         if asked > total:
             limit = "num_replicas" if name == "constraints" else "num_voters"
-            wrong(
-                "too-many-constraints",
-                f"{name} ask for {asked} replicas and {limit} is {total}",
-                f"raise {limit} to {asked}, or ask for fewer",
-            )
+            what = f"{name} ask for {asked} replicas and {limit} is {total}"
+            wrong("too-many-constraints", what, f"raise {limit} to {asked}, or ask for fewer")
         if name == "voter_constraints":
-            each = (one for words in clause.conjunctions for one in words)
-            forbidden = {str(one)[1:] for one in each if not one.required}
+            forbidden = {str(one)[1:] for one in clause.each if not one.required}
     if forbidden:
-        wrong(
-            "voters-forbidden",
-            "voter_constraints forbid " + ", ".join(sorted(forbidden)),
-            "voter_constraints may only require (+); forbid in constraints",
-        )
+        what = "voter_constraints forbid " + ", ".join(sorted(forbidden))
+        remedy = "voter_constraints may only require (+); forbid in constraints"
+        wrong("voters-forbidden", what, remedy)
     if zone.flow("voter_constraints") is not None and voters is None:
         wrong("voters-not-counted", "voter_constraints without num_voters", "set num_voters")
     if isinstance(zone.flow("constraints"), dict) and replicas is None:
-        evidence = "constraints with numbers, without num_replicas"
-        wrong("replicas-not-counted", evidence, "set num_replicas")
-    if zone.flow("lease_preferences") is not None:
-        needed = "voter_constraints" if voters is not None else "constraints"
-        if zone.flow(needed) is None:
-            wrong("leases-need-constraints", f"lease_preferences without {needed}", f"set {needed}")
+        what = "constraints with numbers, without num_replicas"
+        wrong("replicas-not-counted", what, "set num_replicas")
+    needed = "constraints" if voters is None else "voter_constraints"
+    if zone.flow("lease_preferences") is not None and zone.flow(needed) is None:
+        wrong("leases-need-constraints", f"lease_preferences without {needed}", f"set {needed}")
     return found
 
 
@@ -374,45 +303,36 @@ def _rules(zone: _Zone, labels: Labels) -> list[Finding]:
 
 
 def _read(texts: Texts, request: Request) -> Reading:
-    zones: list[_Zone] = []
-    for source, text in texts:
-        zones += _zones_of(text, source)
+    zones = [zone for source, text in texts for zone in _zones_of(text, source)]
     zone = _effective_zone(zones, request.name, request.text("table"), texts[0][0])
-    key = request.text("locality_key")
-    labels = Labels(zone.source, str(zone.target), key, request.localities, bare=True)
+    key, subject = request.text("locality_key"), str(zone.target)
+    labels = Labels(zone.source, subject, key, request.localities, bare=True)
     findings = _rules(zone, labels)
     deployment = _roles(zone, labels, findings)
     findings += labels.findings()
-    if zone.values.get("global_reads", "").upper() == "TRUE":  # type: ignore[union-attr]  # text
-        findings.append(
-            Finding(
-                "global-reads",
-                "note",
-                f"{zone.target} has global_reads: every replica answers consistent reads, and "
-                "writes wait for the clocks of all",
-                "evaluate reads as weak reads; the longer writes are not modelled",
-            )
+    if str(zone.values.get("global_reads")).upper() == "TRUE":
+        findings.note(
+            "global-reads",
+            f"{subject} has global_reads: every replica answers consistent reads, and writes wait "
+            "for the clocks of all",
+            "evaluate reads as weak reads; the longer writes are not modelled",
         )
     if not deployment.leaders:
-        findings.append(
-            Finding(
-                "no-leader-preference",
-                "note",
-                f"{zone.target} has no lease_preferences: the leaseholder follows load or chance",
-                "set lease_preferences; from version 26.2 on leases no longer follow the load "
-                "where the multi-metric allocator is on",
-            )
+        findings.note(
+            "no-leader-preference",
+            f"{subject} has no lease_preferences: the leaseholder follows load or chance",
+            "set lease_preferences; from version 26.2 on leases no longer follow the load where "
+            "the multi-metric allocator is on",
         )
     return Reading(deployment, tuple(findings))
 
 
-def _roles(zone: _Zone, labels: Labels, findings: list[Finding]) -> Deployment:
+def _roles(zone: _Zone, labels: Labels, findings: Findings) -> Deployment:
     """Return the roles that the configuration decides."""
     total, votes = max(0, zone.replicas), max(0, min(zone.voters, zone.replicas))
     clause = labels.clause(zone.flow("constraints"), "constraints")
     voter_clause = labels.clause(zone.flow("voter_constraints"), "voter_constraints")
-    every = labels.placed(clause, total, "constraints")
-    voting = PlacedReplicas()
+    every, voting = labels.placed(clause, total, "constraints"), PlacedReplicas()
     if voter_clause != ConstraintClause():
         voting = labels.placed(voter_clause, votes, "voter_constraints", clause.common)
     both = {*every.held, *voting.held}
@@ -426,42 +346,36 @@ def _roles(zone: _Zone, labels: Labels, findings: list[Finding]) -> Deployment:
         every = PlacedReplicas()
     asked = sum(highest.values())
     if asked > total:
-        findings.append(
-            Finding(
-                "unsatisfiable",
-                "error",
-                f"{zone.target}: constraints and voter_constraints together need {asked} replicas, "
-                f"and num_replicas is {total}",
-                f"set num_replicas to {asked}, or make voter_constraints a part of constraints",
-            )
+        findings.error(
+            "unsatisfiable",
+            f"{zone.target}: constraints and voter_constraints together need {asked} replicas, and "
+            f"num_replicas is {total}",
+            f"set num_replicas to {asked}, or make voter_constraints a part of constraints",
         )
     others = PlacedReplicas()
     for site, count in every.held.items():
         others.add((site,), count - voting.held.get(site, 0))
-    free_votes = max(0, votes - sum(voting.held.values()))
-    free = max(0, total - votes)
-    pools = [*_within(voting, free_votes).open("voter")]
+    free_votes, free = max(0, votes - sum(voting.held.values())), max(0, total - votes)
+    pools = [*_within(voting.pools, free_votes).open("voter")]
     left = free_votes + free - sum(pool.replicas for pool in pools)
     if others.held and voting.total < votes:  # some of them may vote
-        findings.append(
-            Finding(
-                "voters-without-place",
-                "warning",
-                f"{zone.target}: {others.total} replicas have a place and {total - votes} of all "
-                "do not vote, and the constraints do not say which",
-                "set voter_constraints for every voter",
-            )
+        findings.warning(
+            "voters-without-place",
+            f"{zone.target}: {others.total} replicas have a place and {total - votes} of all do "
+            "not vote, and the constraints do not say which",
+            "set voter_constraints for every voter",
         )
-        single = PlacedReplicas(pools=[((site,), n) for site, n in others.held.items()])
+        single = [((site,), count) for site, count in others.held.items()]
         pools += _within(single, left).open("either")
         others = PlacedReplicas()
     elif not (clause.counted and voting.pools):
         role: OpenRole = "either" if voting.total < votes else "non-voter"
         most = left if role == "either" else max(0, free - others.total)
-        pools += _within(PlacedReplicas(pools=every.pools), most).open(role)
+        pools += _within(every.pools, most).open(role)
     able = {*voting.held, *(site for pool in pools for site in pool.sites)}
     if sum(pool.replicas for pool in pools) < free_votes:
         able |= {*labels.localities.sites}
+    fields = {name: value for name in _PLACING if (value := zone.values.get(name)) is not None}
     return Deployment.of(
         "cockroachdb",
         voting.held,
@@ -471,22 +385,23 @@ def _roles(zone: _Zone, labels: Labels, findings: list[Finding]) -> Deployment:
         free_non_voters=max(0, free - others.total),
         open=tuple(pools),
         name=zone.target.name,
-        kept=_kept(zone),
+        kept=_configure(zone.target, fields) if fields else "",
     )
 
 
-def _less(
-    pools: Sequence[tuple[tuple[str, ...], int]], held: Mapping[str, int]
-) -> list[tuple[tuple[str, ...], int]]:
+_Pools = Sequence[tuple[tuple[str, ...], int]]
+
+
+def _less(pools: _Pools, held: Mapping[str, int]) -> list[tuple[tuple[str, ...], int]]:
     """Return open replicas without those that placed replicas can stand for."""
     rest = ((sites, n - sum(held.get(site, 0) for site in sites)) for sites, n in pools)
     return [(sites, n) for sites, n in rest if n > 0]
 
 
-def _within(placed: PlacedReplicas, most: int) -> PlacedReplicas:
+def _within(pools: _Pools, most: int) -> PlacedReplicas:
     """Return open replicas, no more than there are: the constraints may ask for too many."""
     found = PlacedReplicas()
-    for sites, count in placed.pools:
+    for sites, count in pools:
         taken = min(count, most - found.total)
         if taken > 0:
             found.pools.append((sites, taken))
@@ -494,15 +409,15 @@ def _within(placed: PlacedReplicas, most: int) -> PlacedReplicas:
 
 
 def _leaders(
-    zone: _Zone, labels: Labels, able: set[str], findings: list[Finding]
+    zone: _Zone, labels: Labels, able: set[str], findings: Findings
 ) -> dict[str, tuple[object, ...]]:
     """Return the order of leaders with ranks: a preference may leave several of the able sites."""
     value = zone.flow("lease_preferences")
     if value is None:
         return {}
     if not isinstance(value, list) or not all(isinstance(one, list) for one in value):
-        expected = f"[[+{labels.key}=a], [+{labels.key}=b]]"
-        raise labels.refuse("lease_preferences", "not a list of lists", value, expected)
+        hint = f"[[+{labels.key}=a], [+{labels.key}=b]]"
+        raise labels.refuse("lease_preferences", "not a list of lists", value, hint)
     ranks: dict[str, int] = {}
     for rank, one in enumerate(value, 1):
         assert isinstance(one, list)
@@ -511,10 +426,8 @@ def _leaders(
         if sites is None:
             continue
         if len(sites) > 1 and not able.intersection(sites):
-            evidence = f"{zone.target}: no voter can be where {','.join(map(str, words))} allows"
-            findings.append(
-                Finding("preference-without-voter", "error", evidence, "correct the preference")
-            )
+            what = f"{zone.target}: no voter can be where {','.join(map(str, words))} allows"
+            findings.error("preference-without-voter", what, "correct the preference")
         if len(sites) == 1 or not able.issuperset(labels.localities.sites):
             for site in sites:
                 if site in able or len(sites) == 1:
@@ -522,95 +435,68 @@ def _leaders(
     return {"leaders": tuple(ranks), "ranks": tuple(ranks.values())}
 
 
-def _kept(zone: _Zone) -> str:
-    fields = [(name, zone.values[name]) for name in _PLACING if zone.values.get(name) is not None]
-    if not fields:
-        return ""
-    values = (f"{n} = {v if n.startswith('num_') else sql_string(str(v))}" for n, v in fields)
-    return f"ALTER {zone.target.sql} CONFIGURE ZONE USING\n  " + ",\n  ".join(values) + ";\n"
-
-
 # --- writing ---------------------------------------------------------------------------------
 
 
-def _refuses(deployment: Deployment, request: Request) -> tuple[str, ...]:
+def _configure(target: _ZoneTarget, fields: Mapping[str, str]) -> str:
+    """Return the statement that sets fields of a target."""
+    width = max(map(len, fields))
+    lines = [
+        f"  {name:<{width}} = {value if name.startswith('num_') else sql_string(value)}"
+        for name, value in fields.items()
+    ]
+    return f"ALTER {target.sql} CONFIGURE ZONE USING\n" + ",\n".join(lines) + ";\n"
+
+
+def _refuses(deployment: Deployment, request: Request) -> list[str]:
     reasons = []
-    if deployment.read is not None:
-        reasons.append("every range has a leader, and the placement is of a store without one")
-    if deployment.commit is not None:
-        reasons.append(
-            f"commits wait for a majority, not for {deployment.commit} of {deployment.voters}"
-        )
     if deployment.voters == 2:
         reasons.append("num_voters may not be 2: one or at least three replicas vote")
-    if not request.name and not request.text("table"):
-        reasons.append("no database is named (--database)")
     table = request.text("table")
+    if not request.name and not table:
+        reasons.append("no database is named (--database)")
     if table and not (table.count(".") < 2 and all(table.split("."))):
         reasons.append(f"the table {table!r} is not a name, or a schema and a name with one dot")
-    reasons += name_refusals(
-        request.localities,
-        deployment.voters_at | deployment.non_voters_at,
-        "CockroachDB",
-        _key(request),
-    )
-    return tuple(reasons)
-
-
-def _key(request: Request) -> str:
-    return request.text("locality_key")
+    return reasons
 
 
 def _write(deployment: Deployment, request: Request, path: MovePath | None) -> Script:
-    key = request.text("locality_key")
+    key, table = request.text("locality_key"), request.text("table")
 
     def at(site: str) -> str:
         return f"+{key}={request.localities.only(site).name}"
 
-    replicas = {at(one.site): one.replicas for one in deployment.held}
-    voters = {at(one.site): one.voters for one in deployment.held if one.voters}
+    target = _ZoneTarget("DATABASE", (request.name,))
+    if table:
+        target = _ZoneTarget(
+            "TABLE", (*([request.name] if request.name else []), *table.split("."))
+        )
     # JSON is YAML, with every key in quotes; the leases are a list of lists
-    fields = [
-        ("num_replicas", str(deployment.replicas)),
-        ("num_voters", str(deployment.voters)),
-        ("constraints", sql_string(json.dumps(replicas))),
-        ("voter_constraints", sql_string(json.dumps(voters))),
-        ("lease_preferences", sql_string(json.dumps([[at(s)] for s in deployment.leaders]))),
-    ]
-    width = max(len(field) for field, _ in fields)
-    target = f"DATABASE {sql_name(request.name)}"
-    if request.text("table"):
-        parts = [*([request.name] if request.name else []), *request.text("table").split(".")]
-        target = "TABLE " + ".".join(map(sql_name, parts))
+    fields = {
+        "num_replicas": str(deployment.replicas),
+        "num_voters": str(deployment.voters),
+        "constraints": json.dumps({at(one.site): one.replicas for one in deployment.held}),
+        "voter_constraints": json.dumps({at(s): n for s, n in deployment.voters_at.items()}),
+        "lease_preferences": json.dumps([[at(site)] for site in deployment.leaders]),
+    }
+    changes = path.changes(deployment) if path is not None else ()
     lines = [
         comment("placement of replicas, voters and leaseholder for CockroachDB"),
         comment("one statement; the server moves replicas by itself, learners first, and changes"),
         comment("votes by joint consensus, so that no step leaves a range below its quorum"),
+        *(comment(f"changes: {words}") for words in changes),
+        _configure(target, fields)[:-1],
+        comment("afterwards, until the replicas are where they should be:"),
+        f"SHOW ZONE CONFIGURATION FROM {target.sql};",
     ]
-    if path is not None:
-        lines += [comment(f"changes: {words}") for words in _changes(path, deployment)]
-    lines.append(f"ALTER {target} CONFIGURE ZONE USING")
-    lines += [f"  {field:<{width}} = {value}," for field, value in fields[:-1]]
-    lines.append(f"  {fields[-1][0]:<{width}} = {fields[-1][1]};")
-    lines.append(comment("afterwards, until the replicas are where they should be:"))
-    lines.append(f"SHOW ZONE CONFIGURATION FROM {target};")
-    return Script(
-        "\n".join(lines) + "\n",
-        (
-            "a database with a PRIMARY REGION refuses this statement: its zone configurations are "
-            "the system's own there",
-        ),
-    )
-
-
-def _changes(path: MovePath, deployment: Deployment) -> tuple[str, ...]:
-    return path.present.differences(deployment) or ("none",)
+    note = "a database with a PRIMARY REGION refuses this statement: its zone configurations are "
+    return Script("\n".join(lines) + "\n", (f"{note}the system's own there",))
 
 
 SYSTEM = DatabaseSystem(
     name="cockroachdb",
     title="CockroachDB",
-    inputs="SHOW ZONE CONFIGURATIONS (table, CSV or TSV), or ALTER … CONFIGURE ZONE statements",
+    inputs=_INPUT,
     read=_read,
     refuses=_refuses,
     write=_write,

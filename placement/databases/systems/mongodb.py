@@ -7,20 +7,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from placement.databases.deployment import Deployment, Member
-from placement.databases.findings import Finding
-from placement.databases.server_moves import MovePath, path_between
-from placement.databases.server_names import (
-    Server,
-    missing_servers,
-    unfit_names,
-    written_servers,
-)
+from placement.databases.findings import Findings
+from placement.databases.servers import MovePath, Server, path_between, written_servers
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
-from placement.databases.systems.json_texts import check_keys, json_text, json_values, one_document
+from placement.databases.texts import check_keys, json_text, json_values, one_document
 from placement.errors import InputError
 from placement.io.formats.document import Document
 from placement.model.constraints import majority
@@ -31,19 +25,17 @@ _INPUT = "the document of rs.conf() as JSON: EJSON.stringify(rs.conf()) in mongo
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?(:[0-9]{1,5})?")
 _NUMBER = re.compile(r"-?[0-9]{1,18}([.][0-9]{1,18})?")
 _MOST_MEMBERS, _MOST_VOTES, _MOST_PRIORITY = 50, 7, 1000
-
-
-# --- reading ---------------------------------------------------------------------------------
-
-
 _SETTINGS = (
     "version", "term", "protocolVersion", "configsvr", "settings",
     "writeConcernMajorityJournalDefault",
 )  # fmt: skip
 """Of the set, ignored: durability and times; the write concern is a matter of the requests."""
-_OF_A_MEMBER = ("_id", "host", "votes", "priority", "arbiterOnly", "hidden")
 _DELAYS = ("secondaryDelaySecs", "slaveDelay")
+_OF_A_MEMBER = ("_id", "host", "votes", "priority", "arbiterOnly", "hidden", *_DELAYS)
 _IGNORED_OF_A_MEMBER = ("buildIndexes", "tags", "horizons")
+
+
+# --- reading ---------------------------------------------------------------------------------
 
 
 def _plain(value: object) -> object:
@@ -63,49 +55,39 @@ def _read(texts: Texts, request: Request) -> Reading:
     if len(texts) != 1:
         raise InputError("several files", source=texts[1][0], expected=f"one: {_INPUT}")
     source, value = json_values(texts)[0]
-    value = _plain(value)
-    document = one_document(source, value, _INPUT)
+    document = one_document(source, _plain(value), _INPUT)
     if document.has("config"):  # written by export, or the answer of replSetGetConfig
         document = document.table("config")
     if not document.tables("members"):
         raise document.refuse("members", "no members", _INPUT)
     check_keys(document, ("_id", "members"), _SETTINGS)
-    findings: list[Finding] = []
-    members: list[Member] = []
-    identities: set[int] = set()
+    findings, members = Findings(), list[Member]()
     for table in document.tables("members"):
-        check_keys(table, (*_OF_A_MEMBER, *_DELAYS), _IGNORED_OF_A_MEMBER)
-        identity = table.whole("_id") if table.has("_id") else len(identities)
-        if identity in identities:
+        check_keys(table, _OF_A_MEMBER, _IGNORED_OF_A_MEMBER)
+        identity = str(table.whole("_id") if table.has("_id") else len(members))
+        if identity in [one.identity for one in members]:
             raise table.refuse("_id", "given twice", "one number for each member")
-        identities.add(identity)
         member = _member(table, identity, request)
         if member.name in [one.name for one in members]:  # by its port, then
             member = replace(member, name=member.address)
         members.append(member)
-        findings += _findings(table, member)
+        _judge(table, member, findings)
     voting = sum(member.voter for member in members)
     for count, most, what in (
         (voting, _MOST_VOTES, "members that vote"),
         (len(members), _MOST_MEMBERS, "members"),
     ):
         if count > most:
-            findings.append(
-                Finding("too-many-members", "error", f"{count} {what}", f"at most {most} {what}")
-            )
-    if document.has("settings"):
-        given = document.table("settings").values.get("getLastErrorDefaults")
-        wanted = given.get("w", 1) if isinstance(given, dict) else 1
-        if wanted not in (1, "majority"):
-            findings.append(
-                Finding(
-                    "default-write-concern",
-                    "warning",
-                    f"the default write concern is w: {wanted} (obeyed up to version 4.4); commits "
-                    "are evaluated as writes of a majority",
-                    "w: majority",
-                )
-            )
+            findings.error("too-many-members", f"{count} {what}", f"at most {most} {what}")
+    given = document.table("settings").values.get("getLastErrorDefaults")
+    wanted = given.get("w", 1) if isinstance(given, dict) else 1
+    if wanted not in (1, "majority"):
+        findings.warning(
+            "default-write-concern",
+            f"the default write concern is w: {wanted} (obeyed up to version 4.4); commits are "
+            "evaluated as writes of a majority",
+            "w: majority",
+        )
     leaders, ranks = _order(members)
     arbiters = sum(member.role == "arbiter" for member in members)
     kept = {key: value for key, value in document.values.items() if key in _SETTINGS}
@@ -122,14 +104,18 @@ def _read(texts: Texts, request: Request) -> Reading:
     return Reading(deployment, tuple(findings))
 
 
-def _number(table: Document, key: str, default: float) -> float:
-    value = table.number(key, default)
+def _priority(table: Document) -> float:
+    value = table.number("priority", 1)
     if not 0 <= value <= _MOST_PRIORITY:
-        raise table.refuse(key, "out of range", f"0 to {_MOST_PRIORITY}")
+        raise table.refuse("priority", "out of range", f"0 to {_MOST_PRIORITY}")
     return value
 
 
-def _member(table: Document, identity: int, request: Request) -> Member:
+def _delay(table: Document) -> float:
+    return max(table.number(key, 0.0) for key in _DELAYS)
+
+
+def _member(table: Document, identity: str, request: Request) -> Member:
     host = table.text("host")
     names = {row.name for row in request.localities.rows}
     name = host if host in names or ":" not in host else host.rpartition(":")[0]
@@ -138,15 +124,13 @@ def _member(table: Document, identity: int, request: Request) -> Member:
     if votes not in (0, 1):
         raise table.refuse("votes", "out of range", "0 or 1")
     arbiter, hidden = table.truth("arbiterOnly", False), table.truth("hidden", False)
-    role = "hidden" if hidden else "follower" if not _number(table, "priority", 1) else ""
-    role = "arbiter" if arbiter else "delayed" if _delay(table) else role
-    if votes != 1:
+    if not votes:
         role = "unread" if arbiter or hidden or _delay(table) else ""
-    return Member(name, site, votes == 1, str(identity), host, role, dict(table.values))
-
-
-def _delay(table: Document) -> float:
-    return max(table.number(key, 0.0) for key in _DELAYS)
+    elif arbiter or _delay(table):
+        role = "arbiter" if arbiter else "delayed"
+    else:
+        role = "hidden" if hidden else "" if _priority(table) else "follower"
+    return Member(name, site, votes == 1, identity, host, role, dict(table.values))
 
 
 def _order(members: Sequence[Member]) -> tuple[tuple[str, ...], tuple[int, ...]]:
@@ -167,75 +151,63 @@ def _order(members: Sequence[Member]) -> tuple[tuple[str, ...], tuple[int, ...]]
     return tuple(leaders), tuple(levels.index(best[site]) + 1 for site in leaders)
 
 
-def _findings(table: Document, member: Member) -> Iterator[Finding]:
-    name, priority, delay = member.name, _number(table, "priority", 1), _delay(table)
+def _judge(table: Document, member: Member, findings: Findings) -> None:
+    """Add what the server refuses of a member, and what its role means."""
+    name, priority, delay = member.name, _priority(table), _delay(table)
     aside = f"answers {delay:g} s late" if delay else "is hidden" * table.truth("hidden", False)
-    refused = []
+    end = ": the server refuses that"
     if table.truth("arbiterOnly", False) and not member.voter:
-        refused.append(("arbiter-without-vote", "is an arbiter with votes: 0", "votes: 1"))
+        findings.error(
+            "arbiter-without-vote", f"{name} is an arbiter with votes: 0{end}", "votes: 1"
+        )
     elif not member.voter and priority > 0:
-        what = f"has no vote and the priority {priority:g}"
-        refused.append(("priority-without-vote", what, "priority: 0"))
+        what = f"{name} has no vote and the priority {priority:g}{end}"
+        findings.error("priority-without-vote", what, "priority: 0")
     elif aside and priority > 0:
-        what = f"{aside} and has the priority {priority:g}"
-        refused.append(("priority-of-a-hidden-member", what, "priority: 0"))
-    for rule, what, remedy in refused:
-        yield Finding(rule, "error", f"{name} {what}: the server refuses that", remedy)
+        what = f"{name} {aside} and has the priority {priority:g}{end}"
+        findings.error("priority-of-a-hidden-member", what, "priority: 0")
     if member.role == "arbiter":
-        yield Finding(
+        findings.note(
             "arbiter",
-            "note",
-            f"{name} is an arbiter: it votes on elections and holds no data, so that "
-            "majority writes wait for the others",
+            f"{name} is an arbiter: it votes on elections and holds no data, so that majority "
+            "writes wait for the others",
             "a member with data instead, where majority writes must survive a loss",
         )
-    if member.role == "delayed":
-        yield Finding(
+    elif member.role == "delayed":
+        findings.warning(
             "delayed-voter",
-            "warning",
-            f"{name} votes and is {delay:g} s late: when another member is down, majority "
-            "writes may wait that long",
+            f"{name} votes and is {delay:g} s late: when another member is down, majority writes "
+            "may wait that long",
             "votes: 0",
         )
-    if member.role == "follower":
-        yield Finding("never-leads", "note", f"{name} votes and never leads", "priority above 0")
+    elif member.role == "follower":
+        findings.note("never-leads", f"{name} votes and never leads", "priority above 0")
 
 
 # --- writing ---------------------------------------------------------------------------------
 
 
-def _refuses(deployment: Deployment, request: Request) -> tuple[str, ...]:
-    reasons = list(missing_servers(deployment, request.localities))
-    if deployment.read is None and deployment.quorum != _majority_write(
-        deployment.voters, _count(deployment, "arbiter")
-    ):
+def _refuses(deployment: Deployment, request: Request) -> list[str]:
+    roles = [role for one in deployment.held for role in one.role_names]
+    needed = _majority_write(deployment.voters, roles.count("arbiter"))
+    reasons = []
+    if deployment.read is None and deployment.quorum != needed:
         reasons.append(
             f"elections and majority writes wait for a majority, not for {deployment.commit} of "
             f"{deployment.voters}"
         )
-    if _count(deployment, "delayed") and not deployment.members:
+    if "delayed" in roles and not deployment.members:
         reasons.append("the delay of its delayed members is not known")
     if deployment.voters > _MOST_VOTES:
         reasons.append(f"a replica set has at most {_MOST_VOTES} voting members")
     if deployment.replicas > _MOST_MEMBERS:
         reasons.append(f"a replica set has at most {_MOST_MEMBERS} members")
-    if not request.name:
-        reasons.append("no replica set is named (--database)")
-    unfit = unfit_names(deployment, request.localities, _HOST.fullmatch, "a host name")
-    return (*reasons, *unfit)
-
-
-def _count(deployment: Deployment, role: str) -> int:
-    return sum(dict(one.special).get(role, 0) for one in deployment.held)
+    return reasons
 
 
 def _majority_write(voting: int, arbiters: int) -> int:
     """Return the votes of a majority write, as the server counts: no more than hold data."""
     return max(1, min(majority(voting), voting - arbiters))
-
-
-def _host(server: Server) -> str:
-    return server.address or (server.name if ":" in server.name else f"{server.name}:27017")
 
 
 def _members(
@@ -246,14 +218,13 @@ def _members(
     for server in servers:
         votes = server.name in voting
         never = server.role or any(map(server.kept.get, ("arbiterOnly", "hidden", *_DELAYS)))
-        member: dict[str, object] = {"_id": int(server.identity), "host": _host(server)}
+        host = server.address or (server.name if ":" in server.name else f"{server.name}:27017")
+        member: dict[str, object] = {"_id": int(server.identity), "host": host}
         member |= server.kept
         member["votes"] = int(votes)
         member["priority"] = priorities[server.name] if votes and not never else 0
-        if server.role == "arbiter":
-            member["arbiterOnly"] = True
-        elif server.role in ("hidden", "unread"):
-            member["hidden"] = True
+        if server.role in ("arbiter", "hidden", "unread"):
+            member["arbiterOnly" if server.role == "arbiter" else "hidden"] = True
         found.append(member)
     return found
 
@@ -263,13 +234,9 @@ def _priorities(
 ) -> dict[str, object]:
     """Return a priority for each server: that of today where it gives the order."""
     given = {server.name: server.kept.get("priority", 1) for server in servers}
-    plain = [
-        Member(one.name, one.site, True, role=one.role, kept={"priority": given[one.name]})
-        for one in servers
-        if one.voter
-    ]
+    now = [replace(one, kept={"priority": given[one.name]}) for one in servers if one.voter]
     levels = ranks or range(1, len(leaders) + 1)
-    if {*zip(*_order(plain), strict=True)} == {*zip(leaders, levels, strict=True)}:
+    if {*zip(*_order(now), strict=True)} == {*zip(leaders, levels, strict=True)}:
         return {name: priority or 1 for name, priority in given.items()}
     worth = {site: max(levels) - rank + 2 for site, rank in zip(leaders, levels, strict=True)}
     return {server.name: worth.get(server.site, 1) for server in servers}
@@ -288,18 +255,15 @@ def _write(deployment: Deployment, request: Request, path: MovePath | None) -> S
     if path is not None:
         path, removed = _without_arbiters(path, deployment)
     servers, by_replica = written_servers(deployment, request.localities, path)
-    numbered = _numbered(
-        tuple(by_replica.values()) or servers, [member.identity for member in removed]
-    )
+    numbered = _numbered(tuple(by_replica.values()) or servers, [one.identity for one in removed])
     by_replica = dict(zip(by_replica, numbered, strict=False))
     by_name = {server.name: server for server in numbered}
     servers = tuple(by_name[server.name] for server in servers)
     if path is not None:
         present = {one.site: one for one in path.present.held}
-        running = {
-            s for s in by_replica if s.site in present and s.number <= present[s.site].replicas
-        }
-        voting = {slot for slot in running if slot.number <= present[slot.site].voters}
+        there = [slot for slot in by_replica if slot.site in present]
+        running = {slot for slot in there if slot.number <= present[slot.site].replicas}
+        voting = {slot for slot in there if slot.number <= present[slot.site].voters}
         before = [by_replica[slot] for slot in voting]
         now = _priorities(before, path.present.leaders, path.present.ranks)
         priorities = {name: now.get(name, 1) for name in by_name}
@@ -314,30 +278,28 @@ def _write(deployment: Deployment, request: Request, path: MovePath | None) -> S
             step(f"remove the arbiter {member.name}, which cannot become a member with data")
         for move in path.steps:
             slot = move.replica
-            if slot is None or move.kind in ("catch-up", "set-quorums"):
-                if slot is not None:
-                    steps.append({"text": f"wait until {by_replica[slot].name} is SECONDARY"})
+            if slot is None or move.kind == "set-quorums":
                 continue
-            if move.kind == "demote" and by_replica[slot].role == "arbiter":
+            server = by_replica[slot]
+            if move.kind == "catch-up":
+                steps.append({"text": f"wait until {server.name} is SECONDARY"})
+                continue
+            if move.kind == "demote" and server.role == "arbiter":
                 continue  # it has a vote until it goes
             if move.kind == "add-learner":
                 running.add(slot)
             elif move.kind == "remove":
                 running.remove(slot)
             elif move.kind == "move-leader":
-                lead = by_replica[slot].site
-                priorities = {s.name: 1 + (s.site == lead) for s in by_replica.values()}
+                priorities = {s.name: 1 + (s.site == server.site) for s in by_replica.values()}
             voting = {*move.voting} & running
-            broken = "".join(f" [{words}]" for words in move.broken)
-            step(f"{move.kind} {by_replica[slot].name}{broken}")
+            step(f"{move.kind} {server.name}{move.broken_words}")
     final = _priorities(servers, deployment.leaders, deployment.ranks)
     kept = (deployment if path is None or deployment.kept else path.present).kept
     settings = json.loads(kept) if kept else {}
     members = _members(servers, {server.name for server in servers if server.voter}, final)
-    document: dict[str, object] = {
-        "system": "mongodb",
-        "config": {"_id": request.name, **settings, "members": members},
-    }
+    config = {"_id": request.name, **settings, "members": members}
+    document: dict[str, object] = {"system": "mongodb", "config": config}
     if path is not None:
         document["steps"] = steps
     notes = [
@@ -357,21 +319,15 @@ def _without_arbiters(path: MovePath, wanted: Deployment) -> tuple[MovePath, lis
     removed: list[Member] = []
     for member in path.present.members:
         if member.role == "arbiter" and member.site in kept:
-            if kept[member.site]:
-                kept[member.site] -= 1
-            else:
+            if not kept[member.site]:
                 removed.append(member)
+            kept[member.site] = max(0, kept[member.site] - 1)
     if not removed:
         return path, removed
     left = [member for member in path.present.members if member not in removed]
-    before = Deployment.of_members(
-        "mongodb",
-        left,
-        leaders=path.present.leaders,
-        ranks=path.present.ranks,
-        kept=path.present.kept,
-    )
-    return path_between(before, wanted), removed
+    now = path.present
+    order = {"leaders": now.leaders, "ranks": now.ranks, "kept": now.kept}
+    return path_between(Deployment.of_members("mongodb", left, **order), wanted), removed
 
 
 SYSTEM = DatabaseSystem(
@@ -381,8 +337,9 @@ SYSTEM = DatabaseSystem(
     read=_read,
     refuses=_refuses,
     write=_write,
-    names_servers=True,
     commits="leader",
+    named=("replica set", ""),
+    servers=("a host name", _HOST.fullmatch),
     expresses=frozenset({"arbiter", "hidden", "follower", "delayed", "unread", "ties", "elect"}),
     says="voting and other members, the order of primaries as priorities; hidden and delayed "
     "members and arbiters that are there",

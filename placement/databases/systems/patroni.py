@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from placement.databases.deployment import Deployment, Member
-from placement.databases.findings import Finding
-from placement.databases.server_moves import MovePath, ServerMove
-from placement.databases.server_names import Server, numbered_steps, written_servers
+from placement.databases.findings import Findings
+from placement.databases.servers import (
+    MovePath,
+    Server,
+    ServerMove,
+    numbered_steps,
+    written_servers,
+)
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
-from placement.databases.systems.json_texts import check_keys
-from placement.databases.systems.postgresql import COMMIT_WAITS
-from placement.databases.systems.postgresql import SYSTEM as POSTGRESQL
-from placement.databases.systems.remarks import remark, remarked
+from placement.databases.systems.postgresql import COMMIT_WAITS, SERVERS, leader_refusals
+from placement.databases.texts import check_keys, one_document, refusal, remark, remarked
 from placement.errors import InputError
 from placement.io.formats.document import Document, parse_json
 from placement.languages.sql_text import comment
@@ -49,6 +52,7 @@ _IGNORED_OF_A_ROW = (
     "Scheduled restart", "Receive LSN", "Receive Lag", "Replay LSN", "Replay Lag",
 )  # fmt: skip
 _NEVER_SYNCHRONOUS = ("nosync", "nostream", "sync_priority", "replicatefrom")
+_SYNCHRONOUS_ROLES = ("sync standby", "quorum standby")
 
 
 @dataclass
@@ -74,19 +78,19 @@ class _Cluster:
     servers: dict[str, _Listed] = field(default_factory=dict)
     leader: str = ""
 
-    def refuse(self, message: str, key: str, value: str, expected: str) -> InputError:
-        return InputError(message, source=self.source, field=key, value=value, expected=expected)
-
     def number(self, values: Mapping[str, object], key: str, default: int) -> int:
         text = str(values.get(key, default))
         if not text.removeprefix("-").isdecimal() or len(text) > 4:
-            raise self.refuse("not a number", key, text, "a whole number")
+            raise refusal(self.source, key, "not a number", text, "a whole number")
         return int(text)
+
+    def priority(self, values: Mapping[str, object]) -> int:
+        return self.number(values, "failover_priority", 1)
 
     def flag(self, values: Mapping[str, str], key: str) -> bool:
         word = values.get(key, "false")
         if word.lower() not in (*_TRUE, *_FALSE):
-            raise self.refuse("not a truth value", key, word, "true or false")
+            raise refusal(self.source, key, "not a truth value", word, "true or false")
         return word.lower() in _TRUE
 
     def synchronous(self, name: str) -> bool:
@@ -100,7 +104,7 @@ class _Cluster:
     def leads(self, name: str) -> bool:
         """Return whether the tags of a server let it take over."""
         tags = self.servers[name].tags
-        return not self.flag(tags, "nofailover") and self.number(tags, "failover_priority", 1) > 0
+        return not self.flag(tags, "nofailover") and self.priority(tags) > 0
 
 
 # --- reading ---------------------------------------------------------------------------------
@@ -129,47 +133,37 @@ def _read(texts: Texts, request: Request) -> Reading:
 
 def _take_list(cluster: _Cluster, value: object, source: str) -> None:
     """Take the members of `patronictl list -f json`."""
-    rows = value if isinstance(value, list) else [value]
-    for i, row in enumerate(rows):
-        if not isinstance(row, dict):
-            raise InputError("not a member", source=source, value=row, expected=_INPUT)
-        document = Document(f"{source}, entry {i + 1}", "", row)
+    for i, row in enumerate(value if isinstance(value, list) else [value], 1):
+        document = one_document(f"{source}, entry {i}", row, _INPUT)
         name = document.text("Member")
         check_keys(document, ("Member", "Role", "State", "Tags"), _IGNORED_OF_A_ROW, {"Group": ()})
-        tags = {key: _word(value) for key, value in document.table("Tags").values.items()}
+        given = document.table("Tags").values.items()
+        tags = {key: str(one).lower() if isinstance(one, bool) else str(one) for key, one in given}
         role = document.text("Role", "").lower().replace("_", " ")
         if role == "standby leader":
             raise document.refuse("Role", "a standby cluster takes no writes", "Leader")
         if role in ("leader", "master", "primary"):
             cluster.leader = name
-        given = cluster.servers.get(name)
-        if given is not None and given.role:
+        known = cluster.servers.get(name, _Listed({}))
+        if known.role:
             raise document.refuse("Member", "a server twice", "one row for each server")
-        tags = tags or dict(given.tags if given is not None else {})
-        cluster.servers[name] = _Listed(tags, role or "?", document.text("State", "running"))
-
-
-def _word(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+        state = document.text("State", "running")
+        cluster.servers[name] = _Listed(tags or dict(known.tags), role or "?", state)
 
 
 def _take_document(cluster: _Cluster, document: Document) -> None:
     """Take a dynamic configuration, or the file of one server."""
     dynamic = document.table("bootstrap").table("dcs") if document.has("bootstrap") else document
     server = ("name", "tags", *_IGNORED_OF_A_SERVER) if document.has("name") else ()
-    if server:
-        check_keys(document, (*_DYNAMIC, *server), _IGNORED)
-    check_keys(dynamic, (*_DYNAMIC, *server), _IGNORED)
+    for one in (document, dynamic) if server else (dynamic,):
+        check_keys(one, (*_DYNAMIC, *server), _IGNORED)
     if dynamic.has("standby_cluster") and dynamic.values["standby_cluster"] != "":
         raise dynamic.refuse("standby_cluster", "a standby cluster takes no writes", "no such key")
-    for key in _SETTINGS:
-        if dynamic.has(key):
-            cluster.settings[key] = dynamic.text(key)
+    cluster.settings |= {key: dynamic.text(key) for key in _SETTINGS if dynamic.has(key)}
     parameters = dynamic.table("postgresql").table("parameters")
     check_keys(parameters, parameters.values, (), {"synchronous_commit": COMMIT_WAITS})
-    if document.has("name"):
-        tags = document.table("tags")
-        name = document.text("name")
+    if server:
+        tags, name = document.table("tags"), document.text("name")
         given = cluster.servers.get(name)
         if given is not None and not given.role:
             raise document.refuse("name", "a server twice", "one document for each server")
@@ -178,29 +172,21 @@ def _take_document(cluster: _Cluster, document: Document) -> None:
 
 
 def _reading(cluster: _Cluster, request: Request) -> Reading:
-    listed = {server.role for server in cluster.servers.values()}  # tells the mode without a file
-    shown = "quorum" if "quorum standby" in listed else "on" if "sync standby" in listed else "off"
-    mode = cluster.settings.get("synchronous_mode", shown).lower()
-    if mode not in ("quorum", *_TRUE, *_FALSE):
-        raise cluster.refuse("unknown mode", "synchronous_mode", mode, "quorum, on or off")
-    if cluster.leader and cluster.leader not in cluster.servers:
-        raise cluster.refuse("no such server", "leader", cluster.leader, "the name of a server")
-    mode = "on" if mode in _TRUE else "off" if mode in _FALSE else mode
-    standbys = [
-        name for name in cluster.servers if name != cluster.leader and cluster.synchronous(name)
-    ]
+    mode, listed = _mode_of(cluster), cluster.servers
+    if cluster.leader and cluster.leader not in listed:
+        hint = "the name of a server"
+        raise refusal(cluster.source, "leader", "no such server", cluster.leader, hint)
+    standbys = [name for name in listed if name != cluster.leader and cluster.synchronous(name)]
     asked = cluster.number(cluster.settings, "synchronous_node_count", 1)
     if asked < 1:
-        raise cluster.refuse("out of range", "synchronous_node_count", str(asked), ">= 1")
+        raise refusal(cluster.source, "synchronous_node_count", "out of range", str(asked), ">= 1")
     able = len(standbys) - (not cluster.leader)
-    roles = ("sync standby", "quorum standby")
-    chosen = [name for name in standbys if cluster.servers[name].role in roles and mode != "off"]
+    chosen = [one for one in standbys if listed[one].role in _SYNCHRONOUS_ROLES and mode != "off"]
     chosen = chosen or standbys  # no list says which acknowledge now: any may
     least = 2 if cluster.flag(cluster.settings, "synchronous_mode_strict") else 1
     count = 0 if mode == "off" else max(least - 1, min(asked, able, len(chosen)))
 
     def member(name: str) -> Member:
-        server = cluster.servers[name]
         site = request.localities.site_of(name, cluster.source, "name")
         voter = name == cluster.leader or name in standbys
         role = "" if cluster.leads(name) or name == cluster.leader else "follower"
@@ -208,11 +194,11 @@ def _reading(cluster: _Cluster, request: Request) -> Reading:
             voter = role != "follower"
         elif voter and name not in (*chosen, cluster.leader):
             role = "spare"
-        if server.down and name != cluster.leader:
+        if listed[name].down and name != cluster.leader:
             role = "down"
-        return Member(name, site, voter, role=role if voter else "", kept=dict(server.tags))
+        return Member(name, site, voter, role=role if voter else "", kept=dict(listed[name].tags))
 
-    members = [member(name) for name in cluster.servers]
+    members = [member(name) for name in listed]
     leaders, ranks = _order(cluster, mode, members)
     deployment = Deployment.of_members(
         "patroni",
@@ -225,9 +211,22 @@ def _reading(cluster: _Cluster, request: Request) -> Reading:
         least=None if mode == "off" else least,
         kept=json.dumps({"synchronous_mode": mode}),
     )
-    findings = [*_tag_findings(cluster), *_state_findings(cluster, mode, members)]
-    findings += _mode_findings(cluster, mode, asked, able, len(standbys) > len(chosen))
+    findings = Findings()
+    _judge_tags(cluster, findings)
+    _judge_roles(cluster, mode, members, findings)
+    _judge_mode(cluster, mode, asked, able, len(standbys) > len(chosen), findings)
     return Reading(deployment, tuple(findings))
+
+
+def _mode_of(cluster: _Cluster) -> str:
+    """Return the mode: as configured, else as the roles of the list tell it."""
+    roles = {server.role for server in cluster.servers.values()}
+    shown = "quorum" if "quorum standby" in roles else "on" if "sync standby" in roles else "off"
+    mode = cluster.settings.get("synchronous_mode", shown).lower()
+    if mode not in ("quorum", *_TRUE, *_FALSE):
+        hint = "quorum, on or off"
+        raise refusal(cluster.source, "synchronous_mode", "unknown mode", mode, hint)
+    return "on" if mode in _TRUE else "off" if mode in _FALSE else mode
 
 
 def _order(
@@ -238,8 +237,7 @@ def _order(
     best: dict[str, int] = {}
     for member in members:
         if member.voter and not member.role and member.name != cluster.leader:
-            priority = cluster.number(member.kept, "failover_priority", 1)
-            best[member.site] = max(best.get(member.site, 0), priority)
+            best[member.site] = max(best.get(member.site, 0), cluster.priority(member.kept))
     rest = sorted((s for s in best if best[s] > 1 and s not in first), key=lambda s: -best[s])
     if mode == "quorum" and not first:  # the order is void, and the first is not known
         return (), ()
@@ -247,124 +245,95 @@ def _order(
     return (*first, *rest), (*[1] * len(first), *(levels.index(best[s]) + 2 for s in rest))
 
 
-def _tag_findings(cluster: _Cluster) -> Iterator[Finding]:
+def _judge_tags(cluster: _Cluster, findings: Findings) -> None:
     for name, server in cluster.servers.items():
-        tags = server.tags
         for one, other in (("failover_priority", "nofailover"), ("sync_priority", "nosync")):
-            if one in tags and other in tags:
-                yield Finding(
+            if one in server.tags and other in server.tags:
+                findings.error(
                     "tags-exclude-each-other",
-                    "error",
                     f"{name} has the tags {one} and {other}, of which Patroni takes one",
                     f"remove {other} or {one}",
                 )
         if cluster.synchronous(name) and not cluster.leads(name):
-            yield Finding(
-                "never-leads",
-                "note",
-                f"{name} may be synchronous and never leads",
-                "none needed, if that is meant",
-            )
-
-
-def _state_findings(cluster: _Cluster, mode: str, members: Sequence[Member]) -> Iterator[Finding]:
-    if cluster.flag(cluster.settings, "pause"):
-        yield Finding(
-            "paused", "warning", "the cluster is paused: nobody takes over", "patronictl resume"
-        )
-    for name, server in cluster.servers.items():
+            what = f"{name} may be synchronous and never leads"
+            findings.note("never-leads", what, "none needed, if that is meant")
         if server.down:
             what = f"{name} is not running ({server.state})"
-            yield Finding("server-down", "warning", what, f"start {name}, or take it out")
+            findings.warning("server-down", what, f"start {name}, or take it out")
+
+
+def _judge_roles(
+    cluster: _Cluster, mode: str, members: Sequence[Member], findings: Findings
+) -> None:
+    """Add what is to be said of who takes over."""
+    if cluster.flag(cluster.settings, "pause"):
+        findings.warning("paused", "the cluster is paused: nobody takes over", "patronictl resume")
     voters = [member for member in members if member.voter]
-    next_ones = [one for one in voters if not one.role and one.name != cluster.leader]
-    chosen = [
-        one for one in voters if one.role not in ("spare", "down") and one.name != cluster.leader
-    ]
-    if mode != "off" and len(members) > 1 and not next_ones:
-        names = ", ".join(one.name for one in chosen)
-        reason = f"of the synchronous standbys ({names}) none may lead" if chosen else ""
-        yield Finding(
-            "nobody-takes-over",
-            "warning",
-            "after the loss of the primary nobody takes over: "
-            + (reason or "no standby is synchronous, and commits are on one server alone"),
-            "a synchronous standby without nofailover"
-            if chosen
-            else "take nosync from a standby, or set its sync_priority above 0",
-        )
-
-    def priority(member: Member) -> int:
-        return cluster.number(member.kept, "failover_priority", 1)
-
-    given = {one.name: priority(one) for one in voters if priority(one) > 1}
+    others = [member for member in voters if member.name != cluster.leader]
+    able = [member for member in others if not member.role]
+    chosen = [member for member in others if member.role not in ("spare", "down")]
+    if mode != "off" and len(members) > 1 and not able:
+        reason = "no standby is synchronous, and commits are on one server alone"
+        remedy = "take nosync from a standby, or set its sync_priority above 0"
+        if chosen:
+            names = ", ".join(member.name for member in chosen)
+            reason = f"of the synchronous standbys ({names}) none may lead"
+            remedy = "a synchronous standby without nofailover"
+        what = f"after the loss of the primary nobody takes over: {reason}"
+        findings.warning("nobody-takes-over", what, remedy)
+    priority = {member.name: cluster.priority(member.kept) for member in voters}
+    given = [name for name, number in priority.items() if number > 1]
     if mode == "quorum" and given:
-        yield Finding(
+        findings.warning(
             "priority-without-effect",
-            "warning",
             "failover_priority does not work with synchronous_mode: quorum "
             f"({', '.join(given)}): any synchronous standby may take over",
             "synchronous_mode: on, or no failover_priority",
         )
-    before = max((priority(one) for one in next_ones), default=0)
-    over = [one.name for one in voters if one.role == "spare" and priority(one) > before]
-    if mode == "on" and next_ones and over:
-        yield Finding(
+    before = max((priority[member.name] for member in able), default=0)
+    over = [one.name for one in voters if one.role == "spare" and priority[one.name] > before]
+    if mode == "on" and able and over:
+        findings.warning(
             "priority-of-a-spare",
-            "warning",
             f"{', '.join(over)} has a higher failover_priority than the synchronous standby "
-            f"{', '.join(one.name for one in next_ones)}, which is promoted all the same",
+            f"{', '.join(member.name for member in able)}, which is promoted all the same",
             "give the same servers a high sync_priority",
         )
 
 
-def _mode_findings(
-    cluster: _Cluster, mode: str, asked: int, standbys: int, known: bool
-) -> Iterator[Finding]:
+def _judge_mode(
+    cluster: _Cluster, mode: str, asked: int, standbys: int, known: bool, findings: Findings
+) -> None:
     strict = cluster.flag(cluster.settings, "synchronous_mode_strict")
     if mode == "off" and len(cluster.servers) > 1:
-        yield Finding(
-            "asynchronous",
-            "warning",
-            "synchronous_mode is off: a failover may lose commits",
-            "synchronous_mode: quorum",
-        )
+        what = "synchronous_mode is off: a failover may lose commits"
+        findings.warning("asynchronous", what, "synchronous_mode: quorum")
     if mode == "on" and standbys > asked:
         which = "" if known else "; which ones is not known here, so that the latency is a quorum's"
-        yield Finding(
+        findings.warning(
             "priority-standbys",
-            "warning",
             f"synchronous_mode: on waits for {asked} chosen standbys, not for the quickest{which}",
             "synchronous_mode: quorum",
         )
     if mode != "off" and asked > standbys:
-        lowered = (
-            "commits wait for none, on the primary alone"
-            if not standbys
-            else (f"commits wait for {standbys}")
-        )
+        lowered = f"commits wait for {standbys}"
+        if not standbys:
+            lowered = "commits wait for none, on the primary alone"
+        add = findings.warning
         if strict and not standbys:
-            lowered = "no commit ends"
-        yield Finding(
-            "too-few-standbys",
-            "error" if strict and not standbys else "warning",
-            f"synchronous_node_count is {asked} and {standbys} standbys may be synchronous: "
-            f"{lowered}",
-            f"{asked} standbys without nosync"
-            + (f", or synchronous_node_count: {standbys}" if standbys else ""),
-        )
+            lowered, add = "no commit ends", findings.error
+        what = f"synchronous_node_count is {asked} and {standbys} standbys may be synchronous"
+        less = f", or synchronous_node_count: {standbys}" if standbys else ""
+        add("too-few-standbys", f"{what}: {lowered}", f"{asked} standbys without nosync{less}")
 
 
 # --- writing ---------------------------------------------------------------------------------
 
 
-def _refuses(deployment: Deployment, request: Request) -> tuple[str, ...]:
+def _refuses(deployment: Deployment, request: Request) -> list[str]:
+    reasons = leader_refusals(deployment, [member.name for member in deployment.members])
     own = deployment.system == "patroni"
-    return tuple(
-        reason
-        for reason in POSTGRESQL.refuses(deployment, request)
-        if "name the leader" not in reason and not (own and "no standby is" in reason)
-    )
+    return [reason for reason in reasons if not (own and "no standby is" in reason)]
 
 
 def _mode(deployment: Deployment, present: Deployment | None, request: Request) -> str:
@@ -381,49 +350,45 @@ def _said(deployment: Deployment) -> Deployment:
     """Return the part that the configuration stores: an order only where the mode obeys one."""
     if deployment.system == "patroni":
         return deployment
-    least = 1 if deployment.quorum > 1 else None
-    elect = None if deployment.quorum > 1 else 1
+    least, elect = (1, None) if deployment.quorum > 1 else (None, 1)
     return replace(deployment, leaders=deployment.leaders[:1], ranks=(), least=least, elect=elect)
+
+
+def _words(move: ServerMove, server: Server | None) -> str:
+    name, count = "" if server is None else server.name, max(1, move.commit - 1)
+    nodes = f"`patronictl reload`, then synchronous_node_count: {count}"
+    return {
+        "add-learner": f"start Patroni on {name} with the tags nosync and nofailover",
+        "catch-up": f"wait until `patronictl list` shows {name} as streaming without lag",
+        "promote": f"take nosync and nofailover from {name}, {nodes}",
+        "demote": f"give {name} the tags nosync and nofailover, {nodes}",
+        "set-quorums": f"synchronous_node_count: {move.commit - 1}",
+        "move-leader": f"patronictl switchover --candidate {name}",
+        "remove": f"stop Patroni on {name}",
+    }[move.kind]
 
 
 def _write(deployment: Deployment, request: Request, path: MovePath | None) -> Script:
     present = None if path is None else path.present
     mode = _mode(deployment, present, request)
     servers, by_replica = written_servers(deployment, request.localities, path)
-
-    def words(move: ServerMove, server: Server | None) -> str:
-        name = "" if server is None else server.name
-        count = max(1, move.commit - 1)
-        return {
-            "add-learner": f"start Patroni on {name} with the tags nosync and nofailover",
-            "catch-up": f"wait until `patronictl list` shows {name} as streaming without lag",
-            "promote": f"take nosync and nofailover from {name}, `patronictl reload`, then "
-            f"synchronous_node_count: {count}",
-            "demote": f"give {name} the tags nosync and nofailover, `patronictl reload`, then "
-            f"synchronous_node_count: {count}",
-            "set-quorums": f"synchronous_node_count: {move.commit - 1}",
-            "move-leader": f"patronictl switchover --candidate {name}",
-            "remove": f"stop Patroni on {name}",
-        }[move.kind]
-
-    lines = [f"#{comment(step)[2:]}" for step in numbered_steps(path, by_replica, words)]
+    lines = [f"#{comment(step)[2:]}" for step in numbered_steps(path, by_replica, _words)]
     lines.append("# dynamic configuration: patronictl edit-config")
+    strict = False
     if mode == "off":
         lines.append("synchronous_mode: false")
     else:
         count = max(1, deployment.quorum - 1)
         lines += [f"synchronous_mode: {mode}", f"synchronous_node_count: {count}"]
         running = deployment if deployment.system == "patroni" else present
-        if running is not None and running.system == "patroni" and running.least == 2:
-            lines.append("synchronous_mode_strict: true")
-    first = [s for s in servers if s.voter and [s.site] == [*deployment.leaders[:1]]]
+        strict = running is not None and running.system == "patroni" and running.least == 2
+        lines += ["synchronous_mode_strict: true"] * strict
+    first = [one for one in servers if one.voter and (one.site,) == deployment.leaders[:1]]
     if first:
         state: dict[str, object] = {"leader": first[0].name}
         if any(server.role == "spare" for server in servers):
-            chosen = [
-                one.name for one in servers if one.voter and one.role not in ("spare", "down")
-            ]
-            state["synchronous"] = chosen
+            chosen = [one for one in servers if one.voter and one.role not in ("spare", "down")]
+            state["synchronous"] = [one.name for one in chosen]
         lines.append(remark(state, "#"))
     tiers = deployment.tiers
     rank = {site: len(tiers) - i + 1 for i, tier in enumerate(tiers) for site in tier}
@@ -431,9 +396,8 @@ def _write(deployment: Deployment, request: Request, path: MovePath | None) -> S
     for server in servers:
         tags = _tags(server, mode, rank.get(server.site, 0) * (len(tiers) > 1), own)
         lines += ["---", "# patroni.yml of one server", f"name: {json.dumps(server.name)}"]
-        lines += ["tags:", *(f"  {key}: {_scalar(text)}" for key, text in tags.items())]
-        if not tags:
-            lines[-1] = "tags: {}"
+        lines += ["tags:" if tags else "tags: {}"]
+        lines += [f"  {key}: {_scalar(text)}" for key, text in tags.items()]
     notes = ["Patroni never moves the leader back by itself (patronictl switchover does)"]
     if mode == "quorum" and len(deployment.leaders) > 1:
         notes.append(
@@ -445,7 +409,7 @@ def _write(deployment: Deployment, request: Request, path: MovePath | None) -> S
             "synchronous_mode: on waits for chosen standbys, and one of these takes over; a "
             "failover_priority decides between them"
         )
-    if mode != "off" and "synchronous_mode_strict: true" not in lines:
+    if mode != "off" and not strict:
         notes.append("without synchronous_mode_strict the primary goes on alone after losses")
     return Script("\n".join(lines) + "\n", tuple(notes))
 
@@ -454,18 +418,18 @@ def _tags(server: Server, mode: str, rank: int, own: bool) -> dict[str, str]:
     """Return the tags of a server: its own ones, and those that a new role needs."""
     tags = {key: str(value) for key, value in server.kept.items()}
     cluster = _Cluster("", servers={server.name: _Listed(tags)})
-    if mode == "quorum" and cluster.number(tags, "failover_priority", 1) > 1:
+    if mode == "quorum" and cluster.priority(tags) > 1:
         del tags["failover_priority"]  # without effect
     if own:
         return tags
+    synchronous = cluster.synchronous(server.name)
     if not server.voter:
-        if not tags or (cluster.synchronous(server.name) and "replicatefrom" not in tags):
-            tags = {key: text for key, text in tags.items() if key not in _PRIORITIES}
-            tags |= {"nosync": "true", "nofailover": "true"}
-        return tags
-    if mode != "off" and not cluster.synchronous(server.name):
-        gone = (*_NEVER_SYNCHRONOUS, "nofailover")
-        tags = {key: text for key, text in tags.items() if key not in gone}
+        if tags and not (synchronous and "replicatefrom" not in tags):
+            return tags
+        gone = ("sync_priority", "failover_priority")
+        return _without(tags, gone) | {"nosync": "true", "nofailover": "true"}
+    if mode != "off" and not synchronous:
+        tags = _without(tags, (*_NEVER_SYNCHRONOUS, "nofailover"))
     if server.role == "follower" and cluster.leads(server.name):
         tags["nofailover"] = "true"
     if mode != "quorum" and rank and cluster.leads(server.name):
@@ -473,7 +437,8 @@ def _tags(server: Server, mode: str, rank: int, own: bool) -> dict[str, str]:
     return tags
 
 
-_PRIORITIES = ("sync_priority", "failover_priority")
+def _without(tags: Mapping[str, str], gone: Sequence[str]) -> dict[str, str]:
+    return {key: text for key, text in tags.items() if key not in gone}
 
 
 def _scalar(text: str) -> str:
@@ -489,8 +454,8 @@ SYSTEM = DatabaseSystem(
     refuses=_refuses,
     write=_write,
     said=_said,
-    names_servers=True,
     commits="leader",
+    servers=SERVERS,
     expresses=frozenset({"spare", "down", "follower", "adapts", "elect", "ties"}),
     says="synchronous and asynchronous servers, acknowledgements of a commit; the failover order "
     "where synchronous_mode is on",

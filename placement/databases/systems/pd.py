@@ -9,21 +9,15 @@ Rules of one range of keys add up. The stacking, the checks and the witnesses ar
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from placement.databases.deployment import Deployment
-from placement.databases.findings import Finding
-from placement.databases.localities import name_refusals
-from placement.databases.server_moves import MovePath
+from placement.databases.findings import Findings
+from placement.databases.labels import Labels, LabelTest, PlacedReplicas, with_roles
+from placement.databases.servers import MovePath
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
-from placement.databases.systems.constraint_words import (
-    Labels,
-    LabelTest,
-    PlacedReplicas,
-    with_roles,
-)
-from placement.databases.systems.json_texts import json_text, json_values, one_document
+from placement.databases.texts import json_text, json_values, one_document, refusal
 from placement.errors import InputError
 from placement.io.formats.document import Document
 from placement.methods.options import Setting
@@ -34,59 +28,73 @@ _ROLES = ("leader", "voter", "follower", "learner")
 _OPERATORS = ("in", "notIn", "exists", "notExists")
 _HEX = re.compile(r"([0-9a-fA-F]{2})*")
 _INPUT = "rules of PD as JSON: GET /pd/api/v1/config/placement-rule, or one group of it"
-
-
 _RULE_KEYS = (
     "group_id", "id", "index", "override", "start_key", "end_key", "role", "is_witness", "count",
     "label_constraints", "location_labels", "isolation_level", "version", "create_timestamp",
 )  # fmt: skip
 _GROUP_KEYS = ("group_id", "group_index", "group_override", "rules")
-_SHARED = ("location_labels", "isolation_level")
+_KEYS = ("start_key", "end_key")
+
+
+@dataclass(frozen=True, slots=True)
+class _RuleGroup:
+    """A group with its place in the stack of rules; known: whether the file holds that."""
+
+    name: str
+    index: int = 0
+    override: bool = False
+    known: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """A rule with its place in the stack of rules: PD sorts by group, then by index."""
+    """A rule and its group: PD sorts by group, then by index."""
 
     document: Document
-    group: tuple[int, str]
-    group_overrides: bool
-    group_known: bool = True
+    group: _RuleGroup
+
+    @property
+    def id(self) -> str:
+        return self.document.text("id", "")
 
     @property
     def order(self) -> tuple[int, str, int, str]:
-        """Return the key by which PD sorts rules."""
-        return (*self.group, _whole(self.document, "index"), self.document.text("id", ""))
+        return self.group.index, self.group.name, _whole(self.document, "index"), self.id
+
+    def key(self, name: str) -> str:
+        return self.document.text(name, "").lower()
 
     def covers(self, key: str) -> bool:
         """Return whether a key, hexadecimal, is in the range of the rule."""
-        start, end = (self.document.text(name, "").lower() for name in ("start_key", "end_key"))
-        return start <= key and (not end or key < end)
+        end = self.key("end_key")
+        return self.key("start_key") <= key and (not end or key < end)
 
 
 def _whole(document: Document, key: str) -> int:
     return document.whole(key) if document.has(key) else 0
 
 
-def _flag(document: Document, key: str) -> bool:
-    value = document.values.get(key, False)
-    if not isinstance(value, bool):
-        raise document.refuse(key, "not a truth value", "true or false")
-    return value
+# --- stack of rules --------------------------------------------------------------------------
 
 
 def _all_rules(texts: Texts) -> list[_Rule]:
     """Return the rules of all texts: bundles, lists of rules, and lists of groups besides."""
-    groups: dict[str, tuple[int, bool]] = {}
+    groups: dict[str, _RuleGroup] = {}
     rules: dict[tuple[str, str], Document] = {}
 
     def take(rule: Document, group: str) -> None:
-        name = rule.text("group_id", group) or group
+        rule.only(_RULE_KEYS)
+        name, identity = rule.text("group_id", "") or group, rule.text("id", "") or f"#{len(rules)}"
         if name != group:  # adjustRule
             raise rule.refuse("group_id", "a rule of another group", group)
-        identity = rule.text("id", "") or f"#{len(rules)}"
         if (name, identity) in rules:
             raise rule.refuse("id", "two rules of one group and id", "one: PD keeps the last")
+        for key in _KEYS:
+            if not _HEX.fullmatch(rule.text(key, "")):
+                raise rule.refuse(key, "not hexadecimal", "a key, hexadecimal")
+        start, end = (rule.text(key, "").lower() for key in _KEYS)
+        if end and end <= start:
+            raise rule.refuse("end_key", "not behind start_key", f"a key behind {start}")
         rules[name, identity] = rule
 
     for source, value in json_values(texts):
@@ -98,242 +106,182 @@ def _all_rules(texts: Texts) -> list[_Rule]:
             if document.has("rules"):
                 document.only(_GROUP_KEYS)
                 name = document.text("group_id", "pd")
-                groups[name] = (_whole(document, "group_index"), _flag(document, "group_override"))
+                index, override = _whole(document, "group_index"), "group_override"
+                groups[name] = _RuleGroup(name, index, document.truth(override, False), known=True)
                 for rule in document.tables("rules"):
                     take(rule, name)
             elif document.has("role"):
                 take(document, document.text("group_id", "") or "pd")
-            elif document.has("id") and set(document.values) <= {"id", "index", "override"}:
-                groups[document.text("id")] = (
-                    _whole(document, "index"),
-                    _flag(document, "override"),
+            elif document.has("id") and {*document.values} <= {"id", "index", "override"}:
+                name, index = document.text("id"), _whole(document, "index")
+                groups[name] = _RuleGroup(
+                    name, index, document.truth("override", False), known=True
                 )
             else:
                 raise document.refuse("rules", "neither a group of rules nor a rule", _INPUT)
-    found = []
-    for (name, _), rule in rules.items():
-        rule.only(_RULE_KEYS)
-        for key in ("start_key", "end_key"):
-            if not _HEX.fullmatch(rule.text(key, "")):
-                raise rule.refuse(key, "not hexadecimal", "a key, hexadecimal")
-        start, end = (rule.text(key, "").lower() for key in ("start_key", "end_key"))
-        if end and end <= start:
-            raise rule.refuse("end_key", "not behind start_key", f"a key behind {start}")
-        index, overrides = groups.get(name, (0, False))
-        found.append(_Rule(rule, (index, name), overrides, name in groups))
+    found = (_Rule(rule, groups.get(name, _RuleGroup(name))) for (name, _), rule in rules.items())
     return sorted(found, key=lambda rule: rule.order)
 
 
-def _effective(rules: list[_Rule], key: str) -> list[_Rule]:
+def _effective(rules: Sequence[_Rule], key: str) -> list[_Rule]:
     """Return the rules that hold for a key: an overriding one replaces those before it."""
     kept: list[_Rule] = []
     for rule in rules:
-        if not rule.covers(key):
-            continue
-        if rule.group_overrides:
-            kept = [one for one in kept if one.group == rule.group]
-        if _flag(rule.document, "override"):
-            kept = [one for one in kept if one.group != rule.group]
-        kept.append(rule)
+        if rule.covers(key):
+            if rule.group.override:
+                kept = [one for one in kept if one.group == rule.group]
+            if rule.document.truth("override", False):
+                kept = [one for one in kept if one.group != rule.group]
+            kept.append(rule)
     return kept
 
 
 def _read(texts: Texts, request: Request) -> Reading:
     group, source = request.text("group"), texts[0][0]
     rules = _all_rules(texts)
-    groups = sorted({rule.group[1] for rule in rules})
+    groups = {rule.group.name: rule.group for rule in rules}
     if group not in groups:
-        raise InputError(
-            "no rules of this group",
-            source=source,
-            field="group",
-            value=group,
-            expected="--set group= one of " + ", ".join(groups),
-        )
-    first, behind = request.text("start_key").lower(), request.text("end_key").lower()
-    starts = {first} | {
-        rule.document.text(name, "").lower() for rule in rules for name in ("start_key", "end_key")
+        hint = "--set group= one of " + ", ".join(sorted(groups))
+        raise refusal(source, "group", "no rules of this group", group, hint)
+    first, behind = (request.text(key).lower() for key in _KEYS)
+    starts = sorted({first, *(rule.key(name) for rule in rules for name in _KEYS)})
+    inside = [start for start in starts if start >= first and (not behind or start < behind)]
+    stacks = {
+        start: _effective(rules, start)
+        for start in inside
+        if any(rule.group.name == group and rule.covers(start) for rule in rules)
     }
-    ranges: dict[str, list[_Rule]] = {}
-    for start in sorted(starts):
-        inside = start >= first and (not behind or start < behind)
-        if inside and any(rule.group[1] == group and rule.covers(start) for rule in rules):
-            ranges[start] = _effective(rules, start)
-    own = {k: held for k, held in ranges.items() if any(r.group[1] == group for r in held)}
-    readings = {start: _roles(held, request) for start, held in (own or ranges).items()}
-    if not readings:
-        raise InputError(
-            "no rule of this group is about these keys", source=source, field="start_key",
-            value=first, expected=", ".join(sorted(starts)),
-        )  # fmt: skip
-    if len({reading.deployment.roles for reading in readings.values()}) > 1:
-        raise InputError(
-            "the rules differ from one range of keys to the next",
-            source=source,
-            field="start_key",
-            value=first,
-            expected="--set start_key= and end_key= for one range; the ranges begin at "
-            + ", ".join(start or "''" for start in readings),
-        )
-    reading = next(iter(readings.values()))
-    held = next(iter((own or ranges).values()))
-    given = {rule.group[1] for rule in rules if rule.group_known}
-    unknown = sorted({*groups} - given)
+    own = {k: held for k, held in stacks.items() if any(r.group.name == group for r in held)}
+    ranges = own or stacks
+    if not ranges:
+        message = "no rule of this group is about these keys"
+        raise refusal(source, "start_key", message, first, ", ".join(starts))
+    readings = {start: _roles(held, request) for start, held in ranges.items()}
+    if len({deployment.roles for deployment, _ in readings.values()}) > 1:
+        names = ", ".join(start or "''" for start in readings)
+        hint = f"--set start_key= and end_key= for one range; the ranges begin at {names}"
+        message = "the rules differ from one range of keys to the next"
+        raise refusal(source, "start_key", message, first, hint)
+    deployment, findings = next(iter(readings.values()))
+    held = next(iter(ranges.values()))
+    unknown = sorted(name for name, one in groups.items() if not one.known)
     if len(groups) > 1 and unknown:
-        finding = Finding(
+        findings.warning(
             "order-of-groups",
-            "warning",
-            f"the file does not hold index and override of the groups {', '.join(unknown)}: "
-            "index 0 and no override are taken",
+            f"the file does not hold index and override of the groups {', '.join(unknown)}: index "
+            "0 and no override are taken",
             "give the answer of GET /pd/api/v1/config/placement-rule, which holds both",
         )
-        reading = replace(reading, findings=(*reading.findings, finding))
+    seen = (group, *(rule.group.name for rule in held))
     dead = [
-        f"{rule.group[1]}/{rule.document.text('id', '')}"
+        f"{rule.group.name}/{rule.id}"
         for rule in rules
-        if rule.group[1] in (group, *(one.group[1] for one in held)) and rule not in held
-        and any(rule.covers(start) for start in (own or ranges))
-    ]  # fmt: skip
-    if not dead:
-        return reading
-    finding = Finding(
-        "overridden",
-        "note" if own else "warning",
-        f"other rules override {', '.join(dead)}: they have no effect",
-        "take them out, or the override of the others",
-    )
-    return replace(reading, findings=(*reading.findings, finding))
+        if rule.group.name in seen and rule not in held and any(map(rule.covers, ranges))
+    ]
+    if dead:
+        what = f"other rules override {', '.join(dead)}: they have no effect"
+        remedy = "take them out, or the override of the others"
+        (findings.note if own else findings.warning)("overridden", what, remedy)
+    return Reading(deployment, tuple(findings))
 
 
-def _roles(rules: list[_Rule], request: Request) -> Reading:
+# --- roles -----------------------------------------------------------------------------------
+
+
+def _roles(rules: Sequence[_Rule], request: Request) -> tuple[Deployment, Findings]:
     """Return the roles of the rules that hold for one range of keys."""
-    findings: list[Finding] = []
+    findings = Findings()
     voting, others, leading = PlacedReplicas(), PlacedReplicas(), PlacedReplicas()
-    key = request.text("locality_key")
-    source = rules[0].document.source
+    key, source = request.text("locality_key"), rules[0].document.source
     labels = Labels(source, "the rules", key, request.localities, folds=True)
-    may_lead = 0
     counts = dict.fromkeys(_ROLES, 0)
     roles: dict[str, dict[str, int]] = {}
     apart: dict[str, None] = {}
     for one in rules:
-        rule, name = one.document, f"the rule {one.document.text('id', '')!r}"
-        role, count = rule.text("role"), rule.whole("count")
+        rule, name = one.document, f"the rule {one.id!r}"
+        role, count, witness = (
+            rule.text("role"),
+            rule.whole("count"),
+            rule.truth("is_witness", False),
+        )
         if role not in _ROLES:
             raise rule.refuse("role", "unknown role", "one of " + ", ".join(_ROLES))
         counts[role] += 1
         if count < 1 or (role == "leader" and count > 1):
-            findings.append(_error("count", f"{name} ({role}) has the count {count}"))
-            if count < 1:
-                continue
+            _refused(findings, "count", f"{name} ({role}) has the count {count}")
+        if count < 1:
+            continue
         if count > 10_000:
             raise rule.refuse("count", "out of range", "a number of replicas")
         sites = labels.sites(_labels(rule, labels), rule.key("label_constraints"))
-        held = others if role == "learner" else voting
-        held.add(sites, count)
-        may_lead += role in ("leader", "voter")
+        (others if role == "learner" else voting).add(sites, count)
         if role == "leader":
             leading.add(sites, 1)
-        level = _isolation(rule)
-        if labels.folded(level) == key and count > len(sites or labels.localities.sites):
-            findings.append(
-                _error(
-                    "isolation-level",
-                    f"{name} forbids two replicas in one {key} (isolation_level) and asks for "
-                    f"{count} in {', '.join(sites or labels.localities.sites)}",
-                    "PD places one in each and leaves the others out",
-                )
-            )
-        special, witness = "follower" * (role == "follower"), _flag(rule, "is_witness")
+        special = role if role == "follower" else ""
         if witness:
             special = "unread" if role == "learner" else "witness"
         if special and sites is not None and len(sites) == 1:
             here = roles.setdefault(sites[0], {})
             here[special] = here.get(special, 0) + count
-        if level and labels.folded(level) != key and count > 1:
+        level, able = _isolation(rule), sites or labels.localities.sites
+        if labels.folded(level) == key and count > len(able):
+            what = f"{name} forbids two replicas in one {key} (isolation_level) and asks for "
+            end = "PD places one in each and leaves the others out"
+            _refused(findings, "isolation-level", f"{what}{count} in {', '.join(able)}", end)
+        elif level and labels.folded(level) != key and count > 1:
             apart[level] = None
         if rule.text("isolation_level", "") and not level:
-            findings.append(
-                Finding(
-                    "isolation-without-labels",
-                    "warning",
-                    f"{name} has an isolation_level and no location_labels: PD isolates nothing",
-                    "location_labels with this level",
-                )
-            )
+            what = f"{name} has an isolation_level and no location_labels: PD isolates nothing"
+            remedy = "location_labels with this level"
+            findings.warning("isolation-without-labels", what, remedy)
         if role == "follower":
-            findings.append(
-                Finding(
-                    "never-leads",
-                    "note",
-                    f"{name} has the role follower: its replicas vote and never lead",
-                    "use the role voter if they may lead after a loss",
-                )
-            )
+            what = f"{name} has the role follower: its replicas vote and never lead"
+            remedy = "use the role voter if they may lead after a loss"
+            findings.note("never-leads", what, remedy)
         if witness and role == "leader":
             what = f"{name} has is_witness and the role leader"
-            findings.append(_error("witness-leads", what, "PD never takes a leader for a witness"))
+            _refused(findings, "witness-leads", what, "PD never takes a leader for a witness")
         elif witness:
-            findings.append(
-                Finding(
-                    "witness",
-                    "note",
-                    f"{name} has is_witness: its replicas hold no data and serve no reads, while "
-                    "enable-witness of PD is on; else they are like the others",
-                    "count the reads of clients near it at the next replica",
-                )
+            findings.note(
+                "witness",
+                f"{name} has is_witness: its replicas hold no data and serve no reads, while "
+                "enable-witness of PD is on; else they are like the others",
+                "count the reads of clients near it at the next replica",
             )
         if witness and count > 1:
-            findings.append(
-                Finding(
-                    "too-many-witnesses",
-                    "warning",
-                    f"{name} has {count} witnesses: PD refuses more than half of max-replicas, "
-                    "which is 3 unless it was raised",
-                    f"max-replicas of {2 * count} or more",
-                )
+            findings.warning(
+                "too-many-witnesses",
+                f"{name} has {count} witnesses: PD refuses more than half of max-replicas, which "
+                "is 3 unless it was raised",
+                f"max-replicas of {2 * count} or more",
             )
     if apart:
-        findings.append(
-            Finding(
-                "isolation-not-checked",
-                "note",
-                f"rules demand replicas at different values of {', '.join(apart)} "
-                f"(isolation_level), and places are known by {key} alone",
-                "check that each place has as many values as replicas: PD leaves others out",
-            )
+        findings.note(
+            "isolation-not-checked",
+            f"rules demand replicas at different values of {', '.join(apart)} (isolation_level), "
+            f"and places are known by {key} alone",
+            "check that each place has as many values as replicas: PD leaves others out",
         )
     if counts["leader"] > 1:
-        findings.append(_error("two-leaders", f"{counts['leader']} rules have the role leader"))
-    if not may_lead:
-        findings.append(_error("no-voter", "no rule has the role leader or voter"))
+        _refused(findings, "two-leaders", f"{counts['leader']} rules have the role leader")
+    if not counts["leader"] and not counts["voter"]:
+        _refused(findings, "no-voter", "no rule has the role leader or voter")
     deployment = Deployment.of(
         "pd",
         voting.held,
         others.held,
         leaders=tuple(leading.held),
-        free_voters=sum(n for _, n in voting.pools),
-        free_non_voters=sum(n for _, n in others.pools),
+        free_voters=voting.free,
+        free_non_voters=others.free,
         open=(*voting.open("voter"), *others.open("non-voter")),
-        kept=_bundles([(rule.group, rule.group_overrides, rule.document.values) for rule in rules]),
+        kept=_bundles(rules),
     )
-    return Reading(with_roles(deployment, roles), (*findings, *labels.findings()))
+    findings += labels.findings()
+    return with_roles(deployment, roles), findings
 
 
-def _bundles(rules: list[tuple[tuple[int, str], bool, Mapping[str, object]]]) -> str:
-    """Return rules as groups, in the form that PD takes."""
-    groups: dict[str, dict[str, object]] = {}
-    held: dict[str, list[object]] = {}
-    for (index, name), overrides, rule in rules:
-        head = {"group_id": name, "group_index": index, "group_override": overrides}
-        groups.setdefault(name, head)
-        held.setdefault(name, []).append(dict(rule))
-    documents = [{**head, "rules": held[name]} for name, head in groups.items()]
-    return json_text(documents[0] if len(documents) == 1 else documents)
-
-
-def _error(rule: str, evidence: str, effect: str = "PD refuses that") -> Finding:
-    return Finding(rule, "error", f"{evidence}: {effect}", "mend the rules")
+def _refused(findings: Findings, rule: str, evidence: str, end: str = "PD refuses that") -> None:
+    findings.error(rule, f"{evidence}: {end}", "mend the rules")
 
 
 def _isolation(rule: Document) -> str:
@@ -349,60 +297,53 @@ def _isolation(rule: Document) -> str:
     return "/".join(labels[: labels.index(level) + 1 if level in labels else 1])
 
 
-def _labels(rule: Document, labels: Labels | None = None) -> list[LabelTest]:
+def _labels(rule: Document, labels: Labels) -> list[LabelTest]:
     """Return the constraints of a rule; whether a label exists says nothing on places."""
     found = []
     for one in rule.tables("label_constraints"):
         one.only(("key", "op", "values"))
-        operator = one.text("op")
+        operator, values, key = one.text("op"), one.names("values", ()), one.text("key")
         if operator not in _OPERATORS:
             raise one.refuse("op", "unknown operator", "one of " + ", ".join(_OPERATORS))
-        values = one.names("values", ())
-        if operator in ("in", "notIn"):
-            if not values and operator == "in":
-                raise one.refuse("values", "no value", "one or more places")
-            key = one.text("key")
-            key = key if labels is None else labels.folded(key)
-            found += [LabelTest(operator == "in", key, values)] * bool(values)
-        else:
-            found.append(LabelTest(operator == "exists", "", (f"{one.text('key')} {operator}",)))
+        if operator not in ("in", "notIn"):
+            found.append(LabelTest(operator == "exists", "", (f"{key} {operator}",)))
+        elif values:
+            found.append(LabelTest(operator == "in", labels.folded(key), values))
+        elif operator == "in":
+            raise one.refuse("values", "no value", "one or more places")
     return found
 
 
-def _refuses(deployment: Deployment, request: Request) -> tuple[str, ...]:
-    if deployment.read is not None:
-        return ("every region of TiKV has a leader, and the placement is of a store without one",)
-    reasons = name_refusals(
-        request.localities,
-        deployment.voters_at | deployment.non_voters_at,
-        "PD",
-        request.text("locality_key"),
-    )
-    if deployment.commit is not None:
-        reasons.append(
-            f"commits wait for a majority, not for {deployment.commit} of {deployment.voters}"
-        )
-    for setting in ("start_key", "end_key"):
-        if not _HEX.fullmatch(request.text(setting)):
-            reasons.append(f"{setting} is not hexadecimal")
+def _bundles(rules: Sequence[_Rule]) -> str:
+    """Return rules as groups, in the form that PD takes."""
+    documents = []
+    for group in dict.fromkeys(rule.group for rule in rules):
+        head = {"group_id": group.name, "group_index": group.index}
+        held = [dict(rule.document.values) for rule in rules if rule.group == group]
+        documents.append({**head, "group_override": group.override, "rules": held})
+    return json_text(documents[0] if len(documents) == 1 else documents)
+
+
+# --- writing ---------------------------------------------------------------------------------
+
+
+def _refuses(deployment: Deployment, request: Request) -> list[str]:
+    keys = [key for key in _KEYS if not _HEX.fullmatch(request.text(key))]
+    reasons = [f"{key} is not hexadecimal" for key in keys]
     if not re.fullmatch(r"[A-Za-z0-9_.-]+", request.text("group")):
         reasons.append("the group is not letters, digits, '_', '.' and '-'")
-    return tuple(reasons)
-
-
-def _said(deployment: Deployment) -> Deployment:
-    """Return the part of a deployment that placement rules store: one leader, no order after it."""
-    return replace(deployment, leaders=deployment.leaders[:1])
+    return reasons
 
 
 def _write(deployment: Deployment, request: Request, path: MovePath | None) -> Script:
     key, group = request.text("locality_key"), request.text("group")
     lead = deployment.leaders[0] if deployment.leaders else None
-    head, shared, lost = _before(deployment, path, request)
+    head, shared, lost = _before(path.present if path else deployment, request)
+    rules: list[dict[str, object]] = []
 
-    def rule(name: str, role: str, site: str, count: int) -> dict[str, object]:
+    def add(name: str, role: str, site: str, count: int) -> None:
         place = request.localities.only(site).name
-        return {
+        rule: dict[str, object] = {
             "group_id": group,
             "id": name if name == "leader" else f"{name}-{place}",
             "start_key": request.text("start_key"),
@@ -412,62 +353,55 @@ def _write(deployment: Deployment, request: Request, path: MovePath | None) -> S
             "label_constraints": [{"key": key, "op": "in", "values": [place]}],
             **shared,
         }
+        rules.append(rule | ({"is_witness": True} if name == "witness" else {}))
 
-    rules = [] if lead is None else [rule("leader", "leader", lead, 1)]
+    if lead is not None:
+        add("leader", "leader", lead, 1)
     for one in deployment.held:
         roles = dict(one.special)
         plain = one.voters - sum(roles.values()) - (one.site == lead)
         if plain:
-            rules.append(rule("voter", "voter", one.site, plain))
+            add("voter", "voter", one.site, plain)
         if "follower" in roles:
-            rules.append(rule("follower", "follower", one.site, roles["follower"]))
+            add("follower", "follower", one.site, roles["follower"])
         if "witness" in roles:
-            witness = rule("witness", "voter", one.site, roles["witness"])
-            rules.append({**witness, "is_witness": True})
+            add("witness", "voter", one.site, roles["witness"])
     for site, count in deployment.non_voters_at.items():
-        rules.append(rule("learner", "learner", site, count))
-    document = {"group_id": group, **head, "rules": rules}
+        add("learner", "learner", site, count)
     notes = [
         f"send it with POST /pd/api/v1/config/placement-rule/{group}; PD moves the replicas by "
         "itself, learners first, and refuses labels that no store has",
     ]
     if path is not None:
-        changes = "; ".join(path.present.differences(_said(deployment))) or "none"
-        notes.append(f"changes: {changes}")
-    if len(deployment.leaders) > 1:
-        notes.append(
-            "PD has no failover order; the plan's order of leaders is "
-            + ", ".join(deployment.leaders)
-        )
+        notes.append(f"changes: {'; '.join(path.changes(SYSTEM.keeps(deployment)))}")
     if lost:
         notes.append(f"the present rules say more, which is left out: {', '.join(lost)}")
-    return Script(json_text(document), tuple(notes))
+    return Script(json_text({"group_id": group, **head, "rules": rules}), tuple(notes))
 
 
 def _before(
-    deployment: Deployment, path: MovePath | None, request: Request
+    present: Deployment, request: Request
 ) -> tuple[dict[str, object], dict[str, object], list[str]]:
     """Return the index of the group, what its present rules share, and what is left out."""
-    group, key = request.text("group"), request.text("locality_key")
-    head: dict[str, object] = {"group_index": 0, "group_override": False}
-    present = path.present if path else deployment
-    if present.system != "pd" or not present.kept:
-        return head, {}, []
-    rules = [rule for rule in _all_rules((("kept", present.kept),)) if rule.group[1] == group]
-    if not rules:
-        return head, {}, []
-    head = {"group_index": rules[0].group[0], "group_override": rules[0].group_overrides}
+    rules: list[_Rule] = []
+    if present.system == "pd" and present.kept:
+        every = _all_rules((("kept", present.kept),))
+        rules = [rule for rule in every if rule.group.name == request.text("group")]
+    group = rules[0].group if rules else _RuleGroup("")
+    head: dict[str, object] = {"group_index": group.index, "group_override": group.override}
     shared: dict[str, object] = {}
     lost: dict[str, None] = {}
-    ranges = [name for name in ("start_key", "end_key") if not request.text(name)]
-    for name in (*_SHARED, *ranges, "index", "override"):
+    ranges = [name for name in _KEYS if not request.text(name)]
+    for name in ("location_labels", "isolation_level", *ranges, "index", "override"):
         values = [rule.document.values.get(name) for rule in rules]
-        if values[0] and all(value == values[0] for value in values):
+        if any(values) and all(value == values[0] for value in values):
             shared[name] = values[0]
         elif any(values):
             lost[name] = None
-    for rule in rules:
-        lost |= {str(one): None for one in _labels(rule.document) if one.key != key}
+    key = request.text("locality_key")
+    labels = Labels("kept", "", key, request.localities, folds=True)
+    tests = (one for rule in rules for one in _labels(rule.document, labels))
+    lost |= {str(one): None for one in tests if one.key != key}
     return head, shared, list(lost)
 
 
@@ -478,7 +412,7 @@ SYSTEM = DatabaseSystem(
     read=_read,
     refuses=_refuses,
     write=_write,
-    said=_said,
+    order="first",
     says="leader, voters and learners by region, for a range of keys",
     cannot="a failover order, a quorum other than the majority",
     validated="a real PD (7 April 2024) whose scheduler moved a region among stores without data",

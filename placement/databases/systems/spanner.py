@@ -8,16 +8,15 @@ among the regions of the read-write replicas.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping
 
 from placement.databases.deployment import Deployment
-from placement.databases.findings import Finding
+from placement.databases.findings import Findings
 from placement.databases.localities import name_refusals
-from placement.databases.server_moves import MovePath
+from placement.databases.servers import MovePath
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
-from placement.databases.systems.json_texts import json_text, one_document
+from placement.databases.texts import json_text, one_document, refusal
 from placement.errors import InputError
 from placement.io.formats.document import Document, parse_json
 from placement.languages.sql_text import TokenStream, mysql_name, mysql_string
@@ -29,7 +28,6 @@ _INPUT = (
     "the answer of `gcloud spanner instance-configs describe NAME --format=json`, and for the "
     "leader the statements of `gcloud spanner databases ddl describe`"
 )
-_DATABASE = re.compile(r"[a-z][a-z0-9_-]{0,28}[a-z0-9]")
 _TYPES = ("READ_WRITE", "READ_ONLY", "WITNESS")
 _LEADER_OPTION = "default_leader"
 
@@ -38,16 +36,13 @@ _LEADER_OPTION = "default_leader"
 
 
 def _read(texts: Texts, request: Request) -> Reading:
-    documents = [(source, text) for source, text in texts if text.lstrip().startswith(("{", "["))]
+    documents = [one for one in texts if one[1].lstrip().startswith(("{", "["))]
     if len(documents) != 1:
-        raise InputError(
-            "no configuration" if not documents else "several configurations",
-            source=(documents or texts)[-1][0],
-            expected=f"one: {_INPUT}",
-        )
+        what = "several configurations" if documents else "no configuration"
+        raise InputError(what, source=(documents or texts)[-1][0], expected=f"one: {_INPUT}")
     source, text = documents[0]
     document = one_document(source, parse_json(text, source), _INPUT)
-    statements = [(name, words) for name, words in texts if (name, words) != documents[0]]
+    statements = [one for one in texts if one != documents[0]]
     if document.values.get("system") == "spanner":  # written by export
         statements += [(source, words) for words in document.names("statements", ())]
         document = document.table("config")
@@ -58,38 +53,23 @@ def _read(texts: Texts, request: Request) -> Reading:
         if chosen is not None:
             database, leader = chosen
             if leader not in held["READ_WRITE"]:
-                raise InputError(
-                    "no read-write replica there",
-                    source=name,
-                    field=_LEADER_OPTION,
-                    value=leader,
-                    expected="one of " + ", ".join(held["READ_WRITE"]),
-                )
-    voters = held["READ_WRITE"] + held["WITNESS"]
-    order = sorted(held["READ_WRITE"], key=lambda site: (site != leader, site))
-    kept = {
-        "system": "spanner",
-        "config": document.values,
-        "statements": [w for _, w in statements],
-    }
+                hint = "one of " + ", ".join(held["READ_WRITE"])
+                raise refusal(name, _LEADER_OPTION, "no read-write replica there", leader, hint)
+    config = {"config": document.values, "statements": [words for _, words in statements]}
     deployment = Deployment.of(
         "spanner",
-        voters,
+        held["READ_WRITE"] + held["WITNESS"],
         held["READ_ONLY"],
-        leaders=tuple(order),
+        leaders=_leaders(leader, held["READ_WRITE"]),
         name=database,
-        kept=json_text(kept),
+        kept=json_text({"system": "spanner", **config}),
     )
-    findings = [
-        Finding(
-            "witness",
-            "note",
-            f"{site} holds {count} witness replicas: they vote and serve no reads",
-            "count the reads of clients near it at the next replica",
-        )
-        for site, count in sorted(held["WITNESS"].items())
-        if site not in held["READ_WRITE"]
-    ]
+    findings = Findings()
+    for site, count in sorted(held["WITNESS"].items()):
+        if site not in held["READ_WRITE"]:
+            what = f"{site} holds {count} witness replicas: they vote and serve no reads"
+            remedy = "count the reads of clients near it at the next replica"
+            findings.note("witness", what, remedy)
     return Reading(deployment, tuple(findings))
 
 
@@ -109,13 +89,10 @@ def _replicas(document: Document, request: Request) -> tuple[dict[str, Counter[s
             leader = site
     if not held["READ_WRITE"]:
         raise document.refuse("replicas", "no read-write replica", _INPUT)
-    if not leader:
-        if len(held["READ_WRITE"]) > 1:
-            raise document.refuse(
-                "replicas", "no replica has defaultLeaderLocation", "one that is true"
-            )
-        leader = next(iter(held["READ_WRITE"]))
-    return held, leader
+    if not leader and len(held["READ_WRITE"]) > 1:
+        message = "no replica has defaultLeaderLocation"
+        raise document.refuse("replicas", message, "one that is true")
+    return held, leader or next(iter(held["READ_WRITE"]))
 
 
 def _default_leader(
@@ -146,6 +123,11 @@ def _default_leader(
     return found
 
 
+def _leaders(first: str, writers: Mapping[str, int]) -> tuple[str, ...]:
+    """Return the regions that may lead: the preferred one, then the other."""
+    return tuple(sorted(writers, key=lambda site: (site != first, site)))
+
+
 # --- writing ---------------------------------------------------------------------------------
 
 
@@ -158,16 +140,13 @@ def _shape(deployment: Deployment) -> tuple[Counter[str], Counter[str]] | None:
     if counts == [3, 3]:
         return Counter(dict.fromkeys(voters, 2)), Counter(dict.fromkeys(voters, 1))
     if counts == [1, 2, 2]:
-        witness = {site: 1 for site, count in voters.items() if count == 1}
-        return Counter(voters) - Counter(witness), Counter(witness)
+        witness = Counter(site for site, count in voters.items() if count == 1)
+        return Counter(voters) - witness, witness
     return None
 
 
-def _refuses(deployment: Deployment, request: Request) -> tuple[str, ...]:
-    if deployment.read is not None:
-        return ("a database has a leader, and the placement is of a store without one",)
-    reasons = []
-    shape = _shape(deployment)
+def _refuses(deployment: Deployment, request: Request) -> list[str]:
+    shape, reasons = _shape(deployment), []
     if shape is None:
         counts = ", ".join(f"{site} {count}" for site, count in deployment.voters_at.items())
         reasons.append(
@@ -176,16 +155,8 @@ def _refuses(deployment: Deployment, request: Request) -> tuple[str, ...]:
         )
     elif deployment.leaders and deployment.leaders[0] not in shape[0]:
         reasons.append(f"{deployment.leaders[0]} holds a witness, which cannot lead")
-    if deployment.commit is not None:
-        reasons.append(
-            f"writes wait for a majority, not for {deployment.commit} of {deployment.voters}"
-        )
-    if not _DATABASE.fullmatch(request.name):
-        reasons.append(f"{request.name!r} is no name of a database (--database)")
-    base = request.text("base_config")
-    more = [base] if base else []
-    reasons += name_refusals(request.localities, deployment.sites, "Spanner", *more)
-    return tuple(reasons)
+    base = [request.text("base_config")] if request.text("base_config") else []
+    return [*reasons, *name_refusals(request.localities, (), "Spanner", *base)]
 
 
 def _said(deployment: Deployment) -> Deployment:
@@ -193,27 +164,15 @@ def _said(deployment: Deployment) -> Deployment:
     shape = _shape(deployment)
     if shape is None:
         return deployment
-    return Deployment(
-        deployment.system,
-        deployment.held,
-        _leaders(deployment, shape[0]),
-        deployment.commit,
-        deployment.read,
-        deployment.name,
-    )
-
-
-def _leaders(deployment: Deployment, writers: Mapping[str, int]) -> tuple[str, ...]:
-    """Return the regions that may lead: the preferred one, then the other."""
-    first = next(iter(deployment.leaders), min(writers))
-    return tuple(sorted(writers, key=lambda site: (site != first, site)))
+    leaders = _leaders(next(iter(deployment.leaders), min(shape[0])), shape[0])
+    return Deployment("spanner", deployment.held, leaders, name=deployment.name)
 
 
 def _write(deployment: Deployment, request: Request, path: MovePath | None) -> Script:
-    shape = _shape(deployment)
+    shape, said = _shape(deployment), _said(deployment)
     assert shape is not None  # such a deployment is refused
     writers, witnesses = shape
-    leader = _leaders(deployment, writers)[0]
+    leader = said.leaders[0]
 
     def location(site: str) -> str:
         return request.localities.only(site).name
@@ -228,50 +187,44 @@ def _write(deployment: Deployment, request: Request, path: MovePath | None) -> S
     base = request.text("base_config")
     if not base and len(writers) == 1:
         base = f"regional-{location(leader)}"
-    name = f"custom-{request.name.replace('_', '-')}" if deployment.non_voters_at else base
+    name, commands = base, []
+    if deployment.non_voters_at:
+        name = f"custom-{request.name.replace('_', '-')}"
+        places = (one["location"] for one in replicas if one["type"] == "READ_ONLY")
+        added = ":".join(f"location={place},type=READ_ONLY" for place in places)
+        create = ["gcloud", "spanner", "instance-configs", "create", name]
+        commands = [[*create, f"--clone-config={base}", f"--add-replicas={added}"]] if base else []
     document: dict[str, object] = {
         "system": "spanner",
         "config": {"name": name, "baseConfig": base, "replicas": replicas},
-        "commands": _commands(replicas, name, base) if deployment.non_voters_at else [],
+        "commands": commands,
         "statements": [
             f"ALTER DATABASE {mysql_name(request.name)} "
             f"SET OPTIONS ({_LEADER_OPTION} = {mysql_string(location(leader))})"
         ],
     }
     if path is not None:
-        document["changes"] = list(path.present.differences(_said(deployment)))
-    return Script(json_text(document), _notes(deployment, base, _leaders(deployment, writers)))
-
-
-def _commands(replicas: list[dict[str, object]], name: str, base: str) -> list[list[str]]:
-    """Return the command that adds the read-only replicas; none while the base has no name."""
-    added = ":".join(
-        f"location={one['location']},type=READ_ONLY" for one in replicas if one["type"] == _TYPES[1]
-    )
-    create = ["gcloud", "spanner", "instance-configs", "create", name]
-    return [[*create, f"--clone-config={base}", f"--add-replicas={added}"]] if base else []
-
-
-def _notes(deployment: Deployment, base: str, leaders: tuple[str, ...]) -> tuple[str, ...]:
+        document["changes"] = list(path.present.differences(said))
     notes = ["`gcloud spanner instances move` brings an instance to the configuration"]
+    describe = "`gcloud spanner instance-configs"
     if base:
         notes.append(
-            f"check that {base} has these voters and offers the read-only replicas: `gcloud "
-            f"spanner instance-configs describe {base}`"
+            f"check that {base} has these voters and offers the read-only replicas: {describe} "
+            f"describe {base}`"
         )
     else:
         notes.append(
-            "name the base configuration that has these voters (--set base_config=NAME; `gcloud "
-            "spanner instance-configs list` shows them all): without it there is no command"
+            "name the base configuration that has these voters (--set base_config=NAME; "
+            f"{describe} list` shows them all): without it there is no command"
         )
-    if deployment.leaders != leaders:
+    if deployment.leaders != said.leaders:
         notes.append(
             "another region leads only while the default leader's region is lost: the order of "
-            f"leaders is {', '.join(leaders)}"
+            f"leaders is {', '.join(said.leaders)}"
         )
     if len(deployment.voters_at) > 1:
         notes.append("the witness votes, holds no data and serves no reads")
-    return tuple(notes)
+    return Script(json_text(document), tuple(notes))
 
 
 SYSTEM = DatabaseSystem(
@@ -282,11 +235,10 @@ SYSTEM = DatabaseSystem(
     refuses=_refuses,
     write=_write,
     said=_said,
+    named=("database", r"[a-z][a-z0-9_-]{0,28}[a-z0-9]"),
     says="voters of a base configuration, read-only replicas, the region that leads",
-    cannot=(
-        "voters other than 3 in one region, 3 in each of two, or 2, 2 and 1 in three; a failover "
-        "order; another quorum"
-    ),
+    cannot="voters other than 3 in one region, 3 in each of two, or 2, 2 and 1 in three; a "
+    "failover order; another quorum",
     validated="the statement: memefish 0.8.1; the document: syntax only, no server was run",
     keeps_text=True,
     settings={

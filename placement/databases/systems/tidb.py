@@ -11,17 +11,11 @@ import json
 from dataclasses import dataclass, field, replace
 
 from placement.databases.deployment import Deployment
-from placement.databases.findings import Finding
-from placement.databases.localities import name_refusals
-from placement.databases.server_moves import MovePath
+from placement.databases.findings import Findings
+from placement.databases.labels import Labels, LabelTest, PlacedReplicas, with_roles
+from placement.databases.servers import MovePath
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
-from placement.databases.systems.constraint_words import (
-    Labels,
-    LabelTest,
-    PlacedReplicas,
-    with_roles,
-)
-from placement.errors import InputError
+from placement.databases.texts import refusal
 from placement.languages.sql_text import TokenStream, comment, mysql_name, mysql_string
 from placement.languages.yaml_texts import YamlValue, parse_flow
 from placement.methods.options import Setting
@@ -32,7 +26,7 @@ __all__ = ["SYSTEM"]
 _SUGAR = ("PRIMARY_REGION", "REGIONS", "SCHEDULE")
 _DETAIL = ("LEADER_CONSTRAINTS", "FOLLOWER_CONSTRAINTS", "LEARNER_CONSTRAINTS", "CONSTRAINTS")
 _NUMBERS = ("FOLLOWERS", "LEARNERS", "VOTERS")
-_OTHER = ("SURVIVAL_PREFERENCES", "VOTER_CONSTRAINTS")
+_OPTIONS = (*_SUGAR, *_DETAIL, *_NUMBERS, "SURVIVAL_PREFERENCES", "VOTER_CONSTRAINTS")
 _MOST_FOLLOWERS = 8
 _EVICT = "#evict-leader"
 
@@ -46,18 +40,19 @@ class _PolicyOptions:
     options: dict[str, str] = field(default_factory=dict)
 
     def number(self, option: str, default: int) -> int:
-        text = self.options.get(option)
-        if text is None:
-            return default
+        text = self.options.get(option, str(default))
         if not text.isdecimal() or len(text) > 4:
-            raise InputError(
-                "not a number", source=self.source, field=option, value=text, expected="1, 2, …"
-            )
+            raise refusal(self.source, option, "not a number", text, "1, 2, …")
         return int(text)
 
     def flow(self, option: str) -> YamlValue | None:
         text = self.options.get(option, "")
         return (parse_flow(text, self.source, option) or None) if text.strip() else None
+
+    @property
+    def regions(self) -> list[str]:
+        parts = self.options.get("REGIONS", "").split(",")
+        return [part.strip() for part in parts if part.strip()]
 
 
 # --- reading ---------------------------------------------------------------------------------
@@ -68,45 +63,34 @@ def _read(texts: Texts, request: Request) -> Reading:
     for source, text in texts:
         _take_policies(text, source, policies)
     names = {key: policy.name for key, policy in policies.items()}
-    wanted = replace(request, name=request.name.lower())
-    policy = policies[
-        wanted.choose(names, ("policy", "policies"), "CREATE PLACEMENT POLICY", texts[0][0])
-    ]
-    findings = _rules(policy)
+    wanted, make = replace(request, name=request.name.lower()), "CREATE PLACEMENT POLICY"
+    policy = policies[wanted.choose(names, ("policy", "policies"), make, texts[0][0])]
     subject, key = f"policy {policy.name}", request.text("locality_key")
+    findings = _rules(policy)
     labels = Labels(policy.source, subject, key, request.localities, folds=True)
     for option in ("VOTER_CONSTRAINTS", "VOTERS"):
         if option in policy.options:
             value = policy.options[option]
             raise labels.refuse(option, "an option of old versions", value, "FOLLOWER_CONSTRAINTS")
-    if any(option in policy.options for option in _SUGAR):
-        deployment = _from_regions(policy, labels)
-    else:
-        deployment = _from_constraints(policy, labels)
+    short = any(option in policy.options for option in _SUGAR)
+    deployment = (_from_regions if short else _from_constraints)(policy, labels)
     findings += labels.findings()
-    wanted_levels = policy.options.get("SURVIVAL_PREFERENCES", "").strip(" []").split(",")
+    levels = policy.options.get("SURVIVAL_PREFERENCES", "").strip(" []").split(",")
     spare = deployment.voters - majority(deployment.voters)
     crowded = [site for site, count in deployment.voters_at.items() if count > spare]
-    if labels.key in [level.strip(" \"'") for level in wanted_levels] and crowded:
-        findings.append(
-            Finding(
-                "survival-preference",
-                "warning",
-                f"policy {policy.name} prefers to survive the loss of a {labels.key}, and its "
-                f"constraints place more voters at {', '.join(crowded)} than may be lost",
-                f"at most {spare} voters in one {labels.key}",
-            )
+    if key in [labels.folded(level.strip(" \"'")) for level in levels] and crowded:
+        findings.warning(
+            "survival-preference",
+            f"{subject} prefers to survive the loss of a {key}, and its constraints place more "
+            f"voters at {', '.join(crowded)} than may be lost",
+            f"at most {spare} voters in one {key}",
         )
-    return Reading(replace(deployment, kept=_policy_text(policy)), tuple(findings))
-
-
-def _policy_text(policy: _PolicyOptions) -> str:
-    lines = [f"CREATE OR REPLACE PLACEMENT POLICY {mysql_name(policy.name)}"]
-    lines += [
-        f"  {name}={value if name in _NUMBERS else mysql_string(value)}"
+    options = [
+        f"\n  {name}={value if name in _NUMBERS else mysql_string(value)}"
         for name, value in policy.options.items()
     ]
-    return "\n".join(lines) + ";\n"
+    text = f"CREATE OR REPLACE PLACEMENT POLICY {mysql_name(policy.name)}{''.join(options)};\n"
+    return Reading(replace(deployment, kept=text), tuple(findings))
 
 
 def _take_policies(text: str, source: str, policies: dict[str, _PolicyOptions]) -> None:
@@ -133,62 +117,43 @@ def _take_policies(text: str, source: str, policies: dict[str, _PolicyOptions]) 
         if drop:
             policies.pop(key, None)
             continue
-        _take_options(stream, policy)
+        while stream.next is not None and not stream.accept(";") and not stream.accept("|"):
+            if stream.accept(","):
+                continue
+            option = stream.name("an option of a policy").upper()
+            if option not in _OPTIONS:
+                known = "one of " + ", ".join(_OPTIONS)
+                raise stream.refuse("unknown option of a policy", option, known)
+            stream.accept("=")
+            if option in policy.options:
+                raise stream.refuse("given twice", option, "once")
+            policy.options[option] = stream.take("a value").value
         if not (only_new and key in policies):
             policies[key] = policy
 
 
-def _take_options(stream: TokenStream, policy: _PolicyOptions) -> None:
-    known = (*_SUGAR, *_DETAIL, *_NUMBERS, *_OTHER)
-    while stream.next is not None and not stream.accept(";") and not stream.accept("|"):
-        if stream.accept(","):
-            continue
-        option = stream.name("an option of a policy").upper()
-        if option not in known:
-            raise InputError(
-                "unknown option of a policy",
-                source=stream.where(),
-                field=option,
-                expected="one of " + ", ".join(known),
-            )
-        stream.accept("=")
-        if option in policy.options:
-            raise InputError("given twice", source=stream.where(), field=option, expected="once")
-        policy.options[option] = stream.take("a value").value
-
-
-def _rules(policy: _PolicyOptions) -> list[Finding]:
+def _rules(policy: _PolicyOptions) -> Findings:
     """Return the rules of the server that a policy breaks."""
-    found: list[Finding] = []
+    found, options = Findings(), policy.options
 
     def wrong(rule: str, evidence: str, remedy: str) -> None:
-        found.append(Finding(rule, "error", f"policy {policy.name}: {evidence}", remedy))
+        found.error(rule, f"policy {policy.name}: {evidence}", remedy)
 
-    options = policy.options
     sugar = [option for option in _SUGAR if option in options]
     detail = [option for option in (*_DETAIL, "LEARNERS") if option in options]
     if sugar and detail:
-        wrong(
-            "two-forms",
-            f"{', '.join(sugar)} and {', '.join(detail)} exclude each other",
-            "use the constraints alone",
-        )
-    regions = _regions(policy)
-    if sugar and options.get("PRIMARY_REGION", "") not in regions:
-        wrong(
-            "primary-not-in-regions",
-            f"PRIMARY_REGION {options.get('PRIMARY_REGION', '')!r} is not one of REGIONS",
-            "add it to REGIONS",
-        )
-    followers = policy.number("FOLLOWERS", 2)
+        what = f"{', '.join(sugar)} and {', '.join(detail)} exclude each other"
+        wrong("two-forms", what, "use the constraints alone")
+    primary, followers = options.get("PRIMARY_REGION", ""), policy.number("FOLLOWERS", 2)
+    if sugar and primary not in policy.regions:
+        what = f"PRIMARY_REGION {primary!r} is not one of REGIONS"
+        wrong("primary-not-in-regions", what, "add it to REGIONS")
     if "FOLLOWERS" in options and not 1 <= followers <= _MOST_FOLLOWERS:
         wrong("followers", f"FOLLOWERS = {followers}", f"1 to {_MOST_FOLLOWERS}")
     if isinstance(policy.flow("LEADER_CONSTRAINTS"), dict):
         wrong("leader-counted", "LEADER_CONSTRAINTS with numbers", "a list: there is one leader")
-    for option, number in (
-        ("FOLLOWER_CONSTRAINTS", "FOLLOWERS"),
-        ("LEARNER_CONSTRAINTS", "LEARNERS"),
-    ):
+    for role in ("FOLLOWER", "LEARNER"):
+        option, number = f"{role}_CONSTRAINTS", f"{role}S"
         value = policy.flow(option)
         if not isinstance(value, dict):
             continue
@@ -196,48 +161,36 @@ def _rules(policy: _PolicyOptions) -> list[Finding]:
         if any(count <= 0 for count in counts):
             wrong("count", f"{option} has a number below 1", "numbers above 0")
         if number in options and sum(counts) != policy.number(number, 0):
-            wrong(
-                "counts-differ",
-                f"{number} = {options[number]}, and {option} ask for {sum(counts)}",
-                f"leave {number} out",
-            )
-        if option == "FOLLOWER_CONSTRAINTS" and sum(counts) > _MOST_FOLLOWERS:
+            what = f"{number} = {options[number]}, and {option} ask for {sum(counts)}"
+            wrong("counts-differ", what, f"leave {number} out")
+        if role == "FOLLOWER" and sum(counts) > _MOST_FOLLOWERS:
             wrong("followers", f"{sum(counts)} followers", f"at most {_MOST_FOLLOWERS}")
     return found
 
 
-def _regions(policy: _PolicyOptions) -> list[str]:
-    return [part.strip() for part in policy.options.get("REGIONS", "").split(",") if part.strip()]
-
-
 def _from_regions(policy: _PolicyOptions, labels: Labels) -> Deployment:
     """Return the roles of the short form, in which the other regions share one number."""
-    regions = _regions(policy)
+    regions = policy.regions
     primary = policy.options.get("PRIMARY_REGION", regions[0] if regions else "")
     voters = policy.number("FOLLOWERS", 2) + 1
     schedule = policy.options.get("SCHEDULE", "EVEN").upper() or "EVEN"
     if schedule not in ("EVEN", "MAJORITY_IN_PRIMARY"):
-        raise InputError(
-            "unknown schedule",
-            source=policy.source,
-            field="SCHEDULE",
-            value=schedule,
-            expected="EVEN or MAJORITY_IN_PRIMARY",
-        )
-    count = max(1, len(regions))
-    here = -(-voters // count) if schedule == "EVEN" else voters // 2 + 1
-    here = min(here, voters) if count > 1 else voters
+        hint = "EVEN or MAJORITY_IN_PRIMARY"
+        raise labels.refuse("SCHEDULE", "unknown schedule", schedule, hint)
+    here = -(-voters // max(1, len(regions))) if schedule == "EVEN" else voters // 2 + 1
+    here = min(here, voters) if len(regions) > 1 else voters
     others = tuple(name for name in regions if name != primary)
     held = PlacedReplicas()
     for names, number in (((primary,), here), (others, voters - here)):
         if names:
             held.add(labels.sites([LabelTest(True, labels.key, names)], "REGIONS"), number)
     site = labels.localities.site_of(primary, policy.source, "PRIMARY_REGION")
+    free = voters - sum(held.held.values())
     return Deployment.of(
         "tidb",
         held.held,
         leaders=(site,),
-        free_voters=voters - sum(held.held.values()),
+        free_voters=free,
         open=held.open("voter"),
         name=policy.name,
     )
@@ -249,41 +202,37 @@ def _from_constraints(policy: _PolicyOptions, labels: Labels) -> Deployment:
     if common.counted:
         value = policy.options["CONSTRAINTS"]
         raise labels.refuse("CONSTRAINTS", "numbers for all roles", value, "a list")
-    leader = policy.flow("LEADER_CONSTRAINTS")
-    if isinstance(leader, dict):
-        leader = list(leader)
-    clause = labels.clause(leader, "LEADER_CONSTRAINTS")
-    site = labels.placed(clause, 1, "LEADER_CONSTRAINTS", common.common)
 
-    def placed(option: str, number: str, default: int) -> PlacedReplicas:
-        clause = labels.clause(policy.flow(option), option)
-        total = policy.number(number, default)
-        if clause.counted:
-            total = sum(count for _, count in clause.counted if count > 0)
+    def placed(role: str, default: int) -> PlacedReplicas:
+        option = f"{role}_CONSTRAINTS"
+        value = policy.flow(option)
+        if role == "LEADER" and isinstance(value, dict):
+            value = list(value)
+        clause = labels.clause(value, option)
+        total = sum(count for _, count in clause.counted if count > 0)
+        if not clause.counted:
+            total = 1 if role == "LEADER" else policy.number(f"{role}S", default)
         return labels.placed(clause, total, option, common.common)
 
-    followers = placed("FOLLOWER_CONSTRAINTS", "FOLLOWERS", 2)
-    learners = placed("LEARNER_CONSTRAINTS", "LEARNERS", 0)
-    voters = dict(followers.held)
-    for name in site.held:
+    leader, followers, learners = placed("LEADER", 1), placed("FOLLOWER", 2), placed("LEARNER", 0)
+    voters = {**followers.held}
+    for name in leader.held:
         voters[name] = voters.get(name, 0) + 1
     given = policy.flow("FOLLOWER_CONSTRAINTS")
-    counted = given if isinstance(given, dict) else {}
     roles: dict[str, dict[str, int]] = {}
-    for text, count in counted.items():
-        place = (
-            labels.sites(labels.conjunction(text.split(","), ""), "") if _EVICT in text else None
-        )
+    for text, count in given.items() if isinstance(given, dict) else ():
+        words = labels.conjunction(text.split(","), "") if _EVICT in text else ()
+        place = labels.sites(words, "") if words else None
         if place and len(place) == 1:
             roles.setdefault(place[0], {"follower": 0})["follower"] += int(str(count))
     deployment = Deployment.of(
         "tidb",
         voters,
         learners.held,
-        leaders=tuple(site.held),
-        free_voters=followers.total + site.total - sum(voters.values()),
-        free_non_voters=learners.total - sum(learners.held.values()),
-        open=(*followers.open("voter"), *site.open("voter"), *learners.open("non-voter")),
+        leaders=tuple(leader.held),
+        free_voters=followers.free + leader.free,
+        free_non_voters=learners.free,
+        open=(*followers.open("voter"), *leader.open("voter"), *learners.open("non-voter")),
         name=policy.name,
     )
     return with_roles(deployment, roles)
@@ -292,39 +241,19 @@ def _from_constraints(policy: _PolicyOptions, labels: Labels) -> Deployment:
 # --- writing ---------------------------------------------------------------------------------
 
 
-def _refuses(deployment: Deployment, request: Request) -> tuple[str, ...]:
+def _refuses(deployment: Deployment, request: Request) -> list[str]:
     reasons = []
-    if deployment.read is not None:
-        return ("every region of TiKV has a leader, and the placement is of a store without one",)
-    if deployment.commit is not None:
-        reasons.append(
-            f"commits wait for a majority, not for {deployment.commit} of {deployment.voters}"
-        )
     if not deployment.leaders:
         reasons.append("a policy places one leader and its followers: name the leader")
     if deployment.voters == 1:
         reasons.append("a policy has at least one follower: two or more voters")
     if deployment.voters > _MOST_FOLLOWERS + 1:
         reasons.append(f"a policy has at most {_MOST_FOLLOWERS} followers")
-    if not request.name:
-        reasons.append("no policy is named (--database)")
-    reasons += name_refusals(
-        request.localities,
-        deployment.voters_at | deployment.non_voters_at,
-        "TiDB",
-        request.text("locality_key"),
-    )
-    return tuple(reasons)
-
-
-def _said(deployment: Deployment) -> Deployment:
-    """Return the part of a deployment that a policy stores: one leader, no order after it."""
-    return replace(deployment, leaders=deployment.leaders[:1])
+    return reasons
 
 
 def _write(deployment: Deployment, request: Request, path: MovePath | None) -> Script:
-    key = request.text("locality_key")
-    lead = deployment.leaders[0]
+    key, lead = request.text("locality_key"), deployment.leaders[0]
 
     def at(site: str) -> str:
         return f"+{key}={request.localities.only(site).name}"
@@ -333,48 +262,34 @@ def _write(deployment: Deployment, request: Request, path: MovePath | None) -> S
     for one in deployment.held:
         evicted = dict(one.special).get("follower", 0)
         plain = one.voters - evicted - (one.site == lead)
-        for key_words, count in ((at(one.site), plain), (f"{at(one.site)},{_EVICT}", evicted)):
+        for words, count in ((at(one.site), plain), (f"{at(one.site)},{_EVICT}", evicted)):
             if count > 0:
-                followers[key_words] = count
-    learners = {at(s): n for s, n in deployment.non_voters_at.items()}
-    options = [
-        ("LEADER_CONSTRAINTS", json.dumps([at(lead)])),
-        ("FOLLOWER_CONSTRAINTS", json.dumps(followers)),
-    ]
-    if learners:
-        options.append(("LEARNER_CONSTRAINTS", json.dumps(learners)))
+                followers[words] = count
+    options = {
+        "LEADER_CONSTRAINTS": json.dumps([at(lead)]),
+        "FOLLOWER_CONSTRAINTS": json.dumps(followers),
+    }
+    if deployment.non_voters_at:
+        learners = {at(site): count for site, count in deployment.non_voters_at.items()}
+        options["LEARNER_CONSTRAINTS"] = json.dumps(learners)
     before = _before(deployment, path)
     if "SURVIVAL_PREFERENCES" in before:
-        options.append(("SURVIVAL_PREFERENCES", before["SURVIVAL_PREFERENCES"]))
-    verb = "CREATE OR REPLACE PLACEMENT POLICY"
+        options["SURVIVAL_PREFERENCES"] = before["SURVIVAL_PREFERENCES"]
+    changes = path.changes(SYSTEM.keeps(deployment)) if path is not None else ()
+    verb = "CREATE OR REPLACE" if path is None else "ALTER"
     lines = [
         comment("leader, followers and learners by place, for TiDB; PD moves the replicas by"),
         comment("itself: learners first, then votes, the leader before its old replica goes"),
+        *(comment(f"changes: {words}") for words in changes),
+        f"{verb} PLACEMENT POLICY {mysql_name(request.name)}",
+        *(f"  {name}={mysql_string(value)}" for name, value in options.items()),
     ]
-    if path is not None:
-        changes = path.present.differences(_said(deployment)) or ("none",)
-        lines += [comment(f"changes: {words}") for words in changes]
-        verb = "ALTER PLACEMENT POLICY"
-    lines.append(f"{verb} {mysql_name(request.name)}")
-    lines += [f"  {name}={mysql_string(value)}" for name, value in options]
     lines[-1] += ";"
     lines.append(comment("then attach it, for example: ALTER DATABASE … PLACEMENT POLICY=…"))
     lines.append("SHOW PLACEMENT;")
-    lost = sorted(
-        {
-            part.strip(" []{}'\"+-").partition("=")[0]
-            for name in _DETAIL
-            for part in before.get(name, "").split(",")
-            if "=" in part
-        }
-        - {key}
-    )
+    parts = (part for name in _DETAIL for part in before.get(name, "").split(",") if "=" in part)
+    lost = sorted({part.strip(" []{}'\"+-").partition("=")[0] for part in parts} - {key})
     notes = ["labels are checked when the policy is attached, not when it is made"]
-    if len(deployment.leaders) > 1:
-        notes.append(
-            "a policy has no failover order; the plan's order of leaders is "
-            + ", ".join(deployment.leaders)
-        )
     if lost:
         notes.append(f"constraints of the present policy are left out: {', '.join(lost)}")
     return Script("\n".join(lines) + "\n", tuple(notes))
@@ -396,7 +311,8 @@ SYSTEM = DatabaseSystem(
     read=_read,
     refuses=_refuses,
     write=_write,
-    said=_said,
+    order="first",
+    named=("policy", ""),
     says="leader, followers and learners by region",
     cannot="a failover order, one voter, more than nine voters, a quorum other than the majority",
     validated="the TiDB parser (grammar); no server was run",

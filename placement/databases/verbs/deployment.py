@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from placement.databases.deployment import Deployment
     from placement.databases.deployment_value import DeploymentValue
     from placement.databases.findings import Finding
-    from placement.databases.server_moves import ServerMove
+    from placement.databases.servers import ServerMove
     from placement.databases.system import Reading
     from placement.plan import Plan
 
@@ -375,7 +375,7 @@ def _value_text(value: DeploymentValue) -> str:
 
 def _diff(args: argparse.Namespace) -> int:
     from placement.databases.deployment import load_deployment
-    from placement.databases.server_moves import path_between
+    from placement.databases.servers import path_between
     from placement.errors import UnsupportedError
     from placement.text.characters import escape
 
@@ -398,7 +398,7 @@ def _diff(args: argparse.Namespace) -> int:
                         "step": step.kind,
                         "site": None if step.replica is None else step.replica.site,
                         "leader": step.leader.site,
-                        "voters": step.voters,
+                        "voters": len(step.voting),
                         "commit": step.commit,
                         "text": step.text,
                         "broken": list(step.broken),

@@ -129,7 +129,7 @@ def applied(servers, deployment):
     )
     again = SYSTEM.request(LOCALITIES, settings={"primary": "p"})
     found = read_deployment(SYSTEM, (("shown", shown), ("states", states)), again)
-    assert found.deployment.differences(SYSTEM.said(deployment)) == ()
+    assert found.deployment.differences(SYSTEM.keeps(deployment)) == ()
     return states
 
 
