@@ -13,7 +13,7 @@ from placement.api import load
 from placement.cli import main
 from placement.model.read_write_counts import reads_and_writes
 from placement.online.reads import ReadGoal, ReadProblem
-from placement.online.verbs.online import GROUP, client_rtt, site_rtt
+from placement.online.verbs import GROUP, client_rtt, site_rtt
 from placement.support.entry_points import entry_points
 
 

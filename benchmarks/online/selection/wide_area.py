@@ -32,6 +32,7 @@ from heuristics.online.selection import (
 from placement.api import load
 from placement.model.read_write_counts import reads_and_writes
 from placement.online.selection import SelectionRun, ServerCluster, ServerSamplePath, draw
+from placement.online.verbs import client_rtt
 
 __all__ = ["EXPERIMENTS", "STUDY", "detours", "wide_path"]
 
@@ -58,24 +59,18 @@ def wide_path(reads: int, seed: int, utilisation: float = 0.7) -> ServerSamplePa
     """Return the requests that ``placement online selection world27`` simulates."""
     world = load("world27")
     sites = world.site_indices(SITES, "sites")
-    groups = np.arange(SERVERS)[:, np.newaxis] + SERVERS * np.arange(len(sites))
-    table = world.client_rtt.mean(axis=0) if world.client_rtt.ndim == 3 else world.client_rtt
-    rtt = np.repeat(table[:, sites], SERVERS, axis=1)
     cluster = ServerCluster(
-        len(sites) * SERVERS, 4, len(sites), len(world.clients), utilisation=utilisation,
-        requests=reads, shadow=0.0, client_demand=tuple(reads_and_writes(world)[0].tolist()),
-        group_servers=tuple(map(tuple, groups.tolist())), rtt_ms=tuple(map(tuple, rtt.tolist())),
-    )  # fmt: skip
-    return draw(cluster, seed).on_grid()
+        len(sites) * SERVERS, 4, len(sites), utilisation=utilisation, requests=reads, shadow=0.0
+    )
+    demand = reads_and_writes(world)[0]
+    return draw(cluster.at_sites(client_rtt(world)[:, sites], demand), seed).on_grid()
 
 
 def _parts(outcome: SelectionRun) -> dict[str, float]:
     """Mean latency and its parts, ms; per cent of the reads at the nearest replica."""
-    sample, reads = outcome.sample, np.arange(outcome.sample.size)
-    way, groups = sample.cluster.one_way[sample.client], sample.cluster.groups[sample.group]
-    network = way[reads, outcome.server]
+    sample = outcome.sample
+    network = sample.cluster.one_way[sample.client, outcome.server]
     wait = outcome.start - outcome.issued - network
-    nearest = np.take_along_axis(way, groups, axis=1).min(axis=1)
     found = outcome.latencies()
     return {
         "mean": found.mean,
@@ -83,7 +78,7 @@ def _parts(outcome: SelectionRun) -> dict[str, float]:
         "waiting": float(wait.mean()),
         "service": found.mean - 2 * float(network.mean()) - float(wait.mean()),
         "p99": found.p99,
-        "nearest": 100 * float((network <= nearest).mean()),
+        "nearest": 100 * float(outcome.at_nearest.mean()),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -220,6 +220,28 @@ class ServerCluster:
             for server, value in enumerate(row):
                 number(value, f"slowness[{server}]", above=True)
             put(self, "slowness", tuple(row))
+
+    def at_sites(self, rtt: FloatArray, demand: FloatArray) -> ServerCluster:
+        """Return the cluster with its servers at the sites of `replication` replicas.
+
+        Server s·m + j is the j-th of m at site s; group j is replicated on the j-th of every site.
+
+        Parameters
+        ----------
+        rtt
+            RTTs of clients to sites, ms, shape (clients, replication).
+        demand
+            Share of each client in the demand, in any unit, shape (clients,).
+        """
+        each = self.servers // self.replication
+        groups = np.arange(each)[:, np.newaxis] + each * np.arange(self.replication)
+        return replace(
+            self,
+            clients=len(rtt),
+            client_demand=tuple(demand.tolist()),
+            group_servers=tuple(map(tuple, groups.tolist())),
+            rtt_ms=tuple(map(tuple, np.repeat(rtt, each, axis=1).tolist())),
+        )
 
     @property
     def fast_ms(self) -> float:

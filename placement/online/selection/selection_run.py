@@ -66,6 +66,14 @@ class SelectionRun:
         return summarise(self.latency[(self.issued >= warm_up_ms) & ~self.update])
 
     @property
+    def at_nearest(self) -> BoolArray:
+        """Whether the nearest replica of its client answered each operation, shape (n,)."""
+        sample = self.sample
+        way = sample.cluster.one_way[sample.client]
+        nearest = np.take_along_axis(way, sample.cluster.groups[sample.group], axis=1).min(axis=1)
+        return np.asarray(way[np.arange(sample.size), self.server] <= nearest)
+
+    @property
     def refused_share(self) -> float:
         """Refused over tries; 0 without tries."""
         return self.refused / self.tries if self.tries else 0.0

@@ -1,0 +1,653 @@
+"""``placement online``: decisions at run time for the replicas of a plan, beside the best possible.
+
+Each part builds its problem from the instance, and shows one row for each rule and for the optimum
+or bound. Rules and proofs are entry points of :data:`GROUP`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from placement.cli import argument_parser as types
+from placement.cli import dispatch as exits
+from placement.cli.argument_parser import Subparsers
+from placement.cli.compared_rows import Rows, collect, show_rows
+from placement.cli.options import add_instance, instance_from, names
+from placement.cli.table_output import add_table_output, check_table_targets
+from placement.errors import InputError, UnsupportedError
+from placement.support.entry_points import entry_points
+
+if TYPE_CHECKING:
+    from placement.model.instance import Instance
+    from placement.online.dynamic import ReplicationProblem
+    from placement.online.reads import ReadPlan, ReadProblem, ReadStrategy
+    from placement.online.selection import SelectionRun, ServerSamplePath
+    from placement.support.checks import FloatArray, IntArray
+
+__all__ = ["GROUP", "ReplicaSites", "add_parser", "client_rtt", "replicas_of", "run", "site_rtt"]
+
+GROUP = "placement.online"
+"""Entry points of what the parts compare: ``selection.bound``, ``reads.optimum``, …"""
+
+Row = dict[str, object]
+Step = Callable[[], Mapping[str, object]]
+
+
+def add_parser(verbs: Subparsers) -> None:
+    """Add the verb and its parts."""
+    parser = verbs.add_parser(
+        "online",
+        help="compare decisions at run time: replica of a read, leader or majority, hot copies",
+        description="Compare the rules that databases use at run time with the best possible, on "
+        "the sites, RTTs and demand of an instance: 'selection' (C3 and other rules that choose "
+        "the replica of a read), 'reads' (leaseholder or majority), 'dynamic' (extra copies of "
+        "hot objects).",
+    )
+    parts = parser.add_subparsers(dest="part", metavar="PART", required=True)
+    _add_dynamic(parts)
+    _add_reads(parts)
+    _add_selection(parts)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the part that was named."""
+    check_table_targets(args)
+    part: Callable[[argparse.Namespace, ReplicaSites], int] = args.compare
+    return part(args, replicas_of(args))
+
+
+def _installed(name: str) -> Any:
+    """Return the object of an entry point of :data:`GROUP`."""
+    entry = entry_points(GROUP).get(name)
+    if entry is None:
+        raise UnsupportedError(
+            f"no installed package has the entry point {name!r} of the group {GROUP!r}"
+        )
+    try:
+        return entry.load()
+    except (ImportError, AttributeError) as error:
+        raise UnsupportedError(f"{name!r} ({entry.value}) cannot be imported: {error}") from error
+
+
+def _add_question(parser: argparse.ArgumentParser, *, leader: bool = False) -> None:
+    """Add the instance, and the options that say where the replicas are."""
+    add_instance(parser, waits=False)
+    group = parser.add_argument_group("replicas: --plan, or their sites by name")
+    group.add_argument(
+        "--plan", metavar="FILE", help="a plan for this instance: its replicas and its leader"
+    )
+    group.add_argument(
+        "--replicas", action="append", type=types.names, metavar="SITES", help="replica sites"
+    )
+    if leader:
+        group.add_argument("--leader", metavar="SITE", help="site of the leaseholder")
+    group = parser.add_argument_group("run")
+    group.add_argument(
+        "--seed", type=types.seed, default=0, metavar="N", help="seed of random draws"
+    )
+    group.add_argument(
+        "--progress",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="show the progress on stderr (default: if stderr is a terminal)",
+    )
+    add_table_output(parser, plot=False)
+
+
+def _add_values(
+    parser: argparse.ArgumentParser,
+    title: str,
+    *options: tuple[str, Callable[[str], object], object, str, str],
+) -> argparse._ArgumentGroup:
+    """Add a group of options with one value each: option, type, default, name of the value, help.
+
+    The help names the default unless it is infinite. The group is returned for other options.
+    """
+    group = parser.add_argument_group(title)
+    for option, kind, default, metavar, text in options:
+        shown = f"{default:g}" if isinstance(default, float) else default
+        group.add_argument(
+            option, type=kind, default=default, metavar=metavar,
+            help=text if default == math.inf else f"{text} (default {shown})",
+        )  # fmt: skip
+    return group
+
+
+@dataclass(frozen=True)
+class ReplicaSites:
+    """Replica sites of the question.
+
+    Attributes
+    ----------
+    instance
+        The sites, RTTs and demand.
+    sites
+        Indices of the replica sites.
+    leader
+        Position of the leader in `sites`; None without a leader.
+    """
+
+    instance: Instance
+    sites: IntArray
+    leader: int | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the replica sites."""
+        return tuple(self.instance.sites[site] for site in self.sites)
+
+
+def replicas_of(args: argparse.Namespace) -> ReplicaSites:
+    """Load the instance, and the replicas from the plan or by name.
+
+    Raises
+    ------
+    InputError
+        For a plan of another instance, a plan without a configuration, both or neither of
+        ``--plan`` and ``--replicas``, an unknown site, or a leader that holds no replica.
+    """
+    instance = instance_from(args)
+    chosen: tuple[str, ...] = ()
+    leader: str | None = args.leader if args.part == "reads" else None
+    if args.plan is not None and args.replicas:
+        raise InputError(
+            "the replicas are given twice", field="--replicas", value=args.replicas[0],
+            expected="--plan or --replicas",
+        )  # fmt: skip
+    if args.plan is not None:
+        from placement.io.plan_file import load_plan
+
+        plan = load_plan(args.plan, instance)
+        if plan.configuration is None:
+            raise InputError(
+                "a plan without a configuration", source=args.plan, field="status",
+                value=str(plan.status), expected="a plan with replicas",
+            )  # fmt: skip
+        chosen = plan.replicas
+        leader = plan.leader if leader is None else leader
+    elif args.replicas:
+        chosen = names(args.replicas, instance.sites)
+    else:
+        raise InputError("no replicas", field="--plan", expected="--plan FILE or --replicas SITES")
+    sites = instance.site_indices(chosen, "--replicas")
+    if leader is not None and leader not in chosen:
+        raise InputError(
+            "the leader holds no replica", field="--leader", value=leader,
+            expected="one of " + ", ".join(map(repr, chosen)),
+        )  # fmt: skip
+    return ReplicaSites(instance, sites, None if leader is None else chosen.index(leader))
+
+
+def client_rtt(instance: Instance) -> FloatArray:
+    """Return the RTTs of clients to sites, the mean over intervals; shape (clients, sites)."""
+    table = instance.client_rtt
+    return table.mean(axis=0) if table.ndim == 3 else table
+
+
+def site_rtt(instance: Instance, sites: IntArray) -> FloatArray:
+    """Return the RTTs between some sites, the mean over intervals; shape (sites, sites)."""
+    table = instance.site_rtt
+    mean: FloatArray = table.mean(axis=0) if table.ndim == 3 else table
+    return mean[sites][:, sites]
+
+
+def _timed(step: Callable[[], Row]) -> Step:
+    def run_step() -> Row:
+        began = time.perf_counter()
+        row = step()
+        return {**row, "seconds": time.perf_counter() - began}
+
+    return run_step
+
+
+def _add_gaps(rows: Rows, bound: float) -> None:
+    """Add the gap of each mean latency to a proven bound."""
+    for row in rows:
+        mean = row.get("mean_latency")
+        if isinstance(mean, float) and not math.isnan(bound):
+            row["gap"] = 1 - bound / mean if mean else 0.0
+            row["gap_percent"] = 100 * (1 - bound / mean) if mean else 0.0
+
+
+# Replica selection
+
+
+def _add_selection(parts: Subparsers) -> None:
+    parser = parts.add_parser(
+        "selection",
+        help="compare rules that choose the replica of a read: C3, nearest, duplicates, …",
+        description="Simulate rules that choose the replica of each read, at the replicas of a "
+        "plan, on the same random requests and server speeds, beside a proven lower bound on the "
+        "mean latency of every rule.",
+    )
+    _add_question(parser)
+    group = _add_values(
+        parser,
+        "servers",
+        ("--servers", types.whole(1, 1000), 3, "N", "servers at each replica site"),
+        ("--slots", types.whole(1, 1000), 4, "N", "reads that a server serves at a time"),
+        ("--service", types.number(above=True), 4.0, "MS", "mean service time of a slow server"),
+        ("--fluctuation", types.number(1, 1000), 3.0, "D",
+         "speed of a fast server, as a multiple of a slow one"),
+        ("--epoch", types.number(above=True), 100.0, "MS", "time between two draws of the speeds"),
+    )  # fmt: skip
+    group.add_argument(
+        "--slow-site", action="append", default=[], metavar="SITE=X",
+        help="factor on the service times of a replica site (repeatable)",
+    )  # fmt: skip
+    _add_values(
+        parser,
+        "requests",
+        ("--utilisation", types.number(above=True), 0.7, "U", "reads over the mean capacity"),
+        ("--requests", types.whole(1, 10_000_000), 20_000, "N", "simulated requests"),
+        ("--shadow", types.fraction, 0.0, "P", "chance that a read goes to all replicas"),
+        ("--zipf", types.number(), 0.0, "A", "exponent of the popularity of key groups"),
+        ("--records", types.whole(1, 100_000), 1, "N", "largest record; sizes follow Zipf's law"),
+        ("--updates", types.fraction, 0.0, "F", "part of the requests that update all replicas"),
+    )
+    parser.set_defaults(compare=_compare_selection, run=run)
+
+
+def _compare_selection(args: argparse.Namespace, replicas: ReplicaSites) -> int:
+    """Simulate all policies on one path, bound the mean, print, write."""
+    path = _requests(args, replicas)
+    simulate = _installed("selection.run")
+    bound = math.nan
+
+    def simulated(policy: object) -> Step:
+        return _timed(lambda: {"status": "feasible", **_selection_figures(simulate(path, policy))})
+
+    def bounded() -> Row:
+        nonlocal bound
+        bound = _installed("selection.bound")(path)
+        return {"status": "bound", "mean_latency": bound, "bound": bound}
+
+    steps = [(each.name, simulated(each)) for each in _installed("selection.policies")()]
+    rows, interrupted = collect(args, [*steps, ("no rule is below", _timed(bounded))])
+    _add_gaps(rows, bound)
+    cluster = path.cluster
+    return show_rows(
+        args,
+        rows,
+        {
+            "mean_latency": "mean ms",
+            "p50": "p50",
+            "p95": "p95",
+            "p99": "p99",
+            "p999": "p99.9",
+            "gap_percent": "gap %",
+            "local_percent": "nearest %",
+            "busiest": "busiest",
+        },
+        question=f"{path.size:,} requests of {replicas.instance.name} at {args.servers} servers in "
+        f"each of {', '.join(replicas.names)}; load {cluster.offered_load:.2f} with copies",
+        facts=[
+            "Latency in ms of reads, from the client to the answer, network included; gap: to the "
+            "bound on the mean, which holds for every rule, one that knows the future too",
+            "nearest %: reads served by the nearest replica; busiest: reads of the busiest server "
+            "over the mean of all",
+        ],
+        interrupted=interrupted,
+        more={"utilisation": cluster.utilisation, "offered_load": cluster.offered_load},
+    )
+
+
+def _selection_figures(outcome: SelectionRun) -> Row:
+    import numpy as np
+
+    reads, found = ~outcome.update, outcome.latencies()
+    served = np.bincount(outcome.server[reads], minlength=outcome.sample.cluster.servers)
+    return {
+        "mean_latency": found.mean,
+        "p50": found.p50,
+        "p95": found.p95,
+        "p99": found.p99,
+        "p999": found.p999,
+        "local_percent": 100 * float(outcome.at_nearest[reads].mean()),
+        "busiest": float(served.max() / served.mean()),
+        "hedged": outcome.hedged,
+    }
+
+
+def _requests(args: argparse.Namespace, replicas: ReplicaSites) -> ServerSamplePath:
+    """Return the requests on the servers, on a grid of times that bound and simulator share."""
+    import numpy as np
+
+    from placement.model.read_write_counts import reads_and_writes
+    from placement.online.selection import ServerCluster, draw
+
+    given = types.read_named_numbers(
+        args.slow_site, "--slow-site", "SITE=X", known=replicas.names, most=1e6, above=True
+    )
+    factors = [given.get(name, 1.0) for name in replicas.names]
+    cluster = ServerCluster(
+        len(replicas.sites) * args.servers,
+        args.slots,
+        len(replicas.sites),
+        utilisation=args.utilisation,
+        epoch_ms=round(args.epoch * 128) / 128,
+        requests=args.requests,
+        slow_ms=args.service,
+        fluctuation=args.fluctuation,
+        shadow=args.shadow,
+        group_zipf=args.zipf,
+        slowness=tuple(np.repeat(factors, args.servers).tolist()),
+        largest_record=args.records,
+        update_share=args.updates,
+    )
+    rtt = client_rtt(replicas.instance)[:, replicas.sites]
+    demand = reads_and_writes(replicas.instance)[0]
+    return draw(cluster.at_sites(rtt, demand), args.seed).on_grid()
+
+
+# Leaseholder or majority
+
+
+def _add_reads(parts: Subparsers) -> None:
+    parser = parts.add_parser(
+        "reads",
+        help="compare strong reads from the leaseholder and from a majority without it",
+        description="Compare read strategies for a replicated range: all reads at the leaseholder, "
+        "majorities without it, the coin of the HotCloud 2017 paper, and the proven optima for the "
+        "load of the busiest node and for latency. Every client uses its nearest replica as "
+        "gateway.",
+    )
+    _add_question(parser, leader=True)
+    group = _add_values(
+        parser,
+        "goal",
+        ("--latency-budget", types.number(), math.inf, "MS",
+         "mean latency from the gateway that least load may cost"),
+        ("--load-limit", types.number(), math.inf, "X",
+         "load of the busiest node that least latency may cost"),
+        ("--leader-cost", types.number(), 1.0, "R",
+         "load of a write at the leaseholder, in reads"),
+        ("--follower-cost", types.number(), 1.0, "R",
+         "load of a write at every other replica, in reads"),
+    )  # fmt: skip
+    group.add_argument(
+        "--goal", choices=("load", "latency"), default="load",
+        help="optimum whose routing is shown (default load: of the busiest node)",
+    )  # fmt: skip
+    group.add_argument(
+        "--capacity", action="append", default=[], metavar="SITE=X",
+        help="speed of the machine of a replica, relative to the other machines (repeatable)",
+    )  # fmt: skip
+    parser.set_defaults(compare=_compare_reads, run=run)
+
+
+def _compare_reads(args: argparse.Namespace, replicas: ReplicaSites) -> int:
+    """Evaluate the fixed strategies and the optima, print, write."""
+    from placement.online.reads import ReadGoal
+
+    problem, to_gateway = _read_problem(args, replicas)
+    solve = _installed("reads.optimum")
+    goals = {
+        "load": ReadGoal.least_load(args.latency_budget),
+        "latency": ReadGoal.least_latency(args.load_limit),
+    }
+    plans: dict[str, ReadPlan] = {}
+
+    def fixed(strategy: ReadStrategy) -> Step:
+        return lambda: {"status": "feasible", **_read_figures(problem, strategy)}
+
+    def optimum(name: str, goal: ReadGoal) -> Step:
+        def step() -> Row:
+            plan = plans[name] = solve(problem, goal)
+            found = {} if plan.strategy is None else _read_figures(problem, plan.strategy)
+            return {
+                "status": str(plan.status), **found, "bound": plan.bound, "gap": plan.gap,
+                "reason": "; ".join(plan.notes),
+            }  # fmt: skip
+
+        return _timed(step)
+
+    baselines: dict[str, ReadStrategy] = _installed("reads.baselines")(problem)
+    steps = [(name, fixed(strategy)) for name, strategy in baselines.items()]
+    steps += [(f"optimum, least {name}", optimum(name, goal)) for name, goal in goals.items()]
+    rows, interrupted = collect(args, steps)
+    shown = plans.get(args.goal)
+    strategy = None if shown is None else shown.strategy
+    routing = [] if strategy is None else _routing(replicas, strategy)
+    code = show_rows(
+        args,
+        rows,
+        {
+            "mean_latency": "mean ms",
+            "p_leader": "leader %",
+            "peak_load": "peak load",
+            "bound": "bound",
+            "seconds": "seconds",
+        },
+        question=f"Strong reads of {replicas.instance.name} among {', '.join(replicas.names)}; "
+        f"the leaseholder is {replicas.names[problem.leader]}",
+        facts=[
+            f"Clients reach their gateway in {to_gateway:.2f} ms (mean); mean ms is from there on",
+            "Load: work of a node per read of all clients, in reads; bound: of what the row "
+            "minimises",
+            *(f"{row['gateway']}: {row['routing']}" for row in routing),
+        ],
+        interrupted=interrupted,
+        more={"clients_to_gateway_ms": to_gateway, "goal": args.goal, "routing": routing},
+    )
+    if not interrupted and shown is not None and strategy is None:
+        return exits.INFEASIBLE
+    return code
+
+
+def _read_problem(args: argparse.Namespace, replicas: ReplicaSites) -> tuple[ReadProblem, float]:
+    """Return the problem, and the mean RTT of clients to their gateways."""
+    import numpy as np
+
+    from placement.model.read_write_counts import reads_and_writes
+    from placement.online.reads import ReadProblem
+
+    count = len(replicas.sites)
+    if count < 3:
+        raise InputError(
+            "no majority without the leaseholder", field="--replicas", value=count,
+            expected="at least 3 replicas",
+        )  # fmt: skip
+    if replicas.leader is None:
+        raise InputError("no leaseholder", field="--leader", expected="a replica site")
+    reads, writes = reads_and_writes(replicas.instance)
+    near = client_rtt(replicas.instance)[:, replicas.sites]
+    entering = np.bincount(near.argmin(axis=1), weights=reads, minlength=count) / reads.sum()
+    given = types.read_named_numbers(
+        args.capacity, "--capacity", "SITE=X", known=replicas.names, most=1e9, above=True
+    )
+    capacity = np.array([given.get(name, 1.0) for name in replicas.names])
+    written = float(writes.sum() / reads.sum())
+    base = np.full(count, written * args.follower_cost)
+    base[replicas.leader] = written * args.leader_cost
+    problem = ReadProblem(
+        site_rtt(replicas.instance, replicas.sites),
+        entering,
+        replicas.leader,
+        capacity=capacity,
+        base=base / capacity,
+    )
+    return problem, float(near.min(axis=1) @ reads / reads.sum())
+
+
+def _read_figures(problem: ReadProblem, strategy: ReadStrategy) -> Row:
+    from placement.online.reads import evaluate
+
+    figures = evaluate(problem, strategy)
+    return {
+        "mean_latency": figures.latency,
+        "p_leader": 100 * figures.leader_served,
+        "peak_load": figures.peak,
+        "load": [f"{value:.6g}" for value in figures.load],
+    }
+
+
+def _routing(replicas: ReplicaSites, strategy: ReadStrategy) -> list[Row]:
+    """Return, per gateway, the sets that it asks with their probabilities, largest first."""
+    found: list[Row] = []
+    for gateway, mixture in zip(replicas.names, strategy.mixtures, strict=True):
+        parts = sorted(mixture, key=lambda part: (-round(part[1], 9), part[0]))
+        words = (
+            f"{100 * share:.1f} % {' + '.join(replicas.names[node] for node in quorum)}"
+            for quorum, share in parts
+        )
+        found.append({"gateway": gateway, "routing": "; ".join(words)})
+    return found
+
+
+# Dynamic copies
+
+_MOST_SITES = 12
+"""Sites that the Lagrangean relaxation tabulates all subsets of."""
+
+
+def _add_dynamic(parts: Subparsers) -> None:
+    parser = parts.add_parser(
+        "dynamic",
+        help="place extra copies of hot objects by votes of the reads",
+        description="Place dynamic copies of hot objects beside the static copies at the replicas: "
+        "votes of the reads (Matri et al. 2018), local and greedy choices, and the proven optimum "
+        "at the same number of copies.",
+    )
+    _add_question(parser)
+    group = _add_values(
+        parser,
+        "objects and copies",
+        ("--objects", types.whole(1, 1_000_000), 2000, "N", "objects"),
+        ("--copies", types.whole(1), 60, "K", "most dynamic copies at each site"),
+        ("--zipf", types.number(), 0.99, "A", "exponent of the popularity of objects"),
+        ("--common", types.fraction, 0.5, "F",
+         "part of the demand on objects that are hot at every site"),
+        ("--prefer-within", types.number(), 100.0, "MS",
+         "clients look for a copy at sites within this RTT"),
+        ("--write-cost", types.number(), 0.0, "W",
+         "cost of a write at each dynamic copy, as part of the RTT to it"),
+    )  # fmt: skip
+    group.add_argument(
+        "--sites", action="append", type=types.names, metavar="SITES",
+        help=f"sites that may hold dynamic copies (default: those that read most; with the "
+        f"replicas at most {_MOST_SITES})",
+    )  # fmt: skip
+    parser.set_defaults(compare=_compare_dynamic, run=run)
+
+
+def _compare_dynamic(args: argparse.Namespace, replicas: ReplicaSites) -> int:
+    """Compare the heuristics with the optimum, print, write."""
+    from placement.online.dynamic.replication_problem import base_cost
+
+    problem = _copy_problem(args, replicas)
+    optimum = _installed("dynamic.optimum")
+    best = math.nan
+
+    def costed(method: Callable[[], tuple[float, float]]) -> Step:
+        def step() -> Row:
+            cost, copies = method()
+            mean = cost / problem.total_reads
+            return {"status": "feasible", "mean_latency": mean, "copies": copies}
+
+        return _timed(step)
+
+    def solved() -> Row:
+        nonlocal best
+        plan = optimum(problem)
+        best = plan.bound / problem.total_reads
+        return {
+            "status": str(plan.status),
+            "mean_latency": plan.cost / problem.total_reads,
+            "copies": float(plan.evaluation.replicas[problem.capacity > 0].mean()),
+            "bound": best,
+            "reason": "; ".join(plan.notes),
+        }
+
+    steps = [("static copies only", costed(lambda: (base_cost(problem), 0.0)))]
+    heuristics = _installed("dynamic.heuristics")(problem)
+    steps += [(label, costed(step)) for label, step in heuristics.items()]
+    rows, interrupted = collect(args, [*steps, ("optimum", _timed(solved))])
+    # With more copies than the optimum may hold, a gap would say nothing.
+    fair = [row for row in rows if isinstance(row.get("copies"), float)]
+    _add_gaps([row for row in fair if float(str(row["copies"])) <= args.copies], best)
+    sites = ", ".join(problem.geography.sites)
+    return show_rows(
+        args,
+        rows,
+        {
+            "mean_latency": "mean ms",
+            "copies": "copies/site",
+            "gap_percent": "gap %",
+            "bound": "bound ms",
+            "seconds": "seconds",
+        },
+        question=f"Reads of {problem.objects:,} object{'s' if problem.objects > 1 else ''} of "
+        f"{replicas.instance.name}, with at most {args.copies:,} dynamic "
+        f"cop{'ies' if args.copies > 1 else 'y'} at each of the sites {sites}",
+        facts=[
+            "Mean ms: network RTT of a read, and the cost of writes where --write-cost is given",
+            "Gap: to the bound of the optimum; none where votes with a grace period hold more "
+            "copies",
+        ],
+        interrupted=interrupted,
+        more={"sites": list(problem.geography.sites)},
+    )
+
+
+def _copy_problem(args: argparse.Namespace, replicas: ReplicaSites) -> ReplicationProblem:
+    """Return the objects at the replicas, and the sites that may hold dynamic copies."""
+    import numpy as np
+
+    from placement.model.read_write_counts import reads_and_writes
+    from placement.online.dynamic import Geography, ReplicationProblem
+
+    instance, held = replicas.instance, replicas.sites.tolist()
+    reads, writes = reads_and_writes(instance)
+    table = client_rtt(instance)
+    if args.sites:
+        extra = instance.site_indices(names(args.sites, instance.sites), "--sites")
+    else:
+        near = np.bincount(table.argmin(axis=1), weights=reads, minlength=len(instance.sites))
+        extra = np.argsort(-near, kind="stable")[:_MOST_SITES]
+    added = [int(site) for site in extra if site not in held]
+    if args.sites is None:
+        added = added[: max(0, _MOST_SITES - len(held))]
+    if not added or len(held) + len(added) > _MOST_SITES:
+        raise InputError(
+            "no site for dynamic copies" if not added else "too many sites",
+            field="--sites", value=len(held) + len(added),
+            expected=f"with the replicas at most {_MOST_SITES} sites, at least one of them new",
+        )  # fmt: skip
+    sites = np.array(held + added)
+    home = table[:, sites].argmin(axis=1)
+    read = np.bincount(home, weights=reads, minlength=len(sites))
+    written = np.bincount(home, weights=writes, minlength=len(sites))
+    chance = _chances(args, len(sites))
+    rtt = site_rtt(instance, sites)
+    static = np.zeros(chance.shape, dtype=bool)
+    static[: len(held)] = True
+    capacity = np.full(len(sites), args.copies)
+    capacity[: len(held)] = 0
+    sites_named = tuple(instance.sites[site] for site in sites)
+    return ReplicationProblem(
+        Geography.within(sites_named, rtt, args.prefer_within),
+        static,
+        read[:, None] * chance,
+        capacity,
+        write_cost=np.outer(args.write_cost * rtt[: len(held)].min(axis=0), written @ chance),
+    )
+
+
+def _chances(args: argparse.Namespace, sites: int) -> FloatArray:
+    """Return the chance of each object in the requests of each site, shape (sites, objects)."""
+    import numpy as np
+
+    from placement.online import spawn_streams
+    from placement.online.dynamic.store_demand import Generators, zipf
+
+    rng = spawn_streams(args.seed, ("demand",))["demand"]
+    order = np.stack([rng.permutation(args.objects) for _ in range(sites)])
+    common = rng.permutation(args.objects)
+    popularity = zipf(args.objects, args.zipf)
+    return Generators(np.arange(sites), order, common, args.common, popularity).probabilities()

@@ -1,1 +1,0 @@
-"""``placement online``: decisions at run time for sites that are chosen already."""
