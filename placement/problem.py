@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, InitVar, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from placement.evaluation.move_costs import LinearLimit, MoveCosts
 from placement.evaluation.moves import CurrentSites, Moves
 from placement.evaluation.objective import MEAN_LATENCY, Objective
 from placement.evaluation.waits.wait_checks import check_waits
+from placement.measures.measure import Limit, Measure
 from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity, Rules, majority
 from placement.model.demand import Demand, aggregate, decay_weights
@@ -39,11 +40,6 @@ from placement.support.checks import (
     text,
 )
 from placement.support.entry_points import entry_points
-
-if TYPE_CHECKING:
-    from placement.measures.measure import Limit as MeasureLimit
-    from placement.measures.measure import Measure
-    from placement.tail.rtt_distributions import Distributions
 
 __all__ = ["ALL_REPLICAS", "Problem"]
 
@@ -149,16 +145,16 @@ class Problem:
     moves: Moves | None = None
     minimise: InitVar[Measure | str | None] = None
     maximise: InitVar[Measure | str | None] = None
-    keep: InitVar[Sequence[MeasureLimit | str] | MeasureLimit | str] = _NOTHING
-    distributions: InitVar[Distributions | Sequence[Distributions]] = _NOTHING
+    keep: InitVar[Sequence[Limit | str] | Limit | str] = _NOTHING
+    distributions: InitVar[object] = _NOTHING
     outages: InitVar[Mapping[str, float] | None] = None
 
     def __post_init__(
         self,
         minimise: Measure | str | None,
         maximise: Measure | str | None,
-        keep: Sequence[MeasureLimit | str] | MeasureLimit | str,
-        distributions: Distributions | Sequence[Distributions],
+        keep: Sequence[Limit | str] | Limit | str,
+        distributions: object,
         outages: Mapping[str, float] | None,
     ) -> None:
         instance_of(

@@ -44,7 +44,15 @@ if TYPE_CHECKING:
     from placement.plan import Plan
     from placement.problem import Problem
 
-__all__ = ["MeasureQuestion", "MeasureRow", "measure_rows", "question_fields", "question_of"]
+__all__ = [
+    "MeasureQuestion",
+    "MeasureRow",
+    "amount",
+    "measure_rows",
+    "question_fields",
+    "question_of",
+    "value_of_plan",
+]
 
 MEAN = Measure(MeasureKind.MEAN)
 _COST, _CHANGES, _COPIED = (
@@ -346,6 +354,12 @@ def measure_rows(problem: Problem, configuration: Configuration) -> tuple[Measur
         MeasureRow(str(measure), words, found, slack, _unit(problem, measure))
         for measure, words, slack, found in rows
     )
+
+
+def value_of_plan(plan: Plan, measure: Measure) -> float:
+    """Return the value of a measure in a plan; NaN when nothing was found."""
+    found = plan.configuration
+    return math.nan if found is None else value(plan.problem, measure, found)
 
 
 # --- questions of older kinds, in measures and back -------------------------------------------

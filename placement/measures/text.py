@@ -336,8 +336,8 @@ class _Reader:
         ):
             if self.take(*words):
                 return kind, None
-        known = f"one of {', '.join(_HEADS)}"
-        raise self.refuse("no such measure", suggest(self.next(), _HEADS, known))
+
+        raise self.refuse("no such measure", suggest(self.next(), _HEADS, "a measure"))
 
     def parts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         operations, clients = [], []

@@ -164,7 +164,14 @@ def apply_measures(problem: Problem, args: argparse.Namespace) -> Problem:
     elif args.percentile is None:
         _refuse_distributions(args, "a percentile or a share in time")
     moved = any(m.kind in {MeasureKind.CHANGES, MeasureKind.COPIED} for m in measures)
-    if moved and problem.current is None and vars(args).get("present") is not None:
+    if moved and problem.current is None:
+        if vars(args).get("present") is None:
+            raise InputError(
+                "changes and copies are counted from the present configuration",
+                field="--keep",
+                value=next(iter(args.keep or ()), args.minimise),
+                expected="--from PLAN, the configuration that runs today",
+            )
         from placement.cli.option_groups.price_options import present_configuration
 
         asked["current"] = present_configuration(problem.instance, args.present)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from placement.cli import argument_parser as types
 from placement.cli.argument_parser import Subparsers
 from placement.cli.option_groups.question_options import add_sizes_question, question_of_sizes
 from placement.cli.options import instance_from, limits_from, settings_from
@@ -16,8 +17,11 @@ from placement.cli.table_output import (
     records,
     show_table,
 )
+from placement.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
     from placement.problem import Problem
@@ -35,6 +39,13 @@ def add_parser(verbs: Subparsers) -> None:
         "Needs prices, of the instance or by --prices.",
     )
     add_sizes_question(parser)
+    parser.add_argument(
+        "--of",
+        nargs=2,
+        type=types.text,
+        metavar="MEASURE",
+        help="two measures in place of the mean latency and the cost, such as cost 'p99(writes)'",
+    )
     parser.set_defaults(run=run)
 
 
@@ -44,6 +55,8 @@ def run(args: argparse.Namespace) -> int:
 
     check_table_targets(args)
     problem, sizes, voters = question_of_sizes(args, instance_from(args))
+    if args.of is not None:
+        return _of_measures(problem, sizes, voters, args)
     with progress_of(args, problem) as line:
         table = pareto(
             problem,
@@ -66,6 +79,68 @@ def run(args: argparse.Namespace) -> int:
     if table.empty:
         return exit_code_of(["infeasible" if table.attrs["complete"] else "unknown"])
     return exit_code_of(table["status"])
+
+
+def _of_measures(
+    problem: Problem, sizes: Sequence[int], voters: Sequence[int] | None, args: argparse.Namespace
+) -> int:
+    """Find the front of two measures for a range of replicas, write, print."""
+    import pandas as pd
+
+    from placement.measures import read_measure
+    from placement.measures.limits import measure_front
+    from placement.measures.question import value_of_plan
+    from placement.methods.options import Options
+    from placement.problem import describe
+    from placement.text import table as text_table
+
+    one, other = (read_measure(text) for text in args.of)
+    if voters is not None and len(voters) > 1:
+        raise InputError(
+            "one number of voters goes with --of", field="--voters", value=voters, expected="one"
+        )
+    if args.plot is not None:
+        raise InputError("does not go with --of", field="--plot", value=args.plot, expected="none")
+    problem = problem.replace(replicas=(min(sizes), max(sizes)))
+    options = Options(**limits_from(args), settings=settings_from(args))
+    front, complete = measure_front(
+        problem, one, other, args.method, points=args.points, options=options
+    )
+    heads = [str(one), str(other)]
+    found = pd.DataFrame(
+        [
+            {
+                heads[0]: value_of_plan(plan, one),
+                heads[1]: value_of_plan(plan, other),
+                "mean_latency": plan.mean_latency,
+                "status": plan.status.value,
+                "leader": plan.leader,
+                "voter_sites": plan.voters,
+                "replica_sites": plan.replicas,
+            }
+            for plan in front
+        ]
+    )
+    rows = [
+        [
+            *(f"{row[head]:,.3f}" for head in (*heads, "mean_latency")),
+            str(row["leader"]),
+            ", ".join(row["replica_sites"]),
+        ]
+        for row in found.to_dict("records")
+    ]
+    sure = "Every point is proven, and none is missing." if complete else "Not complete."
+    text = text_table([*heads, "mean ms", "leader", "replicas"], rows, right=(0, 1, 2))
+    document = {
+        "question": f"{one} against {other} for {describe(problem)}; on {problem.instance.name}",
+        "complete": complete,
+        "method": args.method,
+        "points": records(found),
+    }
+    show_table(found, args, document=document, text=f"{text}\n\n{sure}")
+    if not front:
+        return exit_code_of(["infeasible" if complete else "unknown"])
+    return exit_code_of(found["status"])
 
 
 def _question(problem: Problem, table: pd.DataFrame) -> str:

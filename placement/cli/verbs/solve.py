@@ -40,6 +40,11 @@ def add_parser(verbs: Subparsers) -> None:
     add_bill(parser)
     add_moves(parser)
     add_measures(parser)
+    parser.add_argument(
+        "--price-limits",
+        action="store_true",
+        help="also tell what is gained without each limit of --keep: one more question for each",
+    )
     add_method(parser)
     add_output(parser, plan=True)
     parser.set_defaults(run=run)
@@ -61,4 +66,9 @@ def run(args: argparse.Namespace) -> int:
             progress=progress,
             settings=settings_from(args),
         )
+        if args.price_limits:
+            from placement.measures.limits import limit_prices
+            from placement.methods.options import Options
+
+            plan = limit_prices(plan, args.method, Options(**limits_from(args)))
     return show_plan(plan, args)

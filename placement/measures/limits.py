@@ -1,0 +1,178 @@
+"""What limits cost, which of them conflict, and the front of two measures: each a proven question.
+
+The price of a limit is what the minimised measure gains when the limit falls away. Where no plan
+keeps all limits, a deletion filter leaves a smallest set of them without a plan, and for each of
+the set the best value that the others allow is told.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from placement.errors import LimitError, UnsupportedError
+from placement.evaluation.moves import Moves
+from placement.evaluation.objective import MEAN_LATENCY
+from placement.measures.measure import Limit, Measure
+from placement.measures.question import MeasureQuestion, amount, question_of
+from placement.measures.values import value
+from placement.methods.options import Options
+from placement.methods.registry import load_method, run
+from placement.plan import Plan
+from placement.problem import Problem
+from placement.support.status import Status
+
+__all__ = ["asking", "explain_limits", "limit_prices", "measure_front"]
+
+_CLOSE = 3e-9
+"""By how much, relatively, a limit asks for a better value than the last of a front."""
+
+
+def asking(problem: Problem, aim: Measure, keep: Sequence[Limit]) -> Problem:
+    """Return the question with other limits and another minimised measure (a share: maximised)."""
+    question = question_of(problem)
+    stored = question.stored_gb
+    return problem.replace(
+        objective=MEAN_LATENCY,
+        budget=None,
+        moves=None if stored is None else Moves(stored_gb=stored),
+        keep=tuple(keep),
+        distributions=question.distributions,
+        outages=question.outages,
+        **{"maximise" if aim.share else "minimise": aim},
+    )
+
+
+def limit_prices(plan: Plan, method: str = "exact", options: Options | None = None) -> Plan:
+    """Return the plan with a note for each limit: the gain when it falls away.
+
+    Parameters
+    ----------
+    plan
+        Of a question of measures, with a configuration.
+    method
+        Name of the method that proves each question.
+    options
+        Limits of each question; None: no limits.
+    """
+    question = question_of(plan.problem)
+    if plan.configuration is None:
+        return plan
+    here, notes = value(plan.problem, question.aim, plan.configuration), []
+    for limit in question.keep:
+        others = [one for one in question.keep if one is not limit]
+        free = _answer(asking(plan.problem, question.aim, others), method, options)
+        if free is None or free.configuration is None:
+            continue
+        found = value(plan.problem, question.aim, free.configuration)
+        proof = "" if free.status is Status.OPTIMAL else " at least (not proven)"
+        gain = abs(found - here)
+        words = (
+            "nothing is gained"
+            if gain <= 1e-9 * (1 + abs(here))
+            else (
+                f"{question.aim} is {amount(plan.problem, question.aim, found)}, "
+                f"{amount(plan.problem, question.aim, gain)} "
+                f"{'more' if question.aim.share else 'less'}{proof}"
+            )
+        )
+        notes.append(f"without the limit {limit}, {words}")
+    return plan.replace(notes=(*plan.notes, *notes))
+
+
+def _answer(problem: Problem, method: str, options: Options | None) -> Plan | None:
+    """Return the answer of a method; None where it cannot decide."""
+    try:
+        return run(load_method(method), problem, options or Options())
+    except (LimitError, UnsupportedError):
+        return None
+
+
+def explain_limits(problem: Problem, method: str = "exact") -> tuple[str, ...]:
+    """Return which limits leave no plan together, and the best that each can be beside the others.
+
+    Empty where the other constraints alone leave no plan, and where that is not decided.
+    """
+    goal = problem.objective
+    if not isinstance(goal, MeasureQuestion) or not goal.keep:
+        return ()
+    left = list(goal.keep)
+    for limit in goal.keep:
+        others = [one for one in left if one is not limit]
+        answer = _answer(asking(problem, goal.aim, others), method, None)
+        if answer is None or answer.status is Status.UNKNOWN:
+            return ()
+        if answer.status is Status.INFEASIBLE:
+            if not others:
+                return ()
+            left = others
+    best = []
+    for limit in left:
+        others = [one for one in left if one is not limit]
+        answer = _answer(asking(problem, limit.measure, others), method, None)
+        if answer is None or answer.configuration is None or answer.status is not Status.OPTIMAL:
+            continue
+        found = amount(problem, limit.measure, value(problem, limit.measure, answer.configuration))
+        beside = f" while {' and '.join(map(str, others))}" if others else ""
+        best.append(f"{limit.measure} can be {found} at best{beside}")
+    together = "no plan keeps " + (
+        f"the limit {left[0]}"
+        if len(left) == 1
+        else f"the limits {', '.join(map(str, left))} together"
+    )
+    return (together, *best)
+
+
+def measure_front(
+    problem: Problem,
+    one: Measure,
+    other: Measure,
+    method: str = "exact",
+    *,
+    points: int | None = None,
+    options: Options | None = None,
+) -> tuple[list[Plan], bool]:
+    """Return the plans that no plan beats in both of two measures, and whether all are proven.
+
+    Parameters
+    ----------
+    problem
+        The question; its limits hold for every plan, what it minimises does not count.
+    one, other
+        The measures. The first plan has the best value of the first.
+    method, options
+        Of each question.
+    points
+        Most plans; None: all.
+
+    Raises
+    ------
+    UnsupportedError, LimitError
+        Of the method.
+    """
+    keep, front = question_of(problem).keep, list[Plan]()
+    known, asked = load_method(method), options or Options()
+    better: Limit | None = None
+    while points is None or len(front) < points:
+        first = run(
+            known, asking(problem, one, [*keep, *([] if better is None else [better])]), asked
+        )
+        if first.configuration is None:
+            return front, first.status is Status.INFEASIBLE
+        at = _limit(one, value(problem, one, first.configuration))
+        plan = run(known, asking(problem, other, [*keep, at]), asked)
+        if plan.configuration is None or Status.FEASIBLE in (first.status, plan.status):
+            return [*front, first], False
+        front.append(plan)
+        reached = value(problem, other, plan.configuration)
+        step = _CLOSE * (1 + abs(reached))
+        if math.isinf(reached) or (reached >= 1 if other.share else reached < step):
+            return front, True
+        better = _limit(other, reached + step if other.share else reached - step)
+    return front, False
+
+
+def _limit(measure: Measure, bound: float) -> Limit:
+    if measure.share:
+        return Limit(measure, least=min(1.0, bound))
+    return Limit(measure, most=bound)
