@@ -71,7 +71,7 @@ ROOMS = {
     "placement/feasibility": 709,
     "placement/fleet": 1271,
     "placement/io": 10340,
-    "placement/measures": 2150,
+    "placement/measures": 2400,
     "placement/methods": 670,
     "placement/model": 4622,
     "placement/online": 7393,

@@ -1,4 +1,4 @@
-"""What limits cost, which of them conflict, and the front of two measures: each a proven question.
+"""Prices of limits, conflicts of limits, and the front of two measures: each a proven question.
 
 The price of a limit is what the minimised measure gains when the limit falls away. Where no plan
 keeps all limits, a deletion filter leaves a smallest set of them without a plan, and for each of

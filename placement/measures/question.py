@@ -514,6 +514,8 @@ def _older_kind(question: MeasureQuestion, moves: Moves | None) -> dict[str, obj
     }
     latencies = [limit for limit in question.keep if limit.measure.kind.of_latency]
     objective = _older_objective(question, latencies)
+    if objective is MEAN_LATENCY and (question.distributions or question.outages):
+        return None  # no older kind holds them
     if objective is None or not sums.keys() <= {_COST, _CHANGES, _COPIED}:
         return None
     moving = _CHANGES in sums or _COPIED in sums

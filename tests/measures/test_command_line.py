@@ -130,6 +130,8 @@ def test_the_front_of_two_measures(folder: str, capsys: pytest.CaptureFixture[st
     assert costs == sorted(costs)
     waits = [point["slowest client"] for point in points]
     assert waits == sorted(waits, reverse=True)
+    late = _json(capsys, [*asked, "--of", "mean", "p90(writes)", "--spread", "0.2"])
+    assert late["points"][0]["mean"] == late["points"][0]["mean_latency"]
 
 
 @pytest.mark.parametrize(

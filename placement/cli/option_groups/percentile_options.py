@@ -153,6 +153,7 @@ def apply_measures(problem: Problem, args: argparse.Namespace) -> Problem:
     from placement.measures import MeasureKind, read_limit, read_measure
 
     measures = [
+        *(read_measure(text) for text in vars(args).get("of") or ()),
         *(read_limit(text).measure for text in args.keep or ()),
         *(read_measure(text) for text in (args.minimise, args.maximise) if text is not None),
     ]
@@ -184,7 +185,8 @@ def _asked(args: argparse.Namespace) -> dict[str, object]:
     """Return the measures that are given; a verb without these options gives none."""
     given = vars(args)
     names = ("minimise", "maximise", "keep")
-    return {name: given[name] for name in names if given.get(name) is not None}
+    found = {name: given[name] for name in names if given.get(name) is not None}
+    return {"keep": [], **found} if given.get("of") else found  # measures of a front
 
 
 def _needs(option: str, value: object) -> InputError:
