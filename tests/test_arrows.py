@@ -87,7 +87,6 @@ RANKS: dict[str, dict[str, int]] = {
         "heuristics": 0,
         "heuristics.contingency": 1,
         "heuristics.tail": 1,
-        "heuristics.overtime": 1,
     },
     "benchmarks": {
         "benchmarks.harness": 0,

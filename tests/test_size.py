@@ -58,7 +58,6 @@ ROOMS = {
     "heuristics/contingency": 113,
     "heuristics/local_search": 1588,
     "heuristics/online": 2726,
-    "heuristics/overtime": 405,
     "heuristics/quorumstore": 349,
     "heuristics/tail": 417,
     "placement/analysis": 2511,

@@ -17,6 +17,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -32,11 +33,11 @@ from benchmarks.harness.result_files import (
 from benchmarks.harness.study import Study
 from benchmarks.harness.timing import Timing, command, repeat
 from formulations.exact.method import METHOD as EXACT
-from heuristics.overtime.fleet_tiers import Fleet, tier1, tier2
 from placement import STANDARD_OPERATIONS, Diversity, Instance, Options, Plan, Problem
-from placement.evaluation.score import score_many
+from placement.evaluation.score import first_best, score_many
 from placement.methods.registry import run
-from placement.model.constraints import GroupRule
+from placement.overtime.decayed_counts import Decay, decayed_counts
+from placement.overtime.replay import NOBODY, Deployments, Trace, interval_scores
 from placement.support.checks import FloatArray
 
 __all__ = ["STUDY", "TimedCall", "measure"]
@@ -147,7 +148,6 @@ def _clients_at_sites(instance: Instance, seed: int) -> Instance:
 def _fleet(runs: int, seed: int) -> Iterator[TimedCall]:
     rng = np.random.default_rng(seed)
     instance, counts = _fleet_world(rng)
-    coefficients = np.array([o.coefficients for o in STANDARD_OPERATIONS])
     size = f"{DATABASES:,} databases × {INTERVALS} intervals × {SITES} sites"
     everywhere = np.ones((DATABASES, SITES), dtype=bool)
     mixed = np.zeros_like(everywhere)
@@ -155,36 +155,35 @@ def _fleet(runs: int, seed: int) -> Iterator[TimedCall]:
         row[rng.choice(SITES, rng.integers(5, SITES + 1), replace=False)] = True
     voters = rng.choice([3, 5], DATABASES)
     caps = (Diversity("country", cap=1), Diversity("continent", cap=2))
-    rules = Problem(instance, replicas=SITES, voters=5, diversity=caps).rules.groups
+    trace = Trace(tuple(map(str, range(DATABASES))), tuple(map(str, range(INTERVALS))), counts)
     for label, replicas in (("60 replicas each", everywhere), ("5 to 60 replicas", mixed)):
-        fleet = Fleet(instance.client_rtt, instance.site_rtt, counts, coefficients, replicas)
-        leaders = tier1(fleet, replicas, decay=2.0)
-        _sample(instance, fleet, leaders.score, leaders.leader, rng)
-        yield TimedCall(
-            f"tier 1, {label}",
-            f"{size}, every replica votes",
-            repeat(_tier1(fleet), runs),
-            1.0,
-            "20 databases confirmed by method leader",
-        )
-        for words, groups, rule in (("", (), ()), (", caps on two levels", rules, caps)):
-            leaders = tier2(fleet, voters, rules=groups, decay=2.0)
-            _sample(instance, fleet, leaders.score, leaders.leader, rng, voters, rule)
+        some = replicas & (replicas.cumsum(axis=1) <= voters[:, None])  # tier 2: their number
+        for tier, votes, words, rule in (
+            (1, replicas, "", ()),
+            (2, some, "", ()),
+            (2, some, ", caps on two levels", caps),
+        ):
+            problem = Problem(instance, replicas=SITES, voters=5, diversity=rule, decay=2.0)
+            if rule:  # voters in different countries, at most two of a continent
+                lands = replicas.reshape(DATABASES, 3, 5, 4).any(axis=3).sum(axis=2)
+                fits = np.minimum(lands, 2).sum(axis=1) >= voters
+                replicas = np.where(fits[:, None], replicas, everywhere)
+            held = Deployments(replicas, votes, np.full(DATABASES, NOBODY))
+            call = partial(_agg_scores, problem, trace, held, tier)
+            _sample(problem, trace, held, tier, call(), rng)
             yield TimedCall(
-                f"tier 2, {label}{words}",
-                f"{size}, 3 or 5 voters",
-                repeat(_tier2(fleet, voters, groups), runs),
+                f"tier {tier}, {label}{words}",
+                f"{size}, " + ("every replica votes" if tier == 1 else "3 or 5 voters"),
+                repeat(call, runs),
                 1.0,
-                "20 databases confirmed by method tier2",
+                f"20 databases confirmed by method {('leader', 'tier2')[tier - 1]}",
             )
 
 
-def _tier1(fleet: Fleet) -> Callable[[], object]:
-    return lambda: tier1(fleet, fleet.replicas, decay=2.0)
-
-
-def _tier2(fleet: Fleet, voters: np.ndarray, groups: tuple[GroupRule, ...]) -> Callable[[], object]:
-    return lambda: tier2(fleet, voters, rules=groups, decay=2.0)
+def _agg_scores(problem: Problem, trace: Trace, held: Deployments, tier: int) -> FloatArray:
+    """agg_score of every leader after every interval, (databases, intervals, sites)."""
+    scores = interval_scores(problem, trace, held, tier=tier)
+    return decayed_counts(scores, Decay(problem.decay), axis=1)
 
 
 def _fleet_world(rng: np.random.Generator) -> tuple[Instance, FloatArray]:
@@ -210,31 +209,27 @@ def _fleet_world(rng: np.random.Generator) -> tuple[Instance, FloatArray]:
 
 
 def _sample(
-    instance: Instance,
-    fleet: Fleet,
-    score: FloatArray,
-    leader: np.ndarray,
+    asked: Problem,
+    trace: Trace,
+    deployed: Deployments,
+    tier: int,
+    scores: FloatArray,
     rng: np.random.Generator,
-    voters: np.ndarray | None = None,
-    rule: tuple[Diversity, ...] = (),
 ) -> None:
     """Check twenty databases against the single-problem methods; SystemExit when they disagree."""
+    instance = asked.instance
     for database in rng.choice(DATABASES, 20, replace=False).tolist():
-        held = [instance.sites[s] for s in np.nonzero(fleet.replicas[database])[0]]
-        problem = Problem(
-            instance.replace(counts=fleet.counts[database], intervals=()),
+        held = [instance.sites[s] for s in np.nonzero(deployed.replicas[database])[0]]
+        problem = asked.replace(
+            instance=instance.replace(counts=trace.counts[database], intervals=()),
             replicas=held,
-            voters=held if voters is None else int(voters[database]),
-            diversity=rule,
-            decay=2.0,
+            voters=held if tier == 1 else int(deployed.voters[database].sum()),
         )
-        plan = placement.solve(problem, "leader" if voters is None else "tier2")
-        mine = int(leader[database, -1])
-        found = math.inf if not plan.found else plan.score
-        named = None if mine < 0 else instance.sites[mine]
-        close = found == score[database, -1] or math.isclose(
-            found, score[database, -1], rel_tol=1e-12
-        )
+        plan = placement.solve(problem, ("leader", "tier2")[tier - 1])
+        mine = int(first_best(scores[database, -1]))
+        found, score = plan.score if plan.found else math.inf, float(scores[database, -1, mine])
+        named = instance.sites[mine] if math.isfinite(score) else None
+        close = found == score or math.isclose(found, score, rel_tol=1e-12)
         if named != plan.leader or not close:
             raise SystemExit(f"database {database}: {named} in the fleet, {plan.leader} alone")
 

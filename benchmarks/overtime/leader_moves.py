@@ -26,11 +26,11 @@ from benchmarks.harness.machine import ROOT
 from benchmarks.harness.result_files import read_json, save_json
 from benchmarks.harness.study import Study
 from formulations.overtime.leader_sequence import best_sequences, work_function
-from heuristics.overtime.fleet_tiers import Fleet, tier2
-from placement import STANDARD_OPERATIONS, Instance, Problem
+from placement import Instance, Problem
 from placement.evaluation.score import first_best
 from placement.overtime.decayed_counts import Decay
 from placement.overtime.moves import Hysteresis, leader_path, outage_price, path_cost
+from placement.overtime.replay import NOBODY, Deployments, Trace, interval_scores
 from placement.overtime.replay.generated_fleets import client_ground
 from placement.support.checks import FloatArray, IntArray
 from placement.workloads import TENANTS, Clients, Database, Timeline, fleet, generate
@@ -58,7 +58,7 @@ def scores_of(
     seed: int,
 ) -> tuple[FloatArray, FloatArray]:
     """True scores of every leader, (databases, intervals, sites), and operations per interval."""
-    coefficients = np.array([operation.coefficients for operation in STANDARD_OPERATIONS])
+    question = Problem(instance, replicas=REPLICAS, voters=VOTERS)
     scores, operations, done = [], [], 0
     for block in generate(databases, clients, timeline, seed=seed):
         counts = block.counts.astype(np.float64)
@@ -71,8 +71,10 @@ def scores_of(
             chosen = placement.solve(problem).configuration
             assert chosen is not None
             row[list(chosen.replicas)] = True
-        group = Fleet(instance.client_rtt, instance.site_rtt, counts, coefficients, held)
-        scores.append(tier2(group, VOTERS, decay=np.inf).scores)
+        votes = held & (held.cumsum(axis=1) <= VOTERS)  # tier 2 takes their number alone
+        trace = Trace(tuple(each.name for each in block.databases), timeline.labels, counts)
+        group = Deployments(held, votes, np.full(len(held), NOBODY))
+        scores.append(interval_scores(question, trace, group, tier=2))
         operations.append(counts.sum(axis=(1, 2, 3)) / counts.shape[1])
         print(f"{done + len(counts)} of {len(databases)} databases", file=sys.stderr)
         done += len(counts)

@@ -1,1 +1,0 @@
-"""Heuristics over time: tiers 1 and 2 for a fleet of databases."""
