@@ -18,18 +18,20 @@ from placement.evaluation.objective import MEAN_LATENCY, Objective
 from placement.evaluation.waits.wait_checks import check_waits
 from placement.measures.measure import Limit, Measure
 from placement.model.configuration import Configuration
-from placement.model.constraints import Diversity, Rules, majority
+from placement.model.constraints import (
+    AllowedSites,
+    Diversity,
+    Rules,
+    allowed_sites,
+    compile_rules,
+    is_count,
+    majority,
+    voters_of_all,
+)
 from placement.model.demand import Demand, aggregate, decay_weights
 from placement.model.instance import Instance
 from placement.model.operations import Operation
 from placement.model.protocols import Protocol, operations_under
-from placement.model.rules import (
-    AllowedSites,
-    allowed_sites,
-    compile_rules,
-    is_count,
-    voters_of_all,
-)
 from placement.support.checks import (
     LARGEST,
     FloatArray,

@@ -13,8 +13,7 @@ from formulations.contingency.enumerate_losses import best_of_block
 from formulations.enumeration.enumerate_sets import Found, enumerate_sets, is_better
 from placement.contingency.objective import Contingency
 from placement.evaluation.breakdown import objective_value
-from placement.feasibility.feasible_plans import violations
-from placement.feasibility.role_choices import role_choices
+from placement.feasibility.feasible_plans import role_choices, violations
 from placement.methods.options import Options
 from placement.plan import Plan
 from placement.problem import Problem

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from placement.evaluation.waits.single_waits import SingleWaits
+from placement.evaluation.waits.wait_cases import SingleWaits
 from placement.model.site_families import SiteFamily
 from placement.support.checks import BoolArray, FloatArray, IntArray
 

@@ -53,8 +53,7 @@ from formulations.exact.threshold_search import (
 )
 from placement.evaluation.score import closest_first
 from placement.evaluation.voter_choice import best_voters
-from placement.feasibility.feasible_plans import violations
-from placement.feasibility.neighbours import neighbours
+from placement.feasibility.feasible_plans import neighbours, violations
 from placement.measures.rows import Row, row_value
 from placement.measures.scenarios import Function, counted_clients, functions
 from placement.methods.options import Options, Progress

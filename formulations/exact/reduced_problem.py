@@ -22,8 +22,7 @@ from formulations.exact import tuning
 from placement.errors import InputError, UnsupportedError
 from placement.evaluation.score import score
 from placement.evaluation.voter_choice import best_voters
-from placement.evaluation.waits.single_waits import SingleWaits
-from placement.evaluation.waits.wait_cases import case_wait, no_cases
+from placement.evaluation.waits.wait_cases import SingleWaits, case_wait, no_cases
 from placement.evaluation.waits.wait_floors import wait_floors
 from placement.model.configuration import Configuration
 from placement.model.constraints import GroupRule, Role, Rules, majority

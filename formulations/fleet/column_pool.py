@@ -16,8 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from formulations.solvers.highs import Guard, Relaxation, run_highs
-from formulations.solvers.linear_program import LinearProgram
-from formulations.solvers.program_builder import Builder
+from formulations.solvers.linear_program import Builder, LinearProgram
 from formulations.solvers.statuses import StopReason, Verdict
 from placement.errors import SolverError
 from placement.fleet.shared_rows import SharedRows

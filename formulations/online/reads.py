@@ -39,7 +39,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from formulations.solvers.highs import Relaxation
-from formulations.solvers.program_builder import Builder
+from formulations.solvers.linear_program import Builder
 from formulations.solvers.statuses import Verdict
 from placement.errors import SolverError
 from placement.online.reads import (

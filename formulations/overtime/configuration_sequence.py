@@ -38,7 +38,7 @@ from placement.methods.options import Options
 from placement.methods.registry import load_method, run
 from placement.model.configuration import Configuration
 from placement.model.demand import Demand, aggregate
-from placement.model.site_subsets import SiteSubset, subsets
+from placement.model.site_families import SiteSubset, subsets
 from placement.overtime.moves.move_prices import MovePrices, PathCost, price_table
 from placement.plan import Plan
 from placement.problem import Problem

@@ -2,8 +2,8 @@
 
 Starts: the proven optimum of the mean latency, and the optima under one more rule, at most one
 replica (or one voter) per domain of each level. From each of them steepest descent over the moves
-of :func:`placement.feasibility.neighbours.neighbours`, then seeded restarts from the best plan with
-a few random moves, until `patience` of them in a row bring nothing. What a move is worth is a tuple
+of :func:`placement.feasibility.feasible_plans.neighbours`, then seeded restarts from the best plan
+with a few random moves, until `patience` of them in a row bring nothing. What a move is worth is a tuple
 of numbers, compared one after another, which a subclass evaluates.
 """
 
@@ -21,8 +21,7 @@ from heuristics import tuning
 from placement.errors import InputError, PlacementError
 from placement.evaluation.objective import MEAN_LATENCY
 from placement.evaluation.score import TIE
-from placement.feasibility.feasible_plans import find_feasible, violations
-from placement.feasibility.neighbours import neighbours
+from placement.feasibility.feasible_plans import find_feasible, neighbours, violations
 from placement.methods.options import Options, Progress
 from placement.methods.registry import available, load_method
 from placement.methods.registry import run as run_method

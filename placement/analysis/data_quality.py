@@ -10,10 +10,9 @@ import numpy as np
 from placement.analysis.sensitivity import require_optimal
 from placement.errors import InputError
 from placement.evaluation.breakdown import objective_value
-from placement.methods.prove import prove
-from placement.model.distances import FIBRE_MS_PER_1000_KM, great_circle_km
+from placement.methods.registry import prove
+from placement.model.distances import FIBRE_MS_PER_1000_KM, NEARBY_KM, great_circle_km
 from placement.model.instance import Instance
-from placement.model.units import NEARBY_KM
 from placement.plan import Plan
 from placement.support.checks import FloatArray, number
 

@@ -16,7 +16,7 @@ from placement.analysis.sweep import objective_words, plan_columns, value_in_ms
 from placement.errors import InputError
 from placement.evaluation.moves import Moves, changes
 from placement.evaluation.waits.wait_checks import refuse_waits
-from placement.methods.prove import prove
+from placement.methods.registry import prove
 from placement.model.configuration import Configuration
 from placement.model.instance import Instance
 from placement.plan import Plan, evaluate

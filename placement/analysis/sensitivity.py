@@ -33,7 +33,7 @@ from placement.evaluation.cost_model import cost_model
 from placement.evaluation.objective import MEAN_LATENCY
 from placement.evaluation.score import TIE, nearest
 from placement.evaluation.waits.wait_checks import refuse_waits, refuse_witnesses
-from placement.methods.prove import prove
+from placement.methods.registry import prove
 from placement.model.demand import Demand
 from placement.model.instance import Instance
 from placement.plan import Plan

@@ -317,7 +317,7 @@ def _methods(prefix: str, given: argparse.Namespace) -> list[str]:
 
 
 def _protocols(prefix: str, given: argparse.Namespace) -> list[str]:
-    from placement.model.protocol_families import FAMILIES
+    from placement.model.protocols import FAMILIES
 
     return _beginning(prefix, list(FAMILIES))
 

@@ -9,7 +9,7 @@ import sys
 from contextlib import AbstractContextManager
 from typing import TextIO
 
-from placement.text.page_width import use_page_width
+from placement.text.text_tables import use_page_width
 
 __all__ = ["paint", "print_label", "print_page", "shows_colours", "use_terminal_width"]
 

@@ -14,7 +14,7 @@ from placement.cli.options import add_file, add_json
 from placement.cli.page import print_page
 from placement.cli.plan_output import print_json
 from placement.errors import InputError
-from placement.text.characters import spreadsheet_text
+from placement.text.text_tables import spreadsheet_text
 
 if TYPE_CHECKING:
     import pandas as pd

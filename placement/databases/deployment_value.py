@@ -24,13 +24,12 @@ from placement.databases.findings import listed
 from placement.errors import UnsupportedError
 from placement.evaluation.losses import Failure, Failures, losses, score_after
 from placement.evaluation.score import overhead
-from placement.feasibility.feasible_plans import violations
-from placement.feasibility.neighbours import neighbours
+from placement.feasibility.feasible_plans import neighbours, violations
 from placement.methods.registry import solve
+from placement.model.changed_instance import PLACE, with_copies
 from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity
 from placement.model.instance import SITE_LEVEL, Instance
-from placement.model.site_copies import PLACE, with_copies
 from placement.plan import Plan, evaluate, objective_value
 from placement.problem import Problem
 

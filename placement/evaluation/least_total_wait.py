@@ -28,7 +28,7 @@ import numpy as np
 
 from placement.evaluation.score import TIE
 from placement.model.constraints import GroupRule
-from placement.model.site_subsets import SiteSubset, subsets
+from placement.model.site_families import SiteSubset, subsets
 from placement.support.checks import FloatArray
 
 __all__ = ["least_total_wait"]

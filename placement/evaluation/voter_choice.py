@@ -26,7 +26,7 @@ from placement.evaluation.waits.wait_latency import wait_latency
 from placement.model.configuration import Configuration
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
-from placement.model.site_subsets import SiteSubset, subsets
+from placement.model.site_families import SiteSubset, subsets
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = [

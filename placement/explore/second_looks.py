@@ -16,7 +16,7 @@ from placement.analysis.sensitivity import next_best_plans
 from placement.analysis.sweep import sweep
 from placement.errors import InputError, PlacementError, UnsupportedError
 from placement.explore.question import Question
-from placement.methods.prove import prove
+from placement.methods.registry import prove
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.report.charts.html_tables import Column, data_table, milliseconds

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -13,15 +16,24 @@ from placement.feasibility.witness_places import named_question, original, witne
 from placement.model.configuration import Configuration
 from placement.model.constraints import GroupRule, Rules
 from placement.model.instance import Instance
-from placement.model.site_subsets import SiteSubset, subsets
+from placement.model.site_families import SiteSubset, subsets
 from placement.problem import Problem
 from placement.support.checks import BoolArray
+from placement.support.entry_points import Group
+
+if TYPE_CHECKING:
+    from placement.problem import Problem
 
 __all__ = [
+    "EXPLAINERS",
+    "Explainer",
     "complete_configuration",
+    "explain_infeasible",
     "find_feasible",
+    "neighbours",
     "reasons_infeasible",
     "repaired",
+    "role_choices",
     "violations",
 ]
 
@@ -329,3 +341,124 @@ def _budget_reasons(problem: Problem) -> list[str]:
             f"{cheapest:g} together"
         ]
     return []
+
+
+# The configurations one change away from another one: the neighbourhood of local searches
+
+
+def neighbours(problem: Problem, configuration: Configuration) -> Iterator[Configuration]:
+    """Yield the neighbours of a configuration that obey the masks of the rules.
+
+    A neighbour swaps a replica with a site outside (the added site takes over the roles), moves a
+    vote to a replica without one, names another leader, or, where |R| may vary, adds a replica or
+    removes one that does not vote. Diversity rules and the budget are left to the caller.
+
+    Parameters
+    ----------
+    problem
+        The rules.
+    configuration
+        A configuration with the number of voters of the problem.
+
+    Notes
+    -----
+    O(|R|·S) neighbours.
+    """
+    rules = problem.rules
+    leader, voters, replicas = configuration.leader, configuration.voters, configuration.replicas
+    outside = [s for s in np.nonzero(rules.may_hold)[0].tolist() if s not in replicas]
+    for old in replicas:
+        if rules.must_hold[old]:
+            continue
+        for new in outside:
+            if old in voters and not rules.may_vote[new]:
+                continue
+            if old == leader and not rules.may_lead[new]:
+                continue
+            yield Configuration.of(
+                new if old == leader else leader,
+                [new if v == old else v for v in voters],
+                [new if r == old else r for r in replicas],
+            )
+    for old in voters:
+        if rules.must_vote[old]:
+            continue
+        for new in replicas:
+            if new in voters or not rules.may_vote[new]:
+                continue
+            if old != leader:
+                exchanged = [new if v == old else v for v in voters]
+                yield Configuration.of(leader, exchanged, replicas)
+            elif rules.may_lead[new]:
+                yield Configuration.of(new, [new if v == old else v for v in voters], replicas)
+    for new in voters:
+        if new != leader and rules.may_lead[new]:
+            yield dataclasses.replace(configuration, leader=new)
+    if len(replicas) < rules.replicas_max:
+        for new in outside:
+            yield Configuration.of(leader, voters, [*replicas, new])
+    if len(replicas) > rules.replicas_min:
+        for old in replicas:
+            if old not in voters and not rules.must_hold[old]:
+                yield Configuration.of(leader, voters, [r for r in replicas if r != old])
+
+
+# Every choice of roles on given replicas: voters, witnesses and leader
+
+
+def role_choices(problem: Problem, replicas: tuple[int, ...]) -> Iterator[Configuration]:
+    """Yield every configuration on given replicas; not all obey the rules about domains.
+
+    Parameters
+    ----------
+    problem
+        The question. Where no operation needs a leader, one leader stands for all.
+    replicas
+        Site indices of R, ascending.
+    """
+    rules = problem.rules
+    votes = {int(s) for s in np.nonzero(rules.must_vote)[0]}
+    voting = [s for s in replicas if rules.may_vote[s]]
+    free = rules.witness_sites(replicas).tolist()
+    for voters in itertools.combinations(voting, rules.data_voters):
+        if not votes <= set(voters):
+            continue
+        leaders = [site for site in voters if rules.may_lead[site]]
+        for witnesses in itertools.combinations(free, rules.witnesses):
+            for leader in leaders[:1] if problem.demand.leaderless else leaders:
+                yield Configuration(leader, (*voters, *witnesses), replicas)
+
+
+# Explanation of an infeasible problem, by the registered explainers
+
+
+class Explainer(Protocol):
+    """Interface of a registered function."""
+
+    def __call__(self, problem: Problem) -> Iterable[str]:
+        """Return sentences that say why a problem has no plan."""
+
+
+EXPLAINERS: Group[Explainer] = Group(
+    "placement.explainers",
+    "explainer",
+    lambda found: found if callable(found) else None,
+    "a function",
+)
+"""All registered explainers."""
+
+
+def explain_infeasible(problem: Problem) -> tuple[str, ...]:
+    """Return why an infeasible problem has no plan, from every registered explainer in turn.
+
+    Raises
+    ------
+    SolverError
+        When an explainer finds a plan, so that "infeasible" was wrong.
+    UnsupportedError
+        When a registered object cannot be imported or called.
+    """
+    sentences: list[str] = []
+    for name in EXPLAINERS.names():
+        sentences.extend(str(sentence) for sentence in EXPLAINERS.load(name)(problem))
+    return tuple(sentences)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from placement.errors import InputError
-from placement.text.characters import escape
+from placement.text.text_tables import escape
 
 __all__ = [
     "SqlToken",

@@ -27,7 +27,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from placement.errors import SolverError, UnsupportedError
-from placement.evaluation.waits.wait_notes import wait_notes
+from placement.evaluation.waits.wait_checks import wait_notes
 from placement.feasibility.feasible_plans import reasons_infeasible, repaired, violations
 from placement.methods.options import Options, Progress, Setting, all_settings
 from placement.model.configuration import Configuration
@@ -43,6 +43,7 @@ __all__ = [
     "available",
     "explained",
     "load_method",
+    "prove",
     "refusal",
     "run",
     "solve",
@@ -407,10 +408,31 @@ def explained(plan: Plan) -> Plan:
     """
     if plan.status is not Status.INFEASIBLE or reasons_infeasible(plan.problem):
         return plan
-    from placement.feasibility.explain_infeasible import explain_infeasible
+    from placement.feasibility.feasible_plans import explain_infeasible
 
     try:
         sentences = explain_infeasible(plan.problem)
     except KeyboardInterrupt:
         return plan  # that there is none is proven all the same
     return plan.replace(reasons=(*sentences, *plan.reasons))
+
+
+# Solving to a proof or not at all, for analyses that need many proven optima
+
+
+def prove(problem: Problem, method: str = "exact") -> Plan:
+    """Return the proven optimum of a problem, or the proof that there is no plan.
+
+    Raises
+    ------
+    SolverError
+        When the method stops short of a proof.
+    """
+    exact = load_method(method)
+    settings = {"certificate": False} if "certificate" in exact.settings else {}
+    plan = run(exact, problem, Options(settings=settings))
+    if plan.status not in (Status.OPTIMAL, Status.INFEASIBLE):
+        raise SolverError(
+            f"{method!r} should prove a problem, but returned the status {plan.status}"
+        )
+    return plan

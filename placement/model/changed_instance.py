@@ -1,21 +1,30 @@
-"""Instances with another demand, or with other sites: what-if questions in one call."""
+"""Instances with another demand, other sites, or several replicas at a site: what-if questions."""
 
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from placement.datasets.distance_rtt import RouteModel
-from placement.errors import InputError
+from placement.errors import InputError, UnitsWarning
 from placement.model.distances import great_circle_km
 from placement.model.instance import Instance
 from placement.model.protocols import operation_path
 from placement.model.waits import Wait
 from placement.support.checks import LARGEST, FloatArray, instance_of, mapping, number, text
 
-__all__ = ["scale_demand", "with_mix", "with_site", "with_waits", "without_sites"]
+__all__ = [
+    "PLACE",
+    "scale_demand",
+    "with_copies",
+    "with_mix",
+    "with_site",
+    "with_waits",
+    "without_sites",
+]
 
 
 def scale_demand(instance: Instance, factors: Mapping[str, float]) -> Instance:
@@ -266,3 +275,52 @@ def with_waits(instance: Instance, waits: Mapping[str, Sequence[Wait | str] | st
         for one in named:
             known[one] = dataclasses.replace(known[one], quorum=0.0, waits=given)  # type: ignore[arg-type]  # checked there
     return instance.replace(operations=tuple(known.values()))
+
+
+# Instances whose sites can hold several replicas: copies of sites, in one place each
+
+PLACE = "place"
+"""Level of an instance with copies whose domains are the sites of the instance it was made of."""
+
+
+def with_copies(instance: Instance, copies: int) -> Instance:
+    """Return the instance with every site `copies` times, in groups; itself for one copy.
+
+    Copy k of a site is called ``NAME (k)``. The level ``place`` (:data:`PLACE`) has the sites of
+    the instance as domains.
+
+    Raises
+    ------
+    InputError
+        When the instance has a level of that name already.
+    """
+    if copies == 1:
+        return instance
+    if PLACE in instance.domains:
+        raise InputError(
+            "the level is needed for sites with several replicas",
+            field="domains",
+            value=PLACE,
+            expected="another name for this level",
+        )
+    names = tuple(
+        name if k == 0 else f"{name} ({k + 1})" for name in instance.sites for k in range(copies)
+    )
+    place = np.repeat(np.arange(len(instance.sites)), copies)
+    prices = instance.prices
+    if prices is not None:
+        prices = prices.at_sites(instance.sites, place.tolist())
+    where = instance.site_coordinates
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnitsWarning)  # an RTT of 0 between copies is meant
+        return instance.replace(
+            sites=names,
+            client_rtt=instance.client_rtt[..., place],
+            site_rtt=instance.site_rtt[..., place[:, None], place],
+            domains={
+                **{level: tuple(v[i] for i in place) for level, v in instance.domains.items()},
+                PLACE: tuple(instance.sites[i] for i in place),
+            },
+            site_coordinates=None if where is None else where[place],
+            prices=prices,
+        )

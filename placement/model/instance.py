@@ -22,11 +22,10 @@ from placement.io.formats.frame_axes import (
     is_frame,
     labels_by_name,
 )
-from placement.model.distances import checked_coordinates
+from placement.model.distances import RttMatrix, checked_coordinates, warn_of_units
 from placement.model.operations import STANDARD_OPERATIONS, Operation
 from placement.model.prices import Prices, checked_prices
 from placement.model.protocols import Protocol
-from placement.model.units import RttMatrix, warn_of_units
 from placement.support.checks import (
     FloatArray,
     IntArray,
@@ -101,7 +100,7 @@ class Instance:
     -----
     UnitsWarning
         When RTTs look as if they were not milliseconds, see
-        :func:`placement.model.units.warn_of_units`.
+        :func:`placement.model.distances.warn_of_units`.
 
     Notes
     -----

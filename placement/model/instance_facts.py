@@ -14,7 +14,7 @@ __all__ = ["instance_facts"]
 
 def instance_facts(instance: Instance) -> list[tuple[str, str]]:
     """Return name, size, demand and ranges of RTT of an instance as labels and values."""
-    from placement.text.characters import number_text
+    from placement.text.text_tables import number_text
 
     between = instance.site_rtt[..., ~np.eye(len(instance.sites), dtype=bool)]
     facts = [
@@ -55,7 +55,7 @@ def instance_facts(instance: Instance) -> list[tuple[str, str]]:
 
 
 def _range(values: object) -> str:
-    from placement.text.characters import number_text
+    from placement.text.text_tables import number_text
 
     low, middle, high = (float(x) for x in np.quantile(np.asarray(values), [0.0, 0.5, 1.0]))
     return f"{number_text(low)} to {number_text(high)} ms, median {number_text(middle)} ms"

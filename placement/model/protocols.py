@@ -13,19 +13,30 @@ user gives, all members are asked at once, servers take no time.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from placement.errors import InputError
 from placement.model.operations import Operation
+from placement.support.checks import number, text, whole
 
 if TYPE_CHECKING:
     from placement.model.instance import Instance
-    from placement.model.protocol_families import Path, ProtocolFamily
 
-__all__ = ["Protocol", "operation_path", "operations_under"]
+__all__ = [
+    "FAMILIES",
+    "Parameter",
+    "Path",
+    "Protocol",
+    "ProtocolFamily",
+    "family_of",
+    "operation_path",
+    "operations_under",
+    "read_protocol",
+]
 
 
 _PATH_OF: dict[tuple[float, float, float, float], str] = {
@@ -83,7 +94,6 @@ class Protocol:
     parameters: Mapping[str, float | str] = dataclasses.field(default_factory=dict)
 
     def __init__(self, name: str, parameters: Mapping[str, float | str] | None = None) -> None:
-        from placement.model.protocol_families import read_protocol
 
         known, given = read_protocol(name, dict(parameters or {}))
         object.__setattr__(self, "name", known)
@@ -92,8 +102,6 @@ class Protocol:
     @cached_property
     def family(self) -> ProtocolFamily:
         """Return the family: the common part of all protocols of this name."""
-        from placement.model.protocol_families import family_of
-
         return family_of(self.name)
 
     def __str__(self) -> str:
@@ -254,3 +262,500 @@ def _rewritten(
     protocol: Protocol, given: tuple[Operation, ...], voters: int, quorum: int
 ) -> tuple[Operation, ...]:
     return protocol.rewritten(given, voters=voters, quorum=quorum)
+
+
+# The protocols that the package knows: their paths as formulas, their assumptions, their sources
+
+Values = Mapping[str, float | str]
+"""Parameters by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """Trips (α, β, γ), waits in words, and constant ms of one kind of operation."""
+
+    trips: tuple[float, float, float]
+    waits: tuple[str, ...] = ()
+    constant: float = 0.0
+
+    def __str__(self) -> str:
+        words = ("to the nearest replica", "from there to the leader", "to the leader")
+        parts = [
+            (f"{count:g} × " if count != 1 else "") + word
+            for count, word in zip(self.trips, words, strict=True)
+            if count
+        ]
+        parts += [f"[{wait}]" for wait in self.waits]
+        parts += [f"{self.constant:g} ms"] * bool(self.constant)
+        return " + ".join(parts) or "0"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter: its default (None: it must be given, or is absent), meaning and range.
+
+    `kind` is "share" (0 to 1), "number" (>= 0), "whole" (>= 1) or "level" (a failure-domain level).
+    """
+
+    default: float | str | None
+    meaning: str
+    kind: str = "share"
+    required: bool = False
+
+    def read(self, name: str, value: object) -> float | str:
+        """Return a checked value; text of a command line is converted."""
+        if self.kind == "level":
+            return text(value, name)
+        try:
+            if isinstance(value, bool):
+                raise TypeError(value)
+            if isinstance(value, str):
+                value = float(value)
+            if self.kind == "whole":
+                return float(whole(int(value) if value == int(value) else value, name, minimum=1))  # type: ignore[call-overload]  # refused there
+            return number(value, name, maximum=1.0 if self.kind == "share" else 1e9)
+        except (InputError, ValueError, TypeError, OverflowError):
+            ranges = {
+                "share": "a number from 0 to 1",
+                "whole": "a whole number >= 1",
+            }
+            raise InputError(
+                "bad parameter of a protocol",
+                field=name,
+                value=value,
+                expected=f"{ranges.get(self.kind, 'a number >= 0')}: {self.meaning}",
+            ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolFamily:
+    """A protocol without its parameters.
+
+    Attributes
+    ----------
+    name, summary, source
+        What it is called, in a line, and where it is described.
+    make
+        (parameters with defaults, voters) -> path of each kind of operation.
+    parameters
+        By name.
+    assumptions
+        Sentences beside those common to all.
+    one_group_only
+        Whether a transaction over several groups has no path: no leader commits it.
+    """
+
+    name: str
+    summary: str
+    source: str
+    make: Callable[[Values, int], Mapping[str, Path]]
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    assumptions: tuple[str, ...] = ()
+    one_group_only: bool = False
+
+    @property
+    def all_parameters(self) -> Mapping[str, Parameter]:
+        """Return the parameters, with `multi` where transactions over groups have no path."""
+        return {**self.parameters, **({"multi": _MULTI} if self.one_group_only else {})}
+
+    def checked(self, given: Values) -> Values:
+        """Return the parameters that were given, checked, in the order of the family."""
+        known = self.all_parameters
+        for key in given:
+            if self.name == "leases" and key == "holders" and given[key] != "replicas":
+                raise InputError(
+                    "every replica holds a lease",
+                    field="protocol",
+                    value=f"leases:holders={given[key]}",
+                    expected="leases, with as many replicas as shall hold one",
+                )
+            if key not in known:
+                raise InputError(
+                    f"the protocol {self.name} has no such parameter",
+                    field="protocol",
+                    value=key,
+                    expected="one of " + ", ".join(known) if known else "no parameter",
+                )
+        for key, parameter in known.items():
+            if parameter.required and key not in given:
+                raise InputError(
+                    f"the protocol {self.name} needs a parameter",
+                    field="protocol",
+                    value=self.name,
+                    expected=f"{self.name}:{key}=… ({parameter.meaning})",
+                )
+        return MappingProxyType(
+            {key: known[key].read(key, given[key]) for key in known if key in given}
+        )
+
+    def paths(self, given: Values, voters: int) -> Mapping[str, Path]:
+        """Return the path of each kind of operation for a number of voters."""
+        return self._with_groups(given, self.make(self.values(given), voters))
+
+    def values(self, given: Values) -> Values:
+        """Return the parameters with their defaults."""
+        known = self.all_parameters.items()
+        return {**{key: one.default for key, one in known if one.default is not None}, **given}
+
+    def _with_groups(self, given: Values, paths: Mapping[str, Path]) -> Mapping[str, Path]:
+        """Return paths with that of transactions over several groups."""
+        found = dict(paths)
+        if "multi_write" not in found:
+            times = float(given.get("multi", 1.0 if self.one_group_only else 2.0))
+            found["multi_write"] = _repeated(found["write"], times, whole=self.one_group_only)
+        return found
+
+    def warnings(self, given: Values, replicas: int) -> tuple[str, ...]:
+        """Return warnings about unusual parameters, as sentences."""
+        found = []
+        for key in ("slow", "interference"):
+            if float(given.get(key, 0.0)) > 0.3:
+                found.append(
+                    f"{key} = {float(given[key]):g}: so much interference changes more than this "
+                    "share; a model of conflicts is not part of this package"
+                )
+        if self.name == "coordinated" and float(given["r"]) + float(given["w"]) <= replicas:
+            found.append(f"r + w <= {replicas} replicas: a read need not see the write before it")
+        return tuple(found)
+
+
+_MULTI = Parameter(
+    None, "commits, one after another, of a transaction over several groups", "whole"
+)
+
+
+def _repeated(path: Path, times: float, *, whole: bool) -> Path:
+    """Return a path whose waits (`whole`: whose every part) are gone through several times."""
+    waits: list[str] = []
+    for wait in path.waits:
+        before, cross, rest = wait.rpartition(" × ")
+        waits.extend(share_of_wait(times * (float(before) if cross else 1.0), rest))
+    if not whole:
+        return Path(path.trips, tuple(waits), path.constant)
+    near, relay, direct = (times * trip for trip in path.trips)
+    return Path((near, relay, direct), tuple(waits), times * path.constant)
+
+
+def share_of_wait(times: float, wait: str) -> tuple[str, ...]:
+    """Return a wait for a share of the operations; nothing for none."""
+    if times == 0:
+        return ()
+    return (wait,) if times == 1 else (f"{repr(times).removesuffix('.0')} × {wait}",)
+
+
+_NEAR, _RELAYED, _DIRECT = (1.0, 0.0, 0.0), (1.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+_TO_NEAREST, _TO_LEADER, _THROUGH_NEAREST = Path(_NEAR), Path(_DIRECT), Path(_RELAYED)
+_QUORUM = "leader: quorum of voters"
+
+
+def _led(
+    *waits: str,
+    strong: Path = _TO_LEADER,
+    weak: Path = _TO_NEAREST,
+    bounded: Path = _THROUGH_NEAREST,
+    constant: float = 0.0,
+) -> dict[str, Path]:
+    """Return the paths of a protocol whose leader takes the writes."""
+    return {
+        "weak_read": weak,
+        "bounded_read": bounded,
+        "strong_read": strong,
+        "write": Path(_DIRECT, waits, constant),
+    }
+
+
+def _alike(path: Path, strong: Path | None = None, weak: Path | None = None) -> dict[str, Path]:
+    """Return the paths of a protocol without a leader; a bounded read is a strong one."""
+    strong = strong or path
+    return {
+        "weak_read": weak or Path(_NEAR),
+        "bounded_read": strong,
+        "strong_read": strong,
+        "write": path,
+    }
+
+
+def _near(slow: float, fast: int | str, slow_wait: str) -> dict[str, Path]:
+    waits = (f"near: {fast} of voters", *share_of_wait(slow, f"near: {slow_wait} of voters"))
+    return _alike(Path(_NEAR, waits))
+
+
+def _tolerated(p: Values, voters: int) -> int:
+    """Return f, at most ⌊(v − 1)/2⌋."""
+    losses = int(float(p["f"]))
+    if losses > (voters - 1) // 2:
+        raise InputError(
+            "more losses than the protocol can have",
+            field="f",
+            value=losses,
+            expected=f"1 <= f <= ⌊(v − 1)/2⌋ = {(voters - 1) // 2} for {voters} voters",
+        )
+    return losses
+
+
+def _three_quarters(voters: int) -> int:
+    """Return ⌈3v/4⌉, for v >= 3."""
+    if voters < 3:
+        raise InputError(
+            "too few voters for a fast quorum", field="voters", value=voters, expected=">= 3"
+        )
+    return -(-3 * voters // 4)
+
+
+def _epaxos_votes(voters: int) -> int:
+    losses = voters // 2
+    return max(1, losses + (losses + 1) // 2)
+
+
+def _atlas(p: Values, voters: int) -> dict[str, Path]:
+    losses = _tolerated(p, voters)
+    return _near(float(p["slow"]), voters // 2 + losses, str(losses + 1))
+
+
+def _asked_by_client(slow: float, first: str) -> dict[str, Path]:
+    return _alike(Path((0, 0, slow), (f"client: {first} of voters", *share_of_wait(slow, _QUORUM))))
+
+
+def _global_tables(p: Values, voters: int) -> dict[str, Path]:
+    del voters
+    rho = float(p["rho"])
+    lead = float(p["max_offset"]) + 25 + max(1.5 * rho + 20, 0.5 * rho + 200)
+    paths = _led(strong=Path(_NEAR), bounded=Path(_NEAR), constant=lead)
+    return {**paths, "multi_write": paths["write"]}
+
+
+def _leases(p: Values, voters: int) -> dict[str, Path]:
+    del voters
+    meets = share_of_wait(float(p["interference"]) / 2, _QUORUM)
+    return _led(f"{_QUORUM} + all of replicas", bounded=Path(_NEAR), strong=Path(_NEAR, meets))
+
+
+def _tidb(p: Values, voters: int) -> dict[str, Path]:
+    del voters
+    follower = float(p["follower"])
+    strong = Path((follower, follower, 1 - follower), (), float(p["tso"]))
+    return _led(_QUORUM, strong=strong, bounded=Path(_NEAR), constant=float(p["tso"]))
+
+
+def _follower_reads(p: Values, voters: int) -> dict[str, Path]:
+    del voters
+    fresh = float(p["fresh"])
+    return _led(_QUORUM, weak=Path((fresh, 0.0, 1 - fresh)))
+
+
+def _register(p: Values, voters: int) -> dict[str, Path]:
+    del voters
+    ask = "client: majority of voters"
+    read = share_of_wait(1 + float(p["interference"]), ask)
+    return _alike(Path((0.0, 0.0, 0.0), share_of_wait(2.0, ask)), Path((0.0, 0.0, 0.0), read))
+
+
+def _coordinated(p: Values, voters: int) -> dict[str, Path]:
+    del voters
+    write, read = (Path(_NEAR, (f"near: {int(float(p[k]))} of replicas",)) for k in ("w", "r"))
+    return _alike(write, read, Path(_NEAR))
+
+
+_SLOW = {"slow": Parameter(0.0, "share of the operations that take the slow path")}
+_LEVEL = Parameter(None, "a failure-domain level of the instance", "level", required=True)
+_F = Parameter(1.0, "losses that are tolerated", "whole")
+
+_ALL = (
+    ProtocolFamily(
+        "raft", "a leader waits for a quorum of its voters", "Sharov et al., PVLDB 8(12), 2015",
+        lambda p, v: _led(_QUORUM),
+    ),
+    ProtocolFamily(
+        "multipaxos", "as raft, which waits alike", "Sharov et al., PVLDB 8(12), 2015",
+        lambda p, v: _led(_QUORUM),
+    ),
+    ProtocolFamily(
+        "flexible", "as raft, with a quorum of any size for commits",
+        "Howard, Malkhi and Spiegelman, OPODIS 2016", lambda p, v: _led(_QUORUM),
+        {"quorum": Parameter(None, "votes a commit waits for", "whole", required=True)},
+        ("Elections need v − quorum + 1 votes.",),
+    ),
+    ProtocolFamily(
+        "flexiraft", "a leader waits for a majority of the voters in its own domain",
+        "Yadav and Rahut, CIDR 2023",
+        lambda p, v: _led(f"leader: majority of voters inside {p['level']}"), {"level": _LEVEL},
+    ),
+    ProtocolFamily(
+        "semi-sync", "a leader waits for acknowledgements from outside its own domain",
+        "Vitess, durability policy cross_cell",
+        lambda p, v: _led(f"leader: {int(float(p['k']))} of voters outside {p['level']}"),
+        {"k": Parameter(1.0, "acknowledgements", "whole"), "level": _LEVEL},
+    ),
+    ProtocolFamily(
+        "spanner", "a quorum, then the commit wait; strong reads ask the leader for a time stamp",
+        "Cloud Spanner documentation: replication, TrueTime",
+        lambda p, v: _led(
+            _QUORUM, strong=Path(_RELAYED), bounded=Path(_NEAR), constant=float(p["epsilon"])
+        ),
+        {"epsilon": Parameter(0.0, "commit wait, ms", "number")},
+    ),
+    ProtocolFamily(
+        "leases", "replicas with a lease read alone, and every write waits for all of them",
+        "Hu and Arpaci-Dusseau: Bodega, arXiv 2509.07158", _leases,
+        {
+            "interference": Parameter(0.0, "share of strong reads that meet a write under way"),
+        },
+        ("After the loss of a lease holder writes stop until its lease ends.",),
+    ),
+    ProtocolFamily(
+        "crdb-global", "a write waits until its time stamp, set into the future, has passed",
+        "CockroachDB, closedts/policy.go", _global_tables,
+        {
+            "max_offset": Parameter(500.0, "largest offset of the clocks, ms", "number"),
+            "rho": Parameter(
+                150.0, "RTT to the farthest replica that it assumes, ms", "number",
+            ),
+        },
+        ("The lead of the time stamp is fixed.",),
+    ),
+    ProtocolFamily(
+        "tidb", "as raft, with reads of followers if wanted", "TiDB documentation: follower read",
+        _tidb,
+        {
+            "follower": Parameter(0.0, "share of strong reads that go to the nearest follower"),
+            "tso": Parameter(0.0, "time stamp of the oracle, ms", "number"),
+        },
+    ),
+    ProtocolFamily(
+        "mongodb", "a primary waits for a majority", "MongoDB manual: write concern, read concern",
+        lambda p, v: _led(
+            "leader: majority of voters",
+            strong=Path(
+                _DIRECT, share_of_wait(float(p["linearizable"]), "leader: majority of voters")
+            ),
+        ),
+        {"linearizable": Parameter(0.0, "share of strong reads that are linearizable")},
+        ("Without arbiters: they elect, but acknowledge no write.",),
+    ),
+    ProtocolFamily(
+        "follower-reads", "as raft; a share of the weak reads finds its replica fresh enough",
+        "this package", _follower_reads,
+        {"fresh": Parameter(1.0, "share of weak reads that the nearest replica answers")},
+    ),
+    ProtocolFamily(
+        "epaxos", "no leader: the nearest replica waits for a fast quorum",
+        "Moraru, Andersen and Kaminsky, SOSP 2013",
+        lambda p, v: _near(float(p["slow"]), _epaxos_votes(v), "majority"), _SLOW,
+        one_group_only=True,
+    ),
+    ProtocolFamily(
+        "atlas", "as epaxos, with a smaller fast quorum for few losses",
+        "Enes et al., EuroSys 2020", _atlas, {"f": _F, **_SLOW}, one_group_only=True,
+    ),
+    ProtocolFamily(
+        "tempo", "quorums of atlas, order by time stamps", "Enes et al., EuroSys 2021", _atlas,
+        {"f": _F, **_SLOW}, one_group_only=True,
+    ),
+    ProtocolFamily(
+        "caesar", "no leader: a fast quorum of three quarters", "Arun et al., DSN 2017",
+        lambda p, v: _near(float(p["slow"]), _three_quarters(v), "majority"), _SLOW,
+        one_group_only=True,
+    ),
+    ProtocolFamily(
+        "mencius", "the voters lead in turn: a commit hears from all of them",
+        "Mao, Junqueira and Marzullo, OSDI 2008",
+        lambda p, v: _alike(Path(_NEAR, ("near: all of voters",))), one_group_only=True,
+        assumptions=("Upper envelope of the case in which some voters are idle.",),
+    ),
+    ProtocolFamily(
+        "hermes", "a write waits for all replicas, reads are local",
+        "Katsarakis et al., ASPLOS 2020",
+        lambda p, v: _alike(Path(_NEAR, ("near: all of replicas",)), Path(_NEAR)),
+        one_group_only=True,
+    ),
+    ProtocolFamily(
+        "fast-paxos", "clients ask a fast quorum themselves; a leader settles the slow path",
+        "Lamport, MSR-TR-2005-112",
+        lambda p, v: _asked_by_client(float(p["slow"]), str(_three_quarters(v))), _SLOW,
+        one_group_only=True,
+    ),
+    ProtocolFamily(
+        "pqr", "as raft, but a client reads from a majority itself",
+        "Charapko, Ailijiang and Demirbas, HotStorage 2019",
+        lambda p, v: _led(
+            _QUORUM,
+            strong=Path(
+                (0.0, 0.0, 0.0),
+                share_of_wait(1 + float(p["interference"]), "client: majority of voters"),
+            ),
+        ),
+        {"interference": Parameter(0.0, "share of strong reads that ask a second time")},
+    ),
+    ProtocolFamily(
+        "abd", "no leader: a client asks a majority, twice to write",
+        "Attiya, Bar-Noy and Dolev, JACM 1995", _register,
+        {"interference": Parameter(0.0, "share of strong reads that write back")},
+        one_group_only=True,
+    ),
+    ProtocolFamily(
+        "coordinated", "the nearest replica asks r replicas to read, w to write",
+        "Cassandra documentation: consistency levels", _coordinated,
+        {
+            "r": Parameter(None, "replicas that a strong read waits for", "whole", required=True),
+            "w": Parameter(None, "replicas that a write waits for", "whole", required=True),
+        },
+        one_group_only=True,
+    ),
+)  # fmt: skip
+
+FAMILIES: Mapping[str, ProtocolFamily] = MappingProxyType({one.name: one for one in _ALL})
+"""Every protocol by name."""
+
+
+def family_of(name: str) -> ProtocolFamily:
+    """Return the protocol of a name.
+
+    Raises
+    ------
+    InputError
+        When there is none, with the closest name that there is.
+    """
+    if name not in FAMILIES:
+        import difflib
+
+        close = difflib.get_close_matches(name, FAMILIES, n=1)
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        raise InputError(
+            "unknown protocol",
+            field="protocol",
+            value=name,
+            expected="one of " + ", ".join(FAMILIES) + hint,
+        )
+    return FAMILIES[name]
+
+
+def read_protocol(
+    name: str, given: dict[str, float | str]
+) -> tuple[str, Mapping[str, float | str]]:
+    """Return name and checked parameters of a protocol in words, beside parameters `given`.
+
+    Raises
+    ------
+    InputError
+        For an unknown name, for a parameter that is unknown or given twice, and for a bad value.
+    """
+    name, _, rest = text(name, "protocol").partition(":")
+    if "=" in name:
+        raise InputError(
+            "a protocol is one for all kinds of operations",
+            field="protocol",
+            value=name,
+            expected="NAME:PARAMETER=VALUE,…, and --wait for an operation that differs",
+        )
+    family = family_of(name.strip())
+    for part in filter(None, map(str.strip, rest.split(","))):
+        key, equals, value = part.partition("=")
+        if not equals or key.strip() in given:
+            raise InputError(
+                "not a parameter of a protocol",
+                field="protocol",
+                value=part,
+                expected="NAME:PARAMETER=VALUE,…, each parameter once",
+            )
+        given[key.strip()] = value.strip()
+    return family.name, family.checked(given)

@@ -17,8 +17,7 @@ import numpy as np
 from placement.errors import CertificateError
 from placement.evaluation.objective import score_of
 from placement.evaluation.score import TIE
-from placement.feasibility.feasible_plans import violations
-from placement.feasibility.role_choices import role_choices
+from placement.feasibility.feasible_plans import role_choices, violations
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem

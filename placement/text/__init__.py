@@ -4,18 +4,19 @@ Widths are those of a terminal: East Asian wide characters take two columns, com
 Control characters in names are shown escaped, so that no name can move the cursor.
 """
 
-from placement.text.characters import (
+from placement.text.instances import instance_text
+from placement.text.plans import MOST_FAILURES, failures_table, plan_text, values_text
+from placement.text.text_tables import (
     clip,
     display_width,
     escape,
     number_text,
+    page_width,
     spreadsheet_text,
+    table,
+    use_page_width,
     wrap,
 )
-from placement.text.instances import instance_text
-from placement.text.page_width import page_width, use_page_width
-from placement.text.plans import MOST_FAILURES, failures_table, plan_text, values_text
-from placement.text.text_tables import table
 
 __all__ = [
     "MOST_FAILURES",

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from placement.text.characters import escape, number_text, wrap
-from placement.text.page_width import page_width
-from placement.text.text_tables import facts, section, sentences, table
+from placement.text.text_tables import (
+    escape,
+    facts,
+    number_text,
+    page_width,
+    section,
+    sentences,
+    table,
+    wrap,
+)
 
 if TYPE_CHECKING:
     from placement.model.instance import Instance

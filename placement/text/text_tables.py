@@ -1,13 +1,174 @@
-"""Aligned tables, and the blocks that a page of text is made of."""
+"""Text in columns: widths of characters, numbers as text, aligned tables, blocks of a page."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import unicodedata
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
-from placement.text.characters import clip, display_width, escape, wrap
-from placement.text.page_width import page_width
+__all__ = [
+    "clip",
+    "display_width",
+    "escape",
+    "facts",
+    "number_text",
+    "page_width",
+    "section",
+    "sentences",
+    "spreadsheet_text",
+    "table",
+    "use_page_width",
+    "wrap",
+]
 
-__all__ = ["facts", "section", "sentences", "table"]
+
+# The number of columns that text for people is laid out in
+
+_USUAL = 80
+_NARROWEST = 40
+_WIDEST = 120
+
+_columns: ContextVar[int] = ContextVar("page_width", default=_USUAL)
+
+
+def page_width() -> int:
+    """Return the columns of the page: 80, unless :func:`use_page_width` says otherwise.
+
+    Examples
+    --------
+    >>> page_width()
+    80
+    """
+    return _columns.get()
+
+
+@contextmanager
+def use_page_width(columns: int) -> Iterator[None]:
+    """Lay text out in other columns, in this thread and until the block ends.
+
+    Parameters
+    ----------
+    columns
+        Columns of the terminal. A page has at least 40, since numbers are never cut, and at most
+        120, since longer lines are hard to read.
+
+    Examples
+    --------
+    >>> with use_page_width(100):
+    ...     page_width()
+    100
+    """
+    token = _columns.set(min(max(columns, _NARROWEST), _WIDEST))
+    try:
+        yield
+    finally:
+        _columns.reset(token)
+
+
+# Characters, their widths in a terminal, and numbers as text
+
+_LARGE = 1e15
+
+
+def escape(text: str) -> str:
+    r"""Show control, format and other invisible characters as escapes.
+
+    Examples
+    --------
+    >>> print(escape("a\tb\x1b[31m"))
+    a\tb\x1b[31m
+    """
+    return "".join(
+        character.encode("unicode_escape").decode("ascii")
+        if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+        else character
+        for character in text
+    )
+
+
+def spreadsheet_text(text: str) -> str:
+    r"""Return text for a cell of a table that people open with a spreadsheet program.
+
+    Invisible characters are shown as escapes. An apostrophe stands in front of text that a
+    spreadsheet program would compute as a formula.
+
+    Examples
+    --------
+    >>> print(spreadsheet_text("=cmd|'/c calc'!A1"), spreadsheet_text("a‮b"))
+    '=cmd|'/c calc'!A1 a‮b
+    """
+    shown = escape(text)
+    return "'" + shown if shown.lstrip().startswith(("=", "+", "-", "@")) else shown
+
+
+def display_width(text: str) -> int:
+    """Columns that `text` takes in a terminal.
+
+    Examples
+    --------
+    >>> display_width("東京"), display_width("São"), display_width("e\u0301")
+    (4, 3, 1)
+    """
+    return sum(map(_character_width, text))
+
+
+def _character_width(character: str) -> int:
+    if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
+
+
+def clip(text: str, width: int) -> str:
+    """Return `text` in at most `width` columns, the last of them an ellipsis when it is cut."""
+    if display_width(text) <= width:
+        return text
+    kept, used = [], 0
+    for character in text:
+        used += _character_width(character)
+        if used > width - 1:
+            break
+        kept.append(character)
+    return "".join(kept) + "…"
+
+
+def wrap(text: str, width: int | None = None, indent: str = "") -> str:
+    """Break `text` at blanks into lines of at most `width` columns; later lines are indented.
+
+    Without a width, the lines are those of the page (:func:`placement.text.text_tables`).
+    """
+    width = page_width() if width is None else width
+    lines: list[str] = []
+    first, *rest = text.split(" ")
+    line = first
+    for word in rest:
+        longer = f"{line} {word}"
+        room = width - (display_width(indent) if lines else 0)
+        if display_width(longer) > room:
+            lines.append(line)
+            line = word
+        else:
+            line = longer
+    lines.append(line)
+    return f"\n{indent}".join(lines)
+
+
+def number_text(value: float, digits: int = 2) -> str:
+    """Show a number with a fixed number of decimals and commas; NaN is a dash.
+
+    Examples
+    --------
+    >>> number_text(12345.678), number_text(float("nan")), number_text(float("inf"))
+    ('12,345.68', '–', '∞')
+    """
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    # beyond that the digits are noise, and columns of them burst every table
+    return f"{value:.6g}" if abs(value) >= _LARGE else f"{value:,.{digits}f}"
+
 
 LABEL = 13
 """Columns of the name of a fact."""

@@ -190,7 +190,7 @@ def test_ctrl_c_during_the_explanation_keeps_the_answer(monkeypatch):
     def pressed(problem):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("placement.feasibility.explain_infeasible.explain_infeasible", pressed)
+    monkeypatch.setattr("placement.feasibility.feasible_plans.explain_infeasible", pressed)
     problem = Problem(
         world(), replicas=3, voters=3, diversity=Diversity("country"), pinned=["ber", "fra"]
     )

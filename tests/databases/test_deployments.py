@@ -21,7 +21,7 @@ from placement.databases.servers import path_between
 from placement.databases.texts import check_keys
 from placement.errors import InputError, UnsupportedError
 from placement.io.formats.document import Document
-from placement.model.site_copies import with_copies
+from placement.model.changed_instance import with_copies
 from placement.testing import random_instance
 
 

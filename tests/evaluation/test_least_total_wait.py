@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from placement.evaluation.least_total_wait import least_total_wait
 from placement.evaluation.score import TIE
 from placement.model.constraints import GroupRule
-from placement.model.site_subsets import SiteSubset
+from placement.model.site_families import SiteSubset
 
 
 def enumerated(waits, weights, quorum, choice):

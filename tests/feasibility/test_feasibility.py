@@ -18,7 +18,7 @@ from placement.feasibility.feasible_plans import (
     reasons_infeasible,
     violations,
 )
-from placement.model.site_subsets import SiteSubset, subsets
+from placement.model.site_families import SiteSubset, subsets
 from tests import reference
 from tests.effort import examples
 from tests.evaluation.test_score import configurations
@@ -222,6 +222,6 @@ def test_every_subset_once_and_in_order(data: st.DataObject, problem: Problem) -
 
 
 def test_a_hopeless_search_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("placement.model.site_subsets.NODE_LIMIT", 10)
+    monkeypatch.setattr("placement.model.site_families.NODE_LIMIT", 10)
     with pytest.raises(LimitError, match="more than 10 nodes"):
         list(subsets(SiteSubset(range(10), 5)))

@@ -12,7 +12,7 @@ import placement
 from formulations.fleet import FleetSearch, solve_fleet
 from formulations.fleet.pricing import Pricer, lagrangean_bound, price_member
 from formulations.solvers.highs import Guard, run_highs
-from formulations.solvers.program_builder import Builder
+from formulations.solvers.linear_program import Builder
 from formulations.solvers.statuses import Verdict
 from placement import Diversity, Problem, load
 from placement.errors import InputError

@@ -13,8 +13,7 @@ from formulations.milp.program_model import build
 from formulations.milp.recipes import Recipe
 from formulations.solvers import highs
 from formulations.solvers.highs import Guard, run_highs
-from formulations.solvers.linear_program import compile_program
-from formulations.solvers.program_builder import Builder
+from formulations.solvers.linear_program import Builder, compile_program
 from formulations.solvers.statuses import StopReason, Verdict
 from placement import Problem, SolverError, solve
 from tests.milp.worlds import sphere

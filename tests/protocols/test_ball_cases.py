@@ -12,8 +12,7 @@ from formulations.exact.branch_and_bound import search
 from formulations.exact.kernel import compiled_available, open_kernel
 from formulations.exact.reduced_problem import ReducedProblem
 from placement import Problem, check_certificate, with_waits
-from placement.evaluation.waits.single_waits import SingleWaits
-from placement.evaluation.waits.wait_cases import FORBIDDEN
+from placement.evaluation.waits.wait_cases import FORBIDDEN, SingleWaits
 from tests.effort import seeds
 from tests.protocols.test_leader_waits import assert_cheapest_cases
 from tests.protocols.worlds import world

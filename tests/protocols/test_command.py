@@ -13,8 +13,7 @@ from placement.cli import main
 from placement.io import load_plan, save_instance
 from placement.methods import load_method
 from placement.methods.registry import refusal
-from placement.model.protocol_families import FAMILIES
-from placement.model.protocols import Protocol, operation_path
+from placement.model.protocols import FAMILIES, Protocol, operation_path
 from tests.protocols.worlds import world
 
 

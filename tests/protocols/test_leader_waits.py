@@ -16,11 +16,11 @@ from placement import Diversity, Problem, check_certificate
 from placement.errors import CertificateError
 from placement.evaluation.objective import score_of
 from placement.evaluation.score import quorum_latency
-from placement.evaluation.waits.case_greedy import CaseGreedy
-from placement.evaluation.waits.single_waits import SingleWaits
 from placement.evaluation.waits.wait_cases import (
     FORBIDDEN,
     MOST_BLOCKS,
+    CaseGreedy,
+    SingleWaits,
     WaitCases,
     case_wait,
     no_cases,

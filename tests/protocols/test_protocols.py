@@ -13,10 +13,10 @@ import placement
 from placement import InputError, Operation, Prices, Problem, Protocol, UnsupportedError
 from placement.analysis.sensitivity import demand_range, next_best_plans
 from placement.evaluation.objective import score_of
-from placement.evaluation.waits.wait_notes import wait_notes
+from placement.evaluation.waits.wait_checks import wait_notes
 from placement.io import load_instance, load_plan, save_instance, save_plan
 from placement.model.configuration import Configuration
-from placement.model.protocol_families import FAMILIES
+from placement.model.protocols import FAMILIES
 from placement.overtime.moves.move_prices import MovePrices
 from placement.overtime.moves.move_search import best_move
 from placement.overtime.replay import Deployments, Trace

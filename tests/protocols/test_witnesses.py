@@ -18,8 +18,7 @@ from placement.cli import main
 from placement.databases.deployment import deployment_of_plan
 from placement.errors import CertificateError
 from placement.evaluation.objective import score_of
-from placement.evaluation.waits.wait_checks import refuse_waits
-from placement.evaluation.waits.wait_notes import wait_notes
+from placement.evaluation.waits.wait_checks import refuse_waits, wait_notes
 from placement.feasibility.feasible_plans import find_feasible, violations
 from placement.feasibility.witness_places import (
     count_places,

@@ -33,8 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from formulations.solvers.highs import Guard, HighsResult, Relaxation, run_highs
-from formulations.solvers.linear_program import LinearProgram
-from formulations.solvers.program_builder import Builder
+from formulations.solvers.linear_program import Builder, LinearProgram
 from formulations.solvers.safe_bounds import prove_by_branching, safe_bound
 from formulations.solvers.statuses import Verdict
 from placement.errors import InputError, SolverError

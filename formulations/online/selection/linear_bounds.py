@@ -31,7 +31,7 @@ from formulations.online.selection.price_bounds import (
     price,
 )
 from formulations.solvers.highs import solve_linear
-from formulations.solvers.program_builder import Builder
+from formulations.solvers.linear_program import Builder
 from placement.online.selection import ServerSamplePath, Window, cut
 from placement.support.checks import FloatArray
 

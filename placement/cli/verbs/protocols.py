@@ -15,7 +15,7 @@ from placement.cli.plan_output import print_json
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from placement.model.protocol_families import Path, ProtocolFamily
+    from placement.model.protocols import Path, ProtocolFamily
 
 __all__ = ["add_parser", "run"]
 
@@ -45,8 +45,7 @@ def add_parser(verbs: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the list or the description."""
-    from placement.model.protocol_families import FAMILIES
-    from placement.model.protocols import Protocol
+    from placement.model.protocols import FAMILIES, Protocol
 
     if args.name is None:
         if args.json:

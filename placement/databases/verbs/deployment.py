@@ -215,7 +215,8 @@ def _lint(args: argparse.Namespace) -> int:
 
 
 def _findings_text(findings: Sequence[Finding]) -> str:
-    from placement.text import escape, page_width, wrap
+    from placement.text import escape, wrap
+    from placement.text import text_tables as page_width
 
     order = {"error": 0, "warning": 1, "note": 2}
     lines = []
@@ -227,8 +228,7 @@ def _findings_text(findings: Sequence[Finding]) -> str:
 
 
 def _deployment_text(deployment: Deployment) -> str:
-    from placement.text.characters import escape
-    from placement.text.text_tables import table
+    from placement.text.text_tables import escape, table
 
     rows = [[escape(one.site), str(one.voters), str(one.non_voters)] for one in deployment.held]
     rows += _open_rows(deployment)
@@ -259,7 +259,7 @@ def _deployment_text(deployment: Deployment) -> str:
 
 def _open_rows(deployment: Deployment) -> list[list[str]]:
     """Return the rows of replicas whose place or role is open."""
-    from placement.text.characters import escape
+    from placement.text.text_tables import escape
 
     either = deployment.free_voters - deployment.open_of("voter")
     others = deployment.free_non_voters - deployment.open_of("non-voter")
@@ -338,9 +338,8 @@ def _value_document(value: DeploymentValue) -> dict[str, object]:
 
 def _value_text(value: DeploymentValue) -> str:
     from placement.problem import describe
-    from placement.text.characters import escape
     from placement.text.plans import failures_table
-    from placement.text.text_tables import facts
+    from placement.text.text_tables import escape, facts
 
     plan, best = value.plan, value.best
     rows = [
@@ -377,7 +376,7 @@ def _diff(args: argparse.Namespace) -> int:
     from placement.databases.deployment import load_deployment
     from placement.databases.servers import path_between
     from placement.errors import UnsupportedError
-    from placement.text.characters import escape
+    from placement.text.text_tables import escape
 
     before, _ = load_deployment(args.before)
     after, _ = load_deployment(args.after)

@@ -162,7 +162,8 @@ def _list(args: argparse.Namespace) -> int:
     if args.json:
         print_json([_document(system) for system in systems])
         return exits.FOUND
-    from placement.text import page_width, wrap
+    from placement.text import text_tables as page_width
+    from placement.text import wrap
 
     lines = []
     for system in systems:

@@ -13,8 +13,7 @@ from placement.evaluation.objective import quorum_size
 from placement.evaluation.score import nearest, score_terms, wait_latencies
 from placement.evaluation.waits.wait_latency import needed
 from placement.model.configuration import Configuration
-from placement.model.demand import Demand
-from placement.model.wait_terms import WaitTerm
+from placement.model.demand import Demand, WaitTerm
 from placement.model.waits import Clause, Wait, WaitRole
 from placement.support.checks import FloatArray
 

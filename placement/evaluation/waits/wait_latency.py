@@ -12,8 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from placement.model.constraints import majority
-from placement.model.demand import Demand
-from placement.model.wait_terms import WaitTerm
+from placement.model.demand import Demand, WaitTerm
 from placement.model.waits import Clause
 from placement.support.checks import BoolArray, FloatArray, IntArray
 

@@ -20,8 +20,7 @@ import numpy as np
 
 from placement.evaluation.waits.wait_latency import needed
 from placement.model.constraints import Rules
-from placement.model.demand import Demand
-from placement.model.wait_terms import WaitTerm
+from placement.model.demand import Demand, WaitTerm
 from placement.model.waits import Clause
 from placement.support.checks import FloatArray, IntArray
 

@@ -40,8 +40,7 @@ from placement.errors import InputError, UnitsWarning, UnsupportedError
 from placement.evaluation.moves import Moves, RoleChanges, changes
 from placement.evaluation.score import TIE
 from placement.evaluation.waits.wait_checks import refuse_waits
-from placement.feasibility.feasible_plans import violations
-from placement.feasibility.neighbours import neighbours
+from placement.feasibility.feasible_plans import neighbours, violations
 from placement.model.configuration import Configuration
 from placement.model.instance import Prices
 from placement.overtime.moves.move_prices import MovePrices
@@ -129,8 +128,9 @@ def best_move(
     -----
     One search where the method takes prices of moves, or only sites have a price; else at most
     2^(|V| + 1) with votes and leader, usually a handful. Where the method proves too little,
-    steepest descent over :func:`placement.feasibility.neighbours.neighbours` follows. Ties: single
-    changes that cost nothing are taken back one by one, which need not reach the nearest of all.
+    steepest descent over :func:`placement.feasibility.feasible_plans.neighbours` follows. Ties:
+    single changes that cost nothing are taken back one by one, which need not reach the nearest of
+    all.
     """
     refuse_waits(problem, "a move with a price")
     search = _MoveSearch(problem, current, prices, horizon, answer)

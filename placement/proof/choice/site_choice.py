@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from placement.evaluation.waits.case_greedy import CaseGreedy
-from placement.evaluation.waits.wait_cases import WaitCases
+from placement.evaluation.waits.wait_cases import CaseGreedy, WaitCases
 from placement.model.constraints import Rules
 from placement.model.site_families import FamilyCount, SiteFamily, family_counts, site_families
 from placement.proof.choice.sorted_sites import SortedSites
