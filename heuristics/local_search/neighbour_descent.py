@@ -3,8 +3,8 @@
 Starts: the proven optimum of the mean latency, and the optima under one more rule, at most one
 replica (or one voter) per domain of each level. From each of them steepest descent over the moves
 of :func:`placement.feasibility.feasible_plans.neighbours`, then seeded restarts from the best plan
-with a few random moves, until `patience` of them in a row bring nothing. What a move is worth is a tuple
-of numbers, compared one after another, which a subclass evaluates.
+with a few random moves, until `patience` of them in a row bring nothing. What a move is worth is a
+tuple of numbers, compared one after another, which a subclass evaluates.
 """
 
 from __future__ import annotations

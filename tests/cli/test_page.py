@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from placement.cli.page import paint, shows_colours
-from placement.text import display_width, use_page_width
-from placement.text import text_tables as page_width
+from placement.text import display_width, page_width, use_page_width
 from tests.cli.command import Run
 
 ESCAPES = re.compile("\x1b\\[[0-9;]*m")

@@ -215,8 +215,7 @@ def _lint(args: argparse.Namespace) -> int:
 
 
 def _findings_text(findings: Sequence[Finding]) -> str:
-    from placement.text import escape, wrap
-    from placement.text import text_tables as page_width
+    from placement.text import escape, page_width, wrap
 
     order = {"error": 0, "warning": 1, "note": 2}
     lines = []

@@ -162,8 +162,7 @@ def _list(args: argparse.Namespace) -> int:
     if args.json:
         print_json([_document(system) for system in systems])
         return exits.FOUND
-    from placement.text import text_tables as page_width
-    from placement.text import wrap
+    from placement.text import page_width, wrap
 
     lines = []
     for system in systems:

@@ -10,8 +10,7 @@ from placement.cli.table_output import cell, records
 from placement.overtime.replay.leader_ranking import LeaderRanking, leader_rankings, ranking_text
 from placement.overtime.replay.results import gains, summary
 from placement.problem import describe
-from placement.text import escape, table, wrap
-from placement.text import text_tables as page_width
+from placement.text import escape, page_width, table, wrap
 
 if TYPE_CHECKING:
     import pandas as pd
