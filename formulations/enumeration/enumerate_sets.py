@@ -17,8 +17,7 @@ import numpy as np
 from placement.errors import LimitError
 from placement.evaluation.breakdown import objective_value
 from placement.evaluation.score import TIE
-from placement.feasibility.feasible_plans import violations
-from placement.feasibility.role_choices import role_choices
+from placement.feasibility.feasible_plans import role_choices, violations
 from placement.measures.question import MeasureQuestion
 from placement.methods.options import Options, Progress
 from placement.model.configuration import Configuration
