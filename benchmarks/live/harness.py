@@ -36,7 +36,7 @@ from benchmarks.harness.machine import ROOT, sentence
 from benchmarks.harness.result_files import Row, read_json, save_json
 from benchmarks.harness.study import Study
 from benchmarks.live.emulated_wan import EmulatedWan
-from benchmarks.live.processes import Processes
+from benchmarks.live.programs import Processes
 from placement import Configuration, Instance, Operation, Problem
 from placement.databases import Deployment
 from placement.evaluation.objective import quorum_size

@@ -1,4 +1,4 @@
-"""Programs that are not Python's: built or downloaded once into a cache.
+"""Programs that are not Python's: made once into a cache, and ended with this process.
 
 Versions are pinned beside each program. A program that this machine does not have is an
 :class:`placement.errors.UnsupportedError` with the reason.
@@ -6,23 +6,32 @@ Versions are pinned beside each program. A program that this machine does not ha
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import hashlib
+import json
 import os
+import pwd
 import random
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Self, TypeVar
 
 from placement.errors import UnsupportedError
 
 __all__ = [
     "CACHE",
     "ETCD",
+    "Processes",
+    "answer",
+    "as_account",
+    "asked",
     "awaited",
     "c_program",
     "debian_programs",
@@ -45,6 +54,32 @@ CACHE = Path(
 """Folder of the programs; the environment variable ``PLACEMENT_DATABASES_CACHE`` names another."""
 
 
+def _cached(name: str, of: bytes, make: Callable[[Path], None]) -> Path:
+    """Return the entry of the cache that `make` fills once for what it is made of."""
+    target = CACHE / f"{name}-{hashlib.sha256(of).hexdigest()[:16]}"
+    if not target.exists():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        part = target.with_suffix(f".{os.getpid()}")
+        try:
+            make(part)
+            part.replace(target)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+    return target
+
+
+def _carried_out(name: str, *command: str | Path, cwd: Path | None = None) -> None:
+    """Run a command that makes a program; UnsupportedError with its last words when it fails."""
+    if shutil.which(command[0]) is None:
+        raise UnsupportedError(f"no {command[0]} on the path, which makes {name}")
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    if done.returncode:
+        said = " ".join((done.stderr + done.stdout).split())[-300:]
+        assert ".c:" not in said, said  # a fault of ours
+        assert ".go:" not in said, said
+        raise UnsupportedError(f"{name} could not be made: {said}")
+
+
 def c_program(source: Path) -> Path:
     """Return the program of one file of C, compiled unless it was before.
 
@@ -53,7 +88,11 @@ def c_program(source: Path) -> Path:
     UnsupportedError
         Without a compiler (``cc``), or when it refuses the file.
     """
-    return _built(source.stem, [source], ["cc", "-O2", "-o"], [str(source)], source.parent)
+    return _cached(
+        source.stem,
+        source.read_bytes(),
+        lambda part: _carried_out(source.stem, "cc", "-O2", "-o", part, source),
+    )
 
 
 def go_program(folder: Path, *options: str) -> Path:
@@ -64,35 +103,12 @@ def go_program(folder: Path, *options: str) -> Path:
     UnsupportedError
         Without Go, or when the program cannot be built.
     """
-    sources = [folder / name for name in ("go.mod", "go.sum", "main.go")]
-    return _built(
-        folder.name, sources, ["go", "build", "-mod=readonly", *options, "-o"], ["."], folder
+    build = ("go", "build", "-mod=readonly", *options, "-o")
+    return _cached(
+        folder.name,
+        b"".join((folder / name).read_bytes() for name in ("go.mod", "go.sum", "main.go")),
+        lambda part: _carried_out(folder.name, *build, part, ".", cwd=folder),
     )
-
-
-def _built(
-    name: str, sources: Sequence[Path], before: Sequence[str], after: Sequence[str], folder: Path
-) -> Path:
-    """Run `before`, the name of the program and `after`, unless the program is in the cache."""
-    digest = hashlib.sha256()
-    for source in sources:
-        digest.update(source.read_bytes())
-    target = CACHE / f"{name}-{digest.hexdigest()[:16]}"
-    if target.exists():
-        return target
-    if shutil.which(before[0]) is None:
-        raise UnsupportedError(f"no {before[0]} on the path, which builds {name}")
-    CACHE.mkdir(parents=True, exist_ok=True)
-    part = target.with_suffix(f".{os.getpid()}")
-    done = subprocess.run(
-        [*before, part, *after], cwd=folder, capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        said = " ".join(done.stderr.split())[-300:]
-        assert not any(f"{source.name}:" in said for source in sources), said  # a fault of ours
-        raise UnsupportedError(f"{name} could not be built: {said}")
-    part.replace(target)
-    return target
 
 
 def debian_programs(package: str, *names: str) -> list[Path]:
@@ -108,29 +124,15 @@ def debian_programs(package: str, *names: str) -> list[Path]:
     found = [shutil.which(name) for name in names]
     if all(found):
         return [Path(str(path)) for path in found]
-    for program in ("apt-get", "dpkg-deb"):
-        if shutil.which(program) is None:
-            raise UnsupportedError(f"no {' or '.join(names)} on the path, and no {program}")
-    folder = CACHE / f"debian-{package}"
-    if not folder.exists():
-        part = folder.with_suffix(f".{os.getpid()}")
+
+    def unpack(part: Path) -> None:
         part.mkdir(parents=True)
-        done = subprocess.run(
-            ["apt-get", "download", "-qq", package],
-            cwd=part,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        archives = list(part.glob("*.deb"))
-        if done.returncode or len(archives) != 1:
-            shutil.rmtree(part)
-            raise UnsupportedError(
-                f"{package} could not be downloaded: {done.stderr.strip()[-300:]}"
-            )
-        subprocess.run(["dpkg-deb", "-x", archives[0], part], check=True)
-        archives[0].unlink()
-        part.replace(folder)
+        _carried_out(package, "apt-get", "download", "-qq", package, cwd=part)
+        (archive,) = part.glob("*.deb")
+        _carried_out(package, "dpkg-deb", "-x", archive, part)
+        archive.unlink()
+
+    folder = _cached(f"debian-{package}", package.encode(), unpack)
     return [folder / "usr" / "bin" / name for name in names]
 
 
@@ -143,23 +145,14 @@ def java_classpath(folder: Path) -> str:
         Without Java and Maven, or when the download fails.
     """
     source = folder / "pom.xml"
-    digest = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
-    target = CACHE / f"{folder.name}-{digest}"
-    for program in ("java", "mvn"):
-        if shutil.which(program) is None:
-            raise UnsupportedError(f"no {program} on the path")
-    if not target.exists():
-        CACHE.mkdir(parents=True, exist_ok=True)
-        part = target.with_suffix(f".{os.getpid()}")
-        copy = ["dependency:copy-dependencies", f"-DoutputDirectory={part}"]
-        done = subprocess.run(
-            ["mvn", "-q", "-B", "-f", source, *copy], capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            raise UnsupportedError(
-                f"{folder.name} could not be downloaded: {done.stdout.strip()[-300:]}"
-            )
-        part.replace(target)
+    copy = ("mvn", "-q", "-B", "-f", source, "dependency:copy-dependencies")
+    if shutil.which("java") is None:
+        raise UnsupportedError("no java on the path")
+    target = _cached(
+        folder.name,
+        source.read_bytes(),
+        lambda part: _carried_out(folder.name, *copy, f"-DoutputDirectory={part}"),
+    )
     return f"{target}/*"
 
 
@@ -172,25 +165,12 @@ def python_with(name: str, *requirements: str) -> Path:
         When the environment cannot be made.
     """
     digest = hashlib.sha256("\n".join((sys.version, *requirements)).encode()).hexdigest()[:16]
-    folder = CACHE / f"{name}-{digest}"
+    folder = CACHE / f"{name}-{digest}"  # made in its place: an environment knows its path
     python = folder / "bin" / "python"
     if not (folder / "complete").exists():
-        CACHE.mkdir(parents=True, exist_ok=True)
-        install: list[str | Path] = [
-            python,
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--prefer-binary",
-            *requirements,
-        ]
-        for command in ([sys.executable, "-m", "venv", "--clear", str(folder)], install):
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise UnsupportedError(
-                    f"{name} could not be installed: {done.stderr.strip()[-300:]}"
-                )
+        _carried_out(name, sys.executable, "-m", "venv", "--clear", folder)
+        install = ("-m", "pip", "install", "--quiet", "--prefer-binary")
+        _carried_out(name, python, *install, *requirements)
         (folder / "complete").touch()
     return python
 
@@ -232,3 +212,111 @@ def awaited(
             return answer
         assert time.monotonic() < end, answer
         time.sleep(every)
+
+
+# Processes that end with this one, whatever happens
+
+
+def as_account(name: str) -> list[str]:
+    """Return the words before options and command that run it as a user; empty: as this process."""
+    if not name:
+        return ["setpriv"]
+    group = str(pwd.getpwnam(name).pw_gid)
+    return ["setpriv", "--reuid", name, "--regid", group, "--clear-groups"]
+
+
+class Processes:
+    """Processes in separate groups, all of them killed at the end of the block.
+
+    The kernel kills them too when this process ends without a word (``setpriv --pdeathsig``).
+    """
+
+    def __init__(self) -> None:
+        self._running: list[subprocess.Popen[bytes] | subprocess.Popen[str]] = []
+        atexit.register(self.stop_all)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop_all()
+
+    def start(
+        self,
+        command: Sequence[str | Path],
+        log: Path,
+        *,
+        inside: Sequence[str] = (),
+        account: str = "",
+        environment: Mapping[str, str] | None = None,
+    ) -> subprocess.Popen[bytes]:
+        """Start a program that runs until it is stopped; what it prints goes to the log.
+
+        Parameters
+        ----------
+        command
+            Program and arguments.
+        log
+            A file that is added to; its folder is the folder of the program.
+        inside
+            Words before the command that take it into a namespace.
+        account
+            Name of the user that the program runs as; empty: as this process.
+        environment
+            Variables beside those of this process.
+        """
+        with log.open("ab") as file:
+            process = subprocess.Popen(
+                [*inside, *as_account(account), "--pdeathsig", "KILL", "--", *map(str, command)],
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                cwd=log.parent,
+                env={**os.environ, **(environment or {})},
+                start_new_session=True,
+            )
+        self._running.append(process)
+        return process
+
+    def talk(self, command: Sequence[str | Path]) -> subprocess.Popen[str]:
+        """Start a program that is asked on its standard input, and answers in lines."""
+        process = subprocess.Popen(
+            list(map(str, command)),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self._running.append(process)
+        return process
+
+    def stop(self, process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
+        """Kill a process and its group, and wait for its end."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(20)
+        if process in self._running:
+            self._running.remove(process)
+
+    def stop_all(self) -> None:
+        """Stop every process that was started."""
+        for process in list(self._running):
+            self.stop(process)
+        atexit.unregister(self.stop_all)
+
+
+def asked(process: subprocess.Popen[str], question: object) -> None:
+    """Send a question as a line of JSON to a program of :meth:`Processes.talk`."""
+    assert process.stdin is not None
+    process.stdin.write(json.dumps(question) + "\n")
+    process.stdin.flush()
+
+
+def answer(process: subprocess.Popen[str]) -> Any:
+    """Return the next answer of a program, a line of JSON."""
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    assert line, "a client ended before it answered"
+    return json.loads(line)

@@ -15,33 +15,212 @@ Needs Linux with the right to make network namespaces, Java and Maven. Writes
 
 from __future__ import annotations
 
+import random
+import shutil
+import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 import placement
-from benchmarks.live.cassandra.cluster import (
-    CassandraClient,
-    CassandraCluster,
-    CassandraNode,
-    cassandra_programs,
-)
-from benchmarks.live.harness import (
-    Latencies,
-    Layout,
-    LiveSystem,
-    client_node,
-    drawn,
-    live_study,
+from benchmarks.live.harness import Latencies, Layout, LiveSystem, client_node, drawn, live_study
+from benchmarks.live.programs import (
+    Processes,
+    answer,
+    asked,
+    awaited,
+    java_classpath,
+    python_with,
 )
 from placement import Operation, Problem
 from placement.databases import Deployment, Localities, Locality, load_system
 from placement.databases.system import write_deployment
 
-__all__ = ["STUDY", "Cassandra"]
+__all__ = [
+    "PORT",
+    "STUDY",
+    "Cassandra",
+    "CassandraCluster",
+    "cassandra_programs",
+]
+
+
+PORT = 19042
+_CLIENT = Path(__file__).with_name("client.py")
+_OPENED = (
+    "java.base/java.io", "java.base/java.lang", "java.base/java.lang.ref", "java.base/java.math",
+    "java.base/java.net", "java.base/java.nio", "java.base/java.util",
+    "java.base/java.util.concurrent", "java.base/java.util.concurrent.atomic",
+    "java.base/jdk.internal.math", "java.base/jdk.internal.misc", "java.base/jdk.internal.module",
+    "java.base/jdk.internal.ref", "java.base/jdk.internal.reflect",
+    "java.base/jdk.internal.util.jar", "java.base/sun.nio.ch",
+    "java.management/com.sun.jmx.remote.security",
+    "java.management.rmi/javax.management.remote.rmi", "java.rmi/sun.rmi.registry",
+    "java.rmi/sun.rmi.server", "java.rmi/sun.rmi.transport", "java.rmi/sun.rmi.transport.tcp",
+    "jdk.management/com.sun.management.internal",
+)  # fmt: skip
+"""What the server reaches into, from the list of its own start script."""
+_CONFIG = """
+cluster_name: check
+num_tokens: 16
+initial_token: {tokens}
+partitioner: org.apache.cassandra.dht.Murmur3Partitioner
+commitlog_sync: periodic
+commitlog_sync_period: 10000ms
+endpoint_snitch: GossipingPropertyFileSnitch
+dynamic_snitch: false
+listen_address: {address}
+rpc_address: {address}
+storage_port: 17000
+native_transport_port: {port}
+auto_bootstrap: false
+memtable_heap_space: 16MiB
+memtable_offheap_space: 16MiB
+file_cache_size: 32MiB
+networking_cache_size: 16MiB
+write_request_timeout: 2000ms
+read_request_timeout: 2000ms
+data_file_directories: [{folder}/data]
+commitlog_directory: {folder}/commitlog
+saved_caches_directory: {folder}/caches
+hints_directory: {folder}/hints
+cdc_raw_directory: {folder}/cdc
+hinted_handoff_enabled: false
+seed_provider:
+  - class_name: org.apache.cassandra.locator.SimpleSeedProvider
+    parameters:
+      - seeds: "{seed}:17000"
+"""
+
+
+def cassandra_programs() -> tuple[str, Path]:
+    """Return the class path of the server, and a Python that has its driver.
+
+    Raises
+    ------
+    UnsupportedError
+        Without Java or Maven, or when the packages cannot be downloaded.
+    """
+    return java_classpath(Path(__file__).parent), python_with(
+        "cassandra", "cassandra-driver==3.30.1"
+    )
+
+
+class CassandraCluster:
+    """Servers that know each other, and a client that asks one of them.
+
+    Parameters
+    ----------
+    programs
+        Of :func:`cassandra_programs`.
+    folder
+        For data and logs.
+    nodes
+        Name of a server -> its datacentre and its address; all learn of each other from the first.
+    processes
+        What stops the servers.
+    inside
+        Words before a command that take it to the place of a server.
+    """
+
+    def __init__(
+        self,
+        programs: tuple[str, Path],
+        folder: Path,
+        nodes: Mapping[str, tuple[str, str]],
+        processes: Processes,
+        inside: Callable[[str], Sequence[str]] = lambda _name: (),
+    ) -> None:
+        self.classpath, self.python = programs
+        self.folder, self.nodes = folder, dict(nodes)
+        self._owner, self._inside = processes, inside
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._first = next(iter(nodes))
+        self._client = processes.talk([*inside(self._first), self.python, _CLIENT])
+
+    def form(self) -> None:
+        """Start all servers, the first one first, and wait until each knows the others."""
+        first, *others = self.nodes
+        self.start(first)
+        self.sees(first, 0)
+        for name in others:
+            self.start(name)
+        for name in self.nodes:
+            self.sees(name, len(others))
+
+    def start(self, name: str) -> None:
+        """Start a server."""
+        (datacentre, address), number = self.nodes[name], list(self.nodes).index(name) + 1
+        folder = self.folder / f"node{number}"
+        folder.mkdir()
+        tokens = random.Random(number).sample(range(-(2**63), 2**63, 2**40), 16)
+        (folder / "cassandra.yaml").write_text(
+            _CONFIG.format(
+                address=address,
+                port=PORT,
+                folder=folder,
+                tokens=",".join(map(str, tokens)),
+                seed=self.nodes[self._first][1],
+            )
+        )
+        (folder / "cassandra-rackdc.properties").write_text(f"dc={datacentre}\nrack=r1\n")
+        (folder / "logback.xml").write_text(
+            "<configuration><appender name='A' class='ch.qos.logback.core.ConsoleAppender'>"
+            "<encoder><pattern>%level %msg%n</pattern></encoder></appender>"
+            "<root level='WARN'><appender-ref ref='A'/></root></configuration>"
+        )
+        opened = [
+            f"--add-{how}={name}=ALL-UNNAMED" for name in _OPENED for how in ("opens", "exports")
+        ]
+        self._running[name] = self._owner.start(
+            [shutil.which("java") or "java", "-Xms300m", "-Xmx300m", "-XX:+UseSerialGC",
+             "-Xss512k", "-XX:TieredStopAtLevel=1", *opened,
+             "-Djdk.attach.allowAttachSelf=true", "-Djava.awt.headless=true",
+             f"-Dcassandra.config=file://{folder}/cassandra.yaml",
+             f"-Dcassandra.storagedir={folder}", f"-Dcassandra.logdir={folder}",
+             "-Dcassandra.ring_delay_ms=2000", "-Dcassandra.skip_wait_for_gossip_to_settle=0",
+             "-Dcassandra.superuser_setup_delay_ms=0", "-Dcassandra-foreground=yes",
+             "-cp", f"{folder}:{self.classpath}",
+             "org.apache.cassandra.service.CassandraDaemon"],
+            folder / "log",
+            inside=self._inside(name),
+        )  # fmt: skip
+
+    def ask(self, name: str = "", **question: Any) -> dict[str, Any]:
+        """Return the client's answer to a question, asked at a server (by default the first)."""
+        address = self.nodes[name or self._first][1]
+        asked(self._client, {**question, "contact": [address, PORT]})
+        found: dict[str, Any] = answer(self._client)
+        return found
+
+    def run(self, cql: str, level: str = "ONE", name: str = "") -> list[list[str]]:
+        """Return the rows of a statement."""
+        found = self.ask(name, cql=cql, level=level)
+        assert "error" not in found, found
+        rows: list[list[str]] = found["rows"]
+        return rows
+
+    def sees(self, name: str, others: int) -> None:
+        """Wait until a server answers and knows that many others."""
+        awaited(
+            lambda: self.ask(name, cql="SELECT peer FROM system.peers_v2"),
+            lambda said: len(said.get("rows", (None,) * 99)) == others,
+            240,
+        )
+
+    def stop(self, name: str) -> None:
+        """Kill a server."""
+        self._owner.stop(self._running.pop(name))
+
+    def stop_all(self) -> None:
+        """Kill the client and every server."""
+        self._owner.stop(self._client)
+        for name in list(self._running):
+            self.stop(name)
+
 
 _REPLICAS, _QUORUM = 5, 3
 _STATEMENTS = {
@@ -103,17 +282,13 @@ class Cassandra(LiveSystem):
         del leader
         if self._cluster is not None:
             self._cluster.stop_all()
-        nodes = [
-            CassandraNode(site, site.replace(" ", "-"), self.wan.address(site), site)
-            for site in layout.replicas
-        ]
+        nodes = {site: (site.replace(" ", "-"), self.wan.address(site)) for site in layout.replicas}
         folder = Path(tempfile.mkdtemp(dir=self.folder))
-        programs = cassandra_programs()
         self._cluster = cluster = CassandraCluster(
-            programs, folder, nodes, self.processes, self.wan.inside
+            cassandra_programs(), folder, nodes, self.processes, self.wan.inside
         )
         cluster.form()
-        rows = tuple(Locality(node.datacentre, node.site) for node in nodes)
+        rows = tuple(Locality(datacentre, site) for site, (datacentre, _) in nodes.items())
         wanted = Deployment.of(
             "live", dict.fromkeys(layout.replicas, 1), read=_QUORUM, commit=_QUORUM
         )
@@ -127,10 +302,9 @@ class Cassandra(LiveSystem):
         """Each operation after the other; reads at QUORUM of many keys, which are a draw each."""
         del leader
         assert self._cluster is not None
+        python = self._cluster.python
         clients = {
-            client: CassandraClient(
-                self._cluster.python, self.processes, self.wan.inside(client_node(client))
-            )
+            client: self.processes.talk([*self.wan.inside(client_node(client)), python, _CLIENT])
             for client in self.instance.clients
         }
         found: Latencies = {}
@@ -138,18 +312,19 @@ class Cassandra(LiveSystem):
             verb, _, level = operation.partition("-")
             times = 5 * count if operation == "read-quorum" else count
             for key, (client, program) in enumerate(clients.items()):
-                program.send(
-                    self.wan.address(self.closest(client, sites)),
-                    cql=_STATEMENTS[verb].format(key=key),
-                    level=level.upper(),
-                    count=times,
-                )
+                question = {
+                    "contact": [self.wan.address(self.closest(client, sites)), PORT],
+                    "cql": _STATEMENTS[verb].format(key=key),
+                    "level": level.upper(),
+                    "count": times,
+                }
+                asked(program, question)
             for client, program in clients.items():
-                answer = program.answer()
-                assert "error" not in answer, answer
-                found[client, operation] = answer["ms"]
+                said = answer(program)
+                assert "error" not in said, said
+                found[client, operation] = said["ms"]
         for program in clients.values():
-            program.stop()
+            self.processes.stop(program)
         return found
 
 

@@ -3,8 +3,8 @@
     client.py ADDRESS PORT KEY SECONDS
 
 It runs with a Python that has kazoo, and connects to one server; SECONDS is how long it tries. It
-prints an empty line when it is connected, and then answers lines ``write 20``, ``sync 20``,
-``read 20`` by a list of so many latencies in ms, after two operations that do not count.
+prints an empty list when it is connected, and then answers lines ``["write", 20]``, also ``sync``
+and ``read``, by a list of so many latencies in ms, after two operations that do not count.
 """
 
 import contextlib
@@ -39,11 +39,11 @@ def main(address: str, port: str, key: str, seconds: str) -> None:
     path = f"/key{key}"
     with contextlib.suppress(NodeExistsError):
         client.create(path, b"")
-    print(flush=True)
+    print([], flush=True)
     for line in sys.stdin:
-        operation, count = line.split()
+        operation, count = json.loads(line)
         values = []
-        for _ in range(int(count) + 2):
+        for _ in range(count + 2):
             start = time.perf_counter()
             carry_out(client, operation, path)
             values.append((time.perf_counter() - start) * 1000)

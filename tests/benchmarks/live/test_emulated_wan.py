@@ -11,8 +11,7 @@ import pytest
 
 import placement
 from benchmarks.live.emulated_wan import EmulatedWan, Jitter, rtt_samples
-from benchmarks.live.processes import Processes
-from benchmarks.live.programs import awaited
+from benchmarks.live.programs import Processes, awaited
 from placement.errors import UnsupportedError
 
 pytestmark = pytest.mark.live
@@ -104,7 +103,7 @@ def test_what_was_started_ends_with_who_started_it(make, tmp_path):
     script = (
         "import numpy, pathlib, time\n"
         "from benchmarks.live.emulated_wan import EmulatedWan\n"
-        "from benchmarks.live.processes import Processes\n"
+        "from benchmarks.live.programs import Processes\n"
         "wan = EmulatedWan(('a', 'b'), numpy.ones((2, 2))).__enter__()\n"
         "process = Processes().start(['sleep', '600'], pathlib.Path('log').absolute(),\n"
         "                            inside=wan.inside('a'))\n"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from benchmarks.live.cassandra.cluster import CassandraCluster, CassandraNode, cassandra_programs
-from benchmarks.live.processes import Processes
+from benchmarks.live.cassandra.study import CassandraCluster, cassandra_programs
+from benchmarks.live.programs import Processes
 from placement.databases import Deployment, Localities, load_system
 from placement.databases.system import read_deployment, write_deployment
 from tests.databases.real.tools import or_skip
@@ -11,10 +11,10 @@ from tests.databases.real.tools import or_skip
 pytestmark = pytest.mark.databases
 
 SYSTEM = load_system("cassandra")
-NODES = tuple(
-    CassandraNode(name, name[:2], f"127.0.45.{number}")
+NODES = {
+    name: (name[:2], f"127.0.45.{number}")
     for number, name in enumerate(("us1", "us2", "eu1", "ap1"), 1)
-)
+}
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from benchmarks.live.etcd.cluster import Address, EtcdCluster
-from benchmarks.live.processes import Processes
+from benchmarks.live.etcd.study import Address, EtcdCluster
+from benchmarks.live.programs import Processes
 from placement.databases import Deployment, load_system
 from placement.databases.system import write_deployment
 from tests.databases.real.tools import awaited, etcd_program, free_port

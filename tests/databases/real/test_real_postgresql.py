@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.live.postgresql.cluster import server_account, server_programs
+from benchmarks.live.postgresql.study import server_account, server_programs
 from placement.databases import Deployment, Localities, Locality, load_system
 from placement.databases.system import read_deployment, write_deployment
 from tests.databases.real.tools import awaited, free_port, or_skip

@@ -2,8 +2,8 @@
 
 import pytest
 
-from benchmarks.live.processes import Processes
-from benchmarks.live.zookeeper.ensemble import SYSTEM, ZooKeeperEnsemble, zookeeper_classpath
+from benchmarks.live.programs import Processes
+from benchmarks.live.zookeeper.study import SYSTEM, ZooKeeperEnsemble, zookeeper_classpath
 from placement.databases import Deployment, Localities, Locality
 from placement.databases.system import read_deployment, write_deployment
 from tests.databases.real.tools import awaited, free_port, or_skip
