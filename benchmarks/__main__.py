@@ -95,7 +95,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     if words[:1] == ["library"]:
-        from benchmarks.instances import command
+        from benchmarks.instances import library as command
 
         verb.description = command.__doc__
         command.add_arguments(verb)

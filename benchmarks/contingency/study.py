@@ -20,26 +20,17 @@ assumptions. The paper's traces are not public; keys are drawn with a seed:
 from __future__ import annotations
 
 import argparse
+import csv
 import dataclasses
+import math
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from benchmarks.contingency.assumptions import e8, e9
-from benchmarks.contingency.data import (
-    APPLICATIONS,
-    StudySize,
-    keys_of,
-    matrix,
-    regions27,
-    requests,
-    shares_of,
-    solve_all,
-    store,
-)
-from benchmarks.contingency.delays import e2, e6
 from benchmarks.harness.data_folders import add_folder
 from benchmarks.harness.machine import ROOT, describe, hardware
 from benchmarks.harness.pictures import (
@@ -52,11 +43,436 @@ from benchmarks.harness.pictures import (
     share_of,
     weighted_quantile,
 )
-from benchmarks.harness.result_files import read_json, save_json
+from benchmarks.harness.result_files import read_json, read_rows, save_json
 from benchmarks.harness.study import Study
-from formulations.quorumstore.enumeration import tie_envelope
+from formulations.quorumstore.covering_solvers import CpSatCovering, HighsCovering
+from formulations.quorumstore.enumeration import Enumeration, tie_envelope
+from formulations.quorumstore.enumeration import solve as enumerate_sets
+from formulations.quorumstore.threshold_bisection import solve as bisect
+from heuristics.quorumstore import coverage_greedy, local_search
 from placement.errors import InputError
-from placement.quorumstore import Goal, QuorumPlan, Redirect, StoreRules, Target, evaluate
+from placement.quorumstore import (
+    Goal,
+    QuorumConfiguration,
+    QuorumPlan,
+    QuorumProblem,
+    Redirect,
+    StoreRules,
+    Target,
+    evaluate,
+)
+from placement.quorumstore.problem import CountArray
+from placement.support.checks import FloatArray
+
+__all__ = [
+    "APPLICATIONS",
+    "Spreads",
+    "StudySize",
+    "e2",
+    "e6",
+    "e8",
+    "e9",
+    "keys_of",
+    "matrix",
+    "regions27",
+    "requests",
+    "shares_of",
+    "snapshots",
+    "solve_all",
+    "spreads",
+    "store",
+]
+
+
+# --- data: measured latencies, and seeded keys --------------------------------------------------
+
+LEFT_OUT = ("ap-northeast-3", "ap-southeast-5", "eu-central-2", "eu-south-2", "me-south-1")
+APPLICATIONS = ("timeline", "article", "check-in")
+
+Spreads: TypeAlias = list[tuple[FloatArray, FloatArray]]
+"""Probabilities and factors around the median, of each measured pair of sites."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudySize:
+    """Size of a study, keys per application, snapshots and seed, and its folder of latencies."""
+
+    keys: int
+    snapshots: int
+    seed: int
+    latency: Path | None
+
+
+def _measured(here: Path | None, name: str) -> Path:
+    if here is None or not (here / name).is_file():
+        raise InputError(
+            "no such file among the measured latencies",
+            source=str(here / name) if here else name,
+            expected="--latency DIR, a folder that has it",
+        )
+    return here / name
+
+
+def matrix(here: Path | None, name: str) -> tuple[tuple[str, ...], FloatArray]:
+    """Read a table of RTTs in a folder of measured latencies; at least 0.5 ms within a site."""
+    path = _measured(here, name)
+    with path.open(newline="", encoding="utf-8") as stream:
+        rows = list(csv.reader(stream))
+    sites = tuple(row[0] for row in rows[1:])
+    rtt = np.array([[float(cell or 0) for cell in row[1:]] for row in rows[1:]])
+    np.fill_diagonal(rtt, np.maximum(np.diagonal(rtt), 0.5))
+    return sites, rtt
+
+
+def regions27(here: Path | None) -> tuple[tuple[str, ...], FloatArray]:
+    """27 of the 32 AWS regions: of two near neighbours one stays."""
+    sites, rtt = matrix(here, "aws_cloudping_2025-05_p50.csv")
+    kept = [i for i, site in enumerate(sites) if site not in LEFT_OUT]
+    return tuple(sites[i] for i in kept), rtt[np.ix_(kept, kept)]
+
+
+def store(sites: tuple[str, ...], rtt: FloatArray, rules: StoreRules) -> QuorumProblem:
+    """Return a store with a key that stands for any."""
+    ones = np.ones(len(sites), dtype=np.int64)
+    return QuorumProblem(rtt, ones, ones, sites=sites, rules=rules)
+
+
+def shares_of(rng: np.random.Generator, application: str, sites: int) -> tuple[FloatArray, int]:
+    """Shares of the reads of a key, and the site of its owner."""
+    home = int(rng.integers(sites))
+    share = rng.dirichlet(np.full(sites, 0.5 if application == "article" else 0.3))
+    if application != "article":
+        share = 0.7 * share
+        share[home] += 0.3
+    return share, home
+
+
+def requests(
+    rng: np.random.Generator, application: str, share: FloatArray, home: int
+) -> tuple[CountArray, CountArray]:
+    """Draw a period's reads and writes of a key."""
+    reads = rng.poisson(1000 * share)
+    reads[home] += 1
+    if application == "article":
+        return reads, rng.poisson(60 * share) + (np.arange(len(share)) == home)
+    writes = np.zeros(len(share), dtype=np.int64)
+    writes[home] = 20
+    return reads, writes
+
+
+def keys_of(
+    template: QuorumProblem, application: str, scale: StudySize
+) -> list[tuple[CountArray, CountArray]]:
+    """Draw the keys of an application, the same for every experiment."""
+    rng = np.random.default_rng([scale.seed, APPLICATIONS.index(application)])
+    count = len(template.sites)
+    return [
+        requests(rng, application, *shares_of(rng, application, count)) for _ in range(scale.keys)
+    ]
+
+
+def solve_all(
+    template: QuorumProblem, keys: Sequence[tuple[CountArray, CountArray]], goal: Goal | None = None
+) -> list[QuorumPlan]:
+    """Prove the optimum of every key of a store."""
+    if goal is not None:
+        template = template.with_goal(goal)
+    solver = Enumeration()
+    return [solver.solve(template.with_demand(reads, writes)) for reads, writes in keys]
+
+
+def spreads(here: Path | None) -> Spreads:
+    """Scatter of single delays around their median: (probabilities, factors) of each pair.
+
+    From the percentiles 10, 25, 50, 75, 90, 99 of a year's probes between 21 AWS regions.
+    """
+    shares = (10, 25, 50, 75, 90, 99)
+    found = []
+    for row in read_rows(_measured(here, "aws_cloudping_2024-04-19_percentiles.csv")):
+        if row["src"] != row["dst"] and float(row["rtt_p50_ms"]) > 0:
+            values = np.array([float(row[f"rtt_p{share}_ms"]) for share in shares])
+            found.append((np.array(shares) / 100, values / values[2]))
+    return found
+
+
+def snapshots(scale: StudySize) -> tuple[tuple[str, ...], list[FloatArray]]:
+    """Weekly IBM matrices on the sites that all of them have, evenly thinned."""
+    found: dict[str, dict[tuple[str, str], float]] = {}
+    for row in read_rows(_measured(scale.latency, "ibm_interregion_weekly.csv")):
+        week = found.setdefault(row["window_end"], {})
+        week[row["src"], row["dst"]] = float(row["rtt_avg_ms"])
+    common = sorted(set.intersection(*({a for a, _ in week} for week in found.values())))
+    series = []
+    for _, week in sorted(found.items()):
+        try:
+            rtt = np.array([[0.5 if a == b else week[a, b] for b in common] for a in common])
+        except KeyError:
+            continue  # a pair was not measured that week
+        series.append(rtt)
+    step = max(1, len(series) // scale.snapshots)
+    return tuple(common), series[::step]
+
+
+# --- E2 and E6: delays that scatter, and that drift ---------------------------------------------
+
+_PER_PERIOD = 3000
+"""Requests drawn for each half hour of E2."""
+
+
+def e2(scale: StudySize) -> Outcome:
+    """E2: the English Wikipedia on EC2 of 2013, sites lost in turn (their figure 7)."""
+    names, rtt = matrix(scale.latency, "ec2_2013-06_p50.csv")
+    sites = tuple(f"{name.split(' ')[0]}{zone}" for name in names for zone in "ab")
+    wide = np.repeat(np.repeat(rtt, 2, axis=0), 2, axis=1)
+    for i in range(len(names)):
+        wide[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = [[0.5, 1.5], [1.5, 0.5]]
+    demand = {"us-east": 100, "us-west-2": 100, "us-west-1": 100, "eu-west": 138}
+    demand |= {"ap-southeast-1": 60, "ap-northeast-1": 36, "ap-southeast-2": 30, "sa-east": 36}
+    counts = [demand[site[:-1]] if site.endswith("a") else 0 for site in sites]
+    requested = np.array(counts, dtype=np.int64)
+    pairs = spreads(scale.latency)
+    plans: dict[str, QuorumPlan] = {}
+    for name, contingency in (("BA", False), ("N-1C", True)):
+        rules = StoreRules(contingency, replicas=3, redirect=Redirect.HOP)
+        (plans[name],) = solve_all(store(sites, wide, rules), [(requested, requested)])
+    # BA's optimum is far from unique; the paper's own choice is listed beside the tie rule's.
+    published = ["us-west-2a", "us-west-1a", "ap-northeast-1a"]
+    plans["BA, as published"] = evaluate(plans["BA"].problem, published, 2, 2)
+    failed = [site for site in sites if site.endswith("a")]
+    periods = [None, *(one for site in failed for one in (site, None))]
+    figure, three = axes_of(3, 4.2)
+    body = []
+    for index, (name, plan) in enumerate(plans.items()):
+        found = plan.configuration
+        assert found is not None
+        rng = np.random.default_rng([scale.seed, 20])
+        drawn = [_reads(plan.problem, found, requested, site, rng, pairs) for site in periods]
+        axes = three[index]
+        axes.boxplot(
+            drawn, whis=(10, 90), showfliers=False, widths=0.6, patch_artist=True,
+            boxprops={"facecolor": COLOURS[index], "alpha": 0.6}, medianprops={"color": "black"},
+        )  # fmt: skip
+        # The model's threshold of each half hour, which its 90th percentile should meet.
+        after = {effect.lost: effect.read_threshold for effect in plan.losses}
+        model = [after[() if site is None else (site,)] for site in periods]
+        axes.plot(range(1, len(periods) + 1), model, "_", color="black", markersize=9)
+        axes.set_xticks(
+            range(1, len(periods) + 1), [(site or "")[:-1] for site in periods], rotation=90
+        )
+        axes.set(title=name, ylabel="read latency, ms", ylim=(0, 420))
+        p90 = np.array([float(np.quantile(one, 0.9)) for one in drawn])
+        calm = np.concatenate([one for one, site in zip(drawn, periods, strict=True) if not site])
+        lost = [(float(high), site[:-1]) for high, site in zip(p90, periods, strict=True) if site]
+        error = np.abs(p90 / np.array(model) - 1).max()
+        body.append(
+            [
+                name,
+                ", ".join(plan.replicas),
+                f"{np.median(calm):.0f}",
+                f"{plan.normal.read_threshold:.0f}",
+                f"{np.quantile(calm, 0.9):.0f}",
+                f"{max(after.values()):.0f}",
+                f"{max(lost)[0]:.0f} ({max(lost)[1]})",
+                f"{100 * error:.0f} %",
+            ]
+        )
+    header = ["scheme", "replicas", "median, drawn", "p90 normal, model", "drawn"]
+    header += ["p90 worst loss, model", "drawn", "largest difference"]
+    return Outcome(rows(header, body), figure)
+
+
+def _reads(
+    problem: QuorumProblem,
+    found: QuorumConfiguration,
+    requested: CountArray,
+    lost: str | None,
+    rng: np.random.Generator,
+    pairs: Spreads,
+) -> FloatArray:
+    """Draw a half hour of reads: every delay is the pair's median times a factor that scatters.
+
+    Each request draws its own factor for each replica it asks, from the measured spread of a random
+    pair, and is done at the R-th answer. Requests of a lost site take the hop to the closest live
+    one first.
+    """
+    origins = rng.choice(len(problem.sites), _PER_PERIOD, p=requested / requested.sum())
+    gone = None if lost is None else problem.sites.index(lost)
+    alive = [site for site in found.replicas if site != gone]
+    coordinator, hop = origins.copy(), np.zeros(_PER_PERIOD)
+    if gone is not None:
+        moved = np.flatnonzero(origins == gone)
+        nearest = problem.closest_survivor(gone, (gone,))
+        coordinator[moved] = nearest
+        hop[moved] = problem.rtt[gone, nearest] * _factors(rng, (len(moved),), pairs)
+    delay = problem.rtt[coordinator[:, np.newaxis], alive] * _factors(
+        rng, (_PER_PERIOD, len(alive)), pairs
+    )
+    latency: FloatArray = hop + np.sort(delay, axis=1)[:, found.read - 1]
+    return latency
+
+
+def _factors(rng: np.random.Generator, shape: tuple[int, ...], pairs: Spreads) -> FloatArray:
+    """Factors around the median: the quantile function of a random measured pair, interpolated."""
+    picked = rng.integers(len(pairs), size=shape)
+    level = rng.random(shape)
+    factors = np.empty(shape)
+    for index in np.unique(picked):
+        mine = picked == index
+        factors[mine] = np.interp(level[mine], *pairs[index])
+    return factors
+
+
+def e6(scale: StudySize) -> Outcome:
+    """E6: optimum on the median matrix against the optimum of each snapshot (their figure 10)."""
+    sites, weekly = snapshots(scale)
+    wide_sites, rtt = regions27(scale.latency)
+    count = max(3, scale.snapshots // 6)
+    rng = np.random.default_rng([scale.seed, 60])
+    alone = [rtt * rng.lognormal(0.0, 0.1, rtt.shape) for _ in range(count)]
+    together = []
+    for _ in range(count):
+        load = rng.lognormal(0.0, 0.1, len(rtt))
+        together.append(rtt * np.sqrt(load[:, np.newaxis] * load))
+    figure, three = axes_of(3)
+    body = []
+    for axes, label, names, series in (
+        (three[0], f"IBM, {len(sites)} sites, {len(weekly)} weeks", sites, weekly),
+        (three[1], f"AWS, 27 sites, {count} with noise per pair", wide_sites, alone),
+        (three[2], f"AWS, 27 sites, {count} with noise per site", wide_sites, together),
+    ):
+        median = np.median(series, axis=0)
+        for row, contingency in enumerate((False, True)):
+            rules = StoreRules(contingency, redirect=Redirect.KEEP)
+            keys = keys_of(store(names, median, rules), "timeline", scale)
+            base, extra = _penalties(names, median, series, rules, keys)
+            name = "N-1C" if contingency else "BA"
+            for style, part, words in (
+                ("-", base < 100, "SNAP < 100 ms"),
+                ("--", base >= 100, "SNAP >= 100 ms"),
+            ):
+                if part.any():
+                    cdf(axes, extra[part].tolist(), f"{name}, {words}", COLOURS[row], style)
+                    cells = [label, name, words, int(part.sum()), ms(extra[part], 0.9)]
+                    body.append([*cells, share_of(extra[part] <= 1e-9)])
+        axes.set(xlabel="MED − SNAP, ms", ylabel="keys × snapshots, %", title=label)
+        axes.legend(loc="lower right", fontsize=8)
+    header = ["latencies", "model", "range", "pairs", "penalty, p90 ms", "MED optimal"]
+    return Outcome(rows(header, body), figure)
+
+
+def _penalties(
+    names: tuple[str, ...],
+    median: FloatArray,
+    series: list[FloatArray],
+    rules: StoreRules,
+    keys: list[tuple[CountArray, CountArray]],
+) -> tuple[FloatArray, FloatArray]:
+    """SNAP, and MED − SNAP, of every key on every snapshot."""
+    chosen = solve_all(store(names, median, rules), keys)
+    base, extra = [], []
+    for snapshot in series:
+        for old, new in zip(chosen, solve_all(store(names, snapshot, rules), keys), strict=True):
+            kept = evaluate(new.problem, old.replicas, old.read_quorum, old.write_quorum)
+            base.append(new.value)
+            extra.append(kept.value - new.value)
+    return np.array(base), np.array(extra)
+
+
+# --- E8 and E9: methods, and assumptions of the model -------------------------------------------
+
+_LIMIT = 20.0
+"""Seconds a solver has for a key."""
+
+_METHODS: dict[str, Callable[[QuorumProblem], QuorumPlan]] = {
+    "enumeration": enumerate_sets,
+    "cp-sat": lambda problem: bisect(problem, CpSatCovering(), time_limit=_LIMIT),
+    "milp": lambda problem: bisect(problem, HighsCovering(), time_limit=_LIMIT),
+    "greedy": coverage_greedy,
+    "local search": lambda problem: local_search(problem, rng=np.random.default_rng(0)),
+}
+
+
+def e8(scale: StudySize) -> Outcome:
+    """E8: methods for N-1C by the largest N: CPU time and gap to the proven optimum."""
+    sites, rtt = regions27(scale.latency)
+    count = max(2, scale.keys // 100)
+    seconds: dict[str, list[float]] = {name: [] for name in _METHODS}
+    body: list[list[object]] = []
+    sizes = range(3, 8)
+    for largest in sizes:
+        template = store(sites, rtt, StoreRules(True, max_replicas=largest))
+        few = dataclasses.replace(scale, keys=count, snapshots=0)
+        problems = [template.with_demand(*key) for key in keys_of(template, "timeline", few)]
+        optima = [enumerate_sets(problem).value for problem in problems]
+        for name, method in _METHODS.items():
+            began = time.process_time()
+            plans = [method(problem) for problem in problems]
+            spent = (time.process_time() - began) / count
+            gaps = np.array([p.value / best - 1 for p, best in zip(plans, optima, strict=True)])
+            proven = np.array([str(plan.status) == "optimal" for plan in plans])
+            seconds[name].append(spent)
+            worst = "none found" if math.isinf(gaps.max()) else f"{100 * gaps.max():.1f} %"
+            body.append([largest, name, f"{spent:.3f}", share_of(proven), worst])
+    figure, (axes,) = axes_of(1, 3.8)
+    for index, (name, taken) in enumerate(seconds.items()):
+        axes.plot(list(sizes), taken, marker="o", label=name, color=COLOURS[index])
+    axes.set(xlabel="largest N", ylabel="CPU seconds per key", yscale="log", xticks=list(sizes))
+    axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    header = ["N_max", "method", "CPU s per key", "proven", "largest gap"]
+    words = f"{count} timeline keys each; solvers had {_LIMIT:.0f} s per key."
+    return Outcome([*rows(header, body), "", words], figure)
+
+
+def e9(scale: StudySize) -> Outcome:
+    """E9: what the percentile, the redirection and the tie rule do to BA and N-1C."""
+    sites, rtt = regions27(scale.latency)
+    shares = (0.5, 0.9, 0.95, 0.99, 1.0)
+    few = dataclasses.replace(scale, keys=max(5, scale.keys // 8), snapshots=0)
+    fewest = dataclasses.replace(few, keys=max(3, few.keys // 8))
+    figure, three = axes_of(3)
+    body: list[list[object]] = []
+    for axes, redirect in zip(three, Redirect, strict=True):
+        curves: dict[str, list[float]] = {}
+        for share in shares:
+            cells: list[object] = [redirect.value, f"{share:g}"]
+            for name, contingency in (("BA", False), ("N-1C", True)):
+                rules = StoreRules(
+                    contingency, redirect=redirect, read_fraction=share, write_fraction=share
+                )
+                template = store(sites, rtt, rules)
+                plans = solve_all(template, keys_of(template, "article", few))
+                normal = [plan.normal.threshold for plan in plans]
+                worst = [plan.worst.threshold for plan in plans]
+                cells += [ms(normal), ms(worst)]
+                curves.setdefault(f"{name}, normal", []).append(float(np.median(normal)))
+                curves.setdefault(f"{name}, worst loss", []).append(float(np.median(worst)))
+            rules = StoreRules(redirect=redirect, read_fraction=share, write_fraction=share)
+            template = store(sites, rtt, rules)
+            found = [
+                tie_envelope(template.with_demand(*key))
+                for key in keys_of(template, "article", fewest)
+            ]
+            ties = [one for one in found if one is not None]
+            best, worst = ([one.failure.best for one in ties], [one.failure.worst for one in ties])
+            cells += [int(np.median([one.count for one in ties])), f"{ms(best)} to {ms(worst)}"]
+            body.append(cells)
+        for index, (name, values) in enumerate(curves.items()):
+            axes.plot(
+                range(len(shares)),
+                values,
+                "--" if "worst" in name else "-",
+                marker="o",
+                label=name,
+                color=COLOURS[index // 2],
+            )
+        axes.set_xticks(range(len(shares)), [f"{share:g}" for share in shares])
+        axes.set(xlabel="p", ylabel="median threshold over keys, ms", title=redirect.value)
+        axes.legend(fontsize=8)
+    header = ["redirection", "p", "BA normal", "BA worst loss", "N-1C normal", "N-1C worst loss"]
+    header += ["BA optima", "their worst loss, best to worst tie"]
+    words = f"{few.keys} article keys, ties of {fewest.keys} of them; medians over keys, ms."
+    return Outcome([*rows(header, body), "", words], figure)
+
 
 FIGURES = ROOT / "docs" / "figures"
 RESULTS = ROOT / "benchmarks" / "results" / "contingency_experiments.json"

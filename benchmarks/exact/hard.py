@@ -29,20 +29,32 @@ from __future__ import annotations
 
 import argparse
 import math
+import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import cast
 
 import numpy as np
 
 from benchmarks.exact.hard_networks import DEMANDS, MEASURED, MODELLED, hard_instance, networks
-from benchmarks.exact.hard_table import HEADS, PUBLISHED, report
-from benchmarks.exact.p_median_files import p_median, read_pmed, read_tsplib
-from benchmarks.exact.speed_table import note_runs
+from benchmarks.exact.p_median_files import or_library, p_median, read_tsplib
+from benchmarks.exact.speed import note_runs
 from benchmarks.harness.data_folders import add_folder
-from benchmarks.harness.result_files import add_results, read_rows, save_csv
+from benchmarks.harness.doc_pages import markdown_table
+from benchmarks.harness.machine import hardware
+from benchmarks.harness.result_files import (
+    RESULTS,
+    Row,
+    add_results,
+    read_json,
+    read_rows,
+    save_csv,
+)
 from benchmarks.harness.study import Study
 from formulations.exact.branch_and_bound import SearchLimits, search
 from formulations.exact.method import METHOD
@@ -54,7 +66,146 @@ from placement.methods.options import Options, Progress
 from placement.methods.registry import run
 from placement.workloads import MIXES
 
-__all__ = ["EARLY", "STUDY", "HardQuestion", "questions"]
+__all__ = [
+    "EARLY",
+    "HEADS",
+    "PUBLISHED",
+    "STUDY",
+    "HardQuestion",
+    "Published",
+    "questions",
+    "report",
+    "tables",
+]
+
+
+# --- the tables of docs/methods.md --------------------------------------------------------------
+
+
+HEADS = (
+    "group",
+    "question",
+    "limit_s",
+    "cpu_s",
+    "wall_s",
+    "status",
+    "gap",
+    "gap_2s",
+    "nodes",
+    "value",
+)
+
+
+@dataclass(frozen=True)
+class Published:
+    """Optimum of a p-median and seconds of CPLEX with Benders' decomposition; None: not known."""
+
+    optimum: int | None
+    seconds: float | None
+
+
+PUBLISHED: Mapping[tuple[str, int], Published] = MappingProxyType(
+    {
+        ("rl1304", 5): Published(3_099_073, 2.8),
+        ("rl1304", 10): Published(2_134_295, 15.4),
+        ("rl1304", 100): Published(None, 2.4),
+        ("fl1400", 300): Published(None, None),
+        ("vm1748", 10): Published(None, 10.9),
+        ("vm1748", 50): Published(None, 2.8),
+        ("pcb3038", 5): Published(None, 55.0),
+        ("pcb3038", 10): Published(None, 18.0),
+    }
+)
+"""Instance and p -> what is published (Durán-Mateluna, Alès and Elloumi 2023)."""
+
+
+def _percent(gap: float) -> str:
+    return f"{100 * gap:.2g} %"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.2g} s" if value < 10 else f"{value:.0f} s"
+
+
+def _network_lines(rows: Iterable[Row]) -> list[Sequence[str]]:
+    """Return a line for each network."""
+    groups: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[row["question"].split()[0]].append(row)
+    lines: list[Sequence[str]] = []
+    for network, found in groups.items():
+        times = [float(row["cpu_s"]) for row in found]
+        worst = max(found, key=lambda row: float(row["cpu_s"]))
+        lines.append(
+            (
+                network,
+                f"{sum(row['status'] == 'optimal' for row in found)} of {len(found)}",
+                _percent(max(float(row["gap_2s"]) for row in found)),
+                _seconds(statistics.median(times)),
+                f"{_seconds(max(times))} ({' '.join(worst['question'].split()[1:])})",
+            )
+        )
+    return lines
+
+
+def _median_lines(rows: Iterable[Row]) -> list[Sequence[str]]:
+    lines: list[Sequence[str]] = []
+    for row in rows:
+        name, _, size = row["question"].partition(" p=")
+        published = PUBLISHED[name, int(size)].seconds
+        lines.append(
+            (
+                name,
+                size,
+                f"{float(row['value']):,.0f}",
+                row["status"]
+                if row["status"] == "optimal"
+                else f"gap {_percent(float(row['gap']))}",
+                _seconds(float(row["cpu_s"])),
+                f"{int(row['nodes']):,}",
+                "–" if published is None else f"{published:g} s",
+            )
+        )
+    return lines
+
+
+def tables(rows: Sequence[Row], runs: Mapping[str, Mapping[str, object]]) -> str:
+    """Return the rows as Markdown: networks, p-medians, and what they ran on."""
+    parts = []
+    placed = [row for row in rows if row["group"] not in ("tsplib", "pmed")]
+    if placed:
+        heads: tuple[str, ...] = (
+            "network, sites", "proven", "largest gap after 2 s", "median", "worst",
+        )  # fmt: skip
+        parts += [markdown_table(heads, _network_lines(placed)), ""]
+    points = [row for row in rows if row["group"] == "tsplib"]
+    if points:
+        heads = ("instance", "p", "value", "status", "CPU time", "nodes", "CPLEX, Benders")
+        parts += [markdown_table(heads, _median_lines(points)), ""]
+    graphs = [row for row in rows if row["group"] == "pmed"]
+    if graphs:
+        proven = sum(row["status"] == "optimal" for row in graphs)
+        worst = max(graphs, key=lambda row: float(row["cpu_s"]))
+        parts += [
+            f"OR-Library: {len(graphs)} instances, {proven} proven, "
+            f"{_seconds(sum(float(row['cpu_s']) for row in graphs))} together; the worst is "
+            f"{worst['question']}, {_seconds(float(worst['cpu_s']))}.",
+            "",
+        ]
+    limits = sorted({float(row["limit_s"]) for row in rows})
+    parts += [
+        f"Time limit of a question: {', '.join(f'{x:g} s' for x in limits)} of wall time.",
+        "",
+    ]
+    parts.append(hardware(cast("Mapping[str, object]", run["machine"]) for run in runs.values()))
+    return "\n".join(parts)
+
+
+def report() -> dict[str, str]:
+    """Return the tables of the page from the kept results."""
+    rows, runs = read_rows(RESULTS / "exact_hard.csv"), read_json(RESULTS / "exact_hard.json")
+    return {"exact_hard.csv": tables(rows, runs)}
+
 
 EARLY = 2.0
 """Seconds of CPU time after which the gap is noted."""
@@ -162,7 +313,8 @@ def questions(
     if not wanted or "tsplib" in wanted:
         yield from _tsplib(tsplib)
     if not wanted or "pmed" in wanted:
-        yield from _pmed(pmed)
+        for name, core in or_library(pmed):
+            yield HardQuestion("pmed", name, _medians(core))
 
 
 def _tsplib(here: Path | None) -> Iterator[HardQuestion]:
@@ -177,19 +329,6 @@ def _tsplib(here: Path | None) -> Iterator[HardQuestion]:
         for size in (p for other, p in PUBLISHED if other == name):
             core = p_median(distance, np.ones(len(distance)), size)
             yield HardQuestion("tsplib", f"{name} p={size}", _medians(core))
-
-
-def _pmed(here: Path | None) -> Iterator[HardQuestion]:
-    if here is None:
-        print("no --pmed DIR: the graphs of the OR-Library are left out", file=sys.stderr)
-        return
-    for number in range(1, 41):
-        if not (path := here / f"pmed{number}.txt").exists():
-            continue
-        graph = read_pmed(path)
-        nodes = len(graph.distances)
-        core = p_median(graph.distances, np.ones(nodes), graph.medians)
-        yield HardQuestion("pmed", f"pmed{number} n={nodes} p={graph.medians}", _medians(core))
 
 
 def _measure(question: HardQuestion, limit: float) -> list[str]:

@@ -6,6 +6,8 @@ each client counts once.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from placement.errors import InputError
 from placement.io.formats.document import read_text
 from placement.support.checks import FloatArray
 
-__all__ = ["Graph", "p_median", "read_pmed", "read_tsplib"]
+__all__ = ["Graph", "or_library", "p_median", "read_pmed", "read_tsplib"]
 
 MOST_NODES = 20_000
 """Nodes of the largest file that is read; the matrix of distances has their square."""
@@ -185,3 +187,19 @@ def _point(path: Path, number: int, line: str, expected: int) -> tuple[float, fl
             expected=f"the number {expected} and two coordinates",
         )
     return point
+
+
+def or_library(here: Path | None) -> Iterator[tuple[str, ReducedProblem]]:
+    """Yield name and problem of pmed1 to pmed40 of the OR-Library (Beasley 1985), as far as there.
+
+    All-pairs shortest paths are found while the file is read.
+    """
+    if here is None:
+        print("no --pmed DIR: the graphs of the OR-Library are left out", file=sys.stderr)
+        return
+    for number in range(1, 41):
+        if (path := here / f"pmed{number}.txt").exists():
+            graph = read_pmed(path)
+            nodes, size = len(graph.distances), graph.medians
+            core = p_median(graph.distances, np.ones(nodes), size)
+            yield f"pmed{number} n={nodes} p={size}", core

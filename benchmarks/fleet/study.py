@@ -20,9 +20,9 @@ from dataclasses import dataclass
 
 import placement
 from benchmarks.harness.machine import describe
-from benchmarks.harness.memory import most_memory, watch_memory
 from benchmarks.harness.result_files import RESULTS, read_json, save_json
 from benchmarks.harness.study import Study
+from benchmarks.harness.timing import most_memory, watch_memory
 from formulations.fleet import FleetSearch, solve_fleet
 from placement.fleet import FleetPlan, synthetic_fleet
 from placement.overtime.replay.generated_fleets import client_ground

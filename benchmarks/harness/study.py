@@ -1,6 +1,7 @@
 """Table of studies, and the declaration of a study: its options, its run, its results, its report.
 
-A study is a module of this package with a constant ``STUDY``. It is imported when it is run.
+A study is a constant of a module of this package, ``STUDY`` where the table says no other name. The
+module is imported when the study is run.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ has its own reasons for 1, which its help gives."""
 MODULES = MappingProxyType(
     {
         "contingency": "benchmarks.contingency.study",
-        "contingency.losses": "benchmarks.contingency.losses",
+        "contingency.losses": "benchmarks.exact.variants:LOSSES",
         "contingency.methods": "benchmarks.contingency.methods",
         "exact.hard": "benchmarks.exact.hard",
-        "exact.leader_waits": "benchmarks.exact.leader_waits",
-        "exact.rules": "benchmarks.exact.rules",
-        "exact.set_waits": "benchmarks.exact.set_waits",
+        "exact.leader_waits": "benchmarks.exact.variants:LEADER_WAITS",
+        "exact.rules": "benchmarks.exact.variants:RULES",
+        "exact.set_waits": "benchmarks.exact.variants:SET_WAITS",
         "exact.speed": "benchmarks.exact.speed",
         "explore": "benchmarks.explore.study",
         "fleet": "benchmarks.fleet.study",
@@ -61,7 +62,7 @@ MODULES = MappingProxyType(
         "tuning": "benchmarks.tuning.study",
     }
 )
-"""Name of a study -> its module."""
+"""Name of a study -> its module, and the name of its constant after a colon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,8 @@ def load_study(name: str) -> Study:
     name
         A key of :data:`MODULES`.
     """
-    study = importlib.import_module(MODULES[name]).STUDY
+    module, _, constant = MODULES[name].partition(":")
+    study = vars(importlib.import_module(module))[constant or "STUDY"]
     assert isinstance(study, Study)
     return study
 
@@ -153,6 +155,6 @@ def summary(name: str) -> str:
     name
         A key of :data:`MODULES`.
     """
-    path = ROOT / Path(*MODULES[name].split(".")).with_suffix(".py")
+    path = ROOT / Path(*MODULES[name].partition(":")[0].split(".")).with_suffix(".py")
     with path.open(encoding="utf-8") as file:
         return file.readline().strip().strip('"')

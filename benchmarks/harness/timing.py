@@ -1,7 +1,4 @@
-"""Times of repeated calls: least and median wall time, and the processor time behind them.
-
-On a machine that is shared with others wall times grow with their work; processor time hardly does.
-"""
+"""Times of repeated calls, and the most memory that they held."""
 
 from __future__ import annotations
 
@@ -9,14 +6,11 @@ import os
 import statistics
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from placement import Plan, Problem
-
-__all__ = ["Timing", "command", "proven_cpu_ms", "repeat"]
+__all__ = ["Timing", "command", "most_memory", "repeat", "watch_memory"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,34 +51,6 @@ def repeat(call: Callable[[], object], runs: int, *, warm_up: int = 1) -> Timing
     return Timing.of(wall, cpu)
 
 
-def proven_cpu_ms(
-    problem: Problem,
-    runs: int,
-    settings: Mapping[str, object] | None = None,
-    method: str = "exact",
-) -> tuple[Plan, float]:
-    """Return the plan of a method, and the least CPU time of its runs in ms.
-
-    Raises
-    ------
-    SolverError
-        When the optimum is not proven.
-    """
-    import placement
-
-    times = []
-    for _ in range(runs):
-        asked = problem.replace(quorum=problem.quorum)  # a copy that knows nothing yet
-        began = time.process_time()
-        plan = placement.solve(asked, method=method, settings=settings)
-        times.append(1000 * (time.process_time() - began))
-    if plan.status != "optimal":
-        raise placement.SolverError(
-            f"{problem.instance.name} is left {plan.status}: {method}, {settings}"
-        )
-    return plan, min(times)
-
-
 def _processor_time() -> float:
     """User and system time of this process and of its children that have ended."""
     children = os.times()  # in ticks of a hundredth of a second, which is fine for processes
@@ -102,3 +68,26 @@ def command(arguments: Sequence[str], runs: int) -> Timing:
         subprocess.run(arguments, check=True, capture_output=True, env=kept)
 
     return repeat(call, runs)
+
+
+# --- memory (Linux) -----------------------------------------------------------------------------
+
+_STATUS = Path("/proc/self/status")
+_RESET = Path("/proc/self/clear_refs")
+
+
+def watch_memory() -> bool:
+    """Forget the peak so far; whether the system can."""
+    try:
+        _RESET.write_text("5", encoding="ascii")  # proc(5): resets VmHWM
+    except OSError:
+        return False
+    return _STATUS.exists()
+
+
+def most_memory() -> float:
+    """Return the peak of resident memory since :func:`watch_memory`, in MB (10^6 bytes)."""
+    for line in _STATUS.read_text(encoding="ascii").splitlines():
+        if line.startswith("VmHWM:"):
+            return 1.024e-3 * float(line.split()[1])
+    raise OSError(f"{_STATUS} does not tell VmHWM")

@@ -214,7 +214,7 @@ def awaited(
         time.sleep(every)
 
 
-# Processes that end with this one, whatever happens
+# --- processes that end with this one -----------------------------------------------------------
 
 
 def as_account(name: str) -> list[str]:

@@ -17,7 +17,7 @@ by which CockroachDB spreads replicas. Each combination of clients, sigma and di
 lines in every table.
 
 The study also shows what each further replica brings on ``world27`` and ``azure``
-(:mod:`benchmarks.paper_tier3.each_replica`).
+(:mod:`benchmarks.paper_tier3.study`).
 
 Written: one CSV row per problem and method, a JSON summary with the machine, and one picture
 per figure. Ratios are means over problems, as in the
@@ -31,26 +31,27 @@ import dataclasses
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+import placement
 from benchmarks.harness import machine
 from benchmarks.harness.data_folders import add_folder
-from benchmarks.harness.machine import ROOT
+from benchmarks.harness.doc_pages import markdown_table
+from benchmarks.harness.machine import ROOT, sentence
 from benchmarks.harness.result_files import RESULTS, add_results, read_json, save_json, save_rows
 from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import BUNDLED, SIGMA, instance_on, number_of, worlds
-from benchmarks.paper_tier3.each_replica import gains
-from benchmarks.paper_tier3.page import page
-from placement import Problem
+from placement import Instance, Problem
+from placement.errors import MissingDependencyError
 from placement.feasibility.kept_diversity import kept_diversity
 from placement.methods.options import Options
 from placement.methods.registry import load_method, run
-from placement.model.instance import Instance
+from placement.model.operations import STANDARD_OPERATIONS
 from placement.support.checks import FloatArray
 from placement.support.status import Status
 from placement.text import table as text_table
@@ -59,7 +60,233 @@ from placement.workloads import mix_shares
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["STUDY", "Point", "figure_8", "figure_9", "figure_10", "figure_11"]
+__all__ = [
+    "STUDY",
+    "Point",
+    "concentrated",
+    "figure_8",
+    "figure_9",
+    "figure_10",
+    "figure_11",
+    "gains",
+    "page",
+    "pivot",
+]
+
+
+# --- reduction of the mean latency by each further replica --------------------------------------
+
+DATA_SETS = ("world27", "azure")
+MIXES = ("social", "cache")
+RATIOS = (1.0, 0.7, 0.5)
+STEPS = 7
+"""Numbers of replicas per line, from |V| on."""
+
+
+def concentrated(base: Instance, ratio: float, rng: np.random.Generator) -> Instance:
+    """Return an instance of weak reads only, with demand that falls from client to client.
+
+    Parameters
+    ----------
+    base
+        Where the sites, the clients and the RTTs come from.
+    ratio
+        Demand of a client over the demand of the client before it; 1 spreads it evenly.
+    rng
+        Source of the order of the clients.
+    """
+    clients = len(base.clients)
+    weight: FloatArray = ratio ** rng.permutation(clients).astype(np.float64)
+    counts = np.zeros((clients, len(STANDARD_OPERATIONS)))
+    counts[:, 0] = np.round(1e9 * weight / weight.sum())
+    return Instance(
+        sites=base.sites,
+        clients=base.clients,
+        client_rtt=base.client_rtt,
+        site_rtt=base.site_rtt,
+        counts=counts,
+        operations=STANDARD_OPERATIONS,
+        name=f"{base.name}, weak reads, ratio {ratio:g}",
+    )
+
+
+def _line(instances: list[Instance], voters: int) -> dict[str, object]:
+    """Return the mean latency by |R|, averaged over instances, and the gains in per cent."""
+    sizes = range(voters, voters + STEPS)
+    tables = [placement.sweep(instance, replicas=sizes, voters=voters) for instance in instances]
+    mean = np.mean([table["mean_latency"].to_numpy(dtype=float) for table in tables], axis=0)
+    return {
+        "proven": bool(all((table["status"] == "optimal").all() for table in tables)),
+        "mean ms": {str(size): round(float(ms), 2) for size, ms in zip(sizes, mean, strict=True)},
+        "gain %": {
+            str(size): round(float(gain), 1)
+            for size, gain in zip(sizes[1:], 100 * (1 - mean[1:] / mean[:-1]), strict=True)
+        },
+    }
+
+
+def gains(seeds: int) -> list[dict[str, object]]:
+    """Return one line for each data set, demand and |V|.
+
+    Parameters
+    ----------
+    seeds
+        Orders of the clients for each ratio; a line is the mean over them.
+    """
+    lines: list[dict[str, object]] = []
+    for name in DATA_SETS:
+        try:
+            demands = {f"its own, mix {mix}": [placement.load(name, mix=mix)] for mix in MIXES}
+        except MissingDependencyError:
+            continue
+        base = placement.load(name)
+        for ratio in RATIOS:
+            demands[f"weak reads, ratio {ratio:g}"] = [
+                concentrated(base, ratio, np.random.default_rng(seed)) for seed in range(seeds)
+            ]
+        lines += [
+            {"data set": name, "demand": demand, "voters": voters, **_line(instances, voters)}
+            for demand, instances in demands.items()
+            for voters in (1, 3)
+        ]
+    return lines
+
+
+# --- the page -----------------------------------------------------------------------------------
+
+Lines = Sequence[Mapping[str, object]]
+
+_TITLES = {
+    8: "Figure 8: optimum in per cent of the score, by |R|, with |V| = 3",
+    9: "Figure 9: speed-up of QK over KQ in per cent, by the share of transactions",
+    10: "Figure 10: speed-up of KQ over QK in per cent, by the share of weak reads",
+    11: "Figure 11: slowdown in per cent against the optimum with 13 replicas, by |R|",
+}
+_NOTES = {
+    8: "Read-heavy mixes. `best-of` is the better plan of KQ and QK for each problem.",
+    9: "|V| = 5 and |R| = 7. The operations that are no transactions have the shares of `social`.",
+    10: "|V| = 5 and |R| = 7. The other operations have the shares of `sessions`.",
+    11: "|V| = 3, read-heavy mixes. The lines of `exact` show the optimum with |R| replicas.",
+}
+
+
+def pivot(lines: Lines, across: str, methods: Sequence[str], extra: Sequence[str] = ()) -> str:
+    """Return a Markdown table with a row per demand and method, and a column per value of `across`.
+
+    Parameters
+    ----------
+    lines
+        Lines of one figure, with "clients", "sigma", `across`, the methods and the extra columns.
+    across
+        Key whose values become the columns.
+    methods
+        Keys of the numbers.
+    extra
+        Keys that tell further rows apart.
+    """
+    keys = ("clients", "sigma", *extra)
+    columns = sorted({line[across] for line in lines}, key=lambda x: float(str(x).split()[0]))
+    rows: list[list[str]] = []
+    for group in dict.fromkeys(tuple(line[key] for key in keys) for line in lines):
+        inside = {line[across]: line for line in lines if tuple(line[key] for key in keys) == group}
+        for method in methods:
+            numbers = [
+                f"{float(str(inside[column][method])):.1f}" if column in inside else "–"
+                for column in columns
+            ]
+            rows.append([*map(str, group), f"`{method}`", *numbers])
+    return markdown_table([*keys, "method", *map(str, columns)], rows)
+
+
+def _table(figure: int, lines: Lines) -> str:
+    """Return the table of one figure: least and largest sigma, without rules of diversity."""
+    sigmas = [line["sigma"] for line in lines]
+    ends = (min(sigmas, key=str), max(sigmas, key=str))
+    shown = [line for line in lines if line["sigma"] in ends and line["diversity"] == "free"]
+    if figure == 8:
+        three = [line for line in shown if line["voters"] == 3]
+        heavy = [line for line in three if line["databases"] == "read-heavy mixes"]
+        return pivot(heavy, "replicas", ("kq", "qk", "best-of"))
+    if figure == 11:
+        return pivot(shown, "replicas", ("kq", "qk", "exact"))
+    return pivot(shown, "share", ("qk over kq",) if figure == 9 else ("kq over qk",))
+
+
+def page(summary: Mapping[str, object]) -> str:
+    """Return the page.
+
+    Parameters
+    ----------
+    summary
+        Content of benchmarks/results/paper_tier3.json.
+    """
+    machine = summary["machine"]
+    sigmas = summary["sigma"]
+    assert isinstance(machine, Mapping)
+    assert isinstance(sigmas, Sequence)
+    listed = " ".join(f"{sigma:g}" for sigma in sigmas)
+    command = f"--seeds {summary['seeds']} --sigma {listed}"
+    parts = [
+        "# The paper's figures on placement, measured",
+        f"Generated by `python -m benchmarks run paper_tier3 --latency DIR {command}`; do not"
+        " edit. [Heuristics](../heuristics.md#the-papers-figures) says what the numbers mean. The"
+        " tables show the least and the largest sigma without rules of diversity; the figures show"
+        " all; this command shows all rows:",
+        "    python -m benchmarks report benchmarks/results/paper_tier3.json",
+        f"{sentence(machine)}. Seeds 0 to {int(str(summary['seeds'])) - 1}.",
+        "*Clients*: `sites` are networks of 27 regions that are their own clients (`modelled`,"
+        " `aws-2025`, `azure-2025`); `cities` are the 60 clients of `world27`. *Sigma*: standard"
+        " deviation of the logarithm of a client's demand; a larger value concentrates the demand."
+        " *Diversity*: with `kept`, the country and continent diversity that `max-diversity` gives"
+        " a deployment of as many voters holds. Each number is a mean.",
+    ]
+    for figure, title in _TITLES.items():
+        found = summary.get(f"figure {figure}")
+        if not isinstance(found, Mapping):
+            continue
+        parts += [
+            f"## {title}",
+            f"Paper: {found['paper']}.",
+            f"{found['problems']} problems, {found['not proven']} without a proven optimum."
+            f" {_NOTES[figure]}",
+            _table(figure, found["table"]),
+            f"![Figure {figure}](../figures/tier3_figure_{figure}.png)",
+        ]
+    lines = summary["each replica"]
+    assert isinstance(lines, Sequence)
+    parts += [
+        "## Mean latency by the number of replicas",
+        'Paper: "initially each new replica halves the average operation latency".',
+        "Proven optima in ms, and in parentheses the reduction by the last replica in per cent, as"
+        " `placement sweep` shows them. *Ratio*: demand of a client over the demand of the client"
+        f" before it, in a random order of the clients; mean over {summary['seeds']} orders.",
+        _gains([line for line in lines if line["voters"] == 3]),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _gains(lines: Lines) -> str:
+    """Return the table of the gains by each replica."""
+    heads = ["data set", "demand", "\\|V\\|", "\\|R\\| = \\|V\\|"]
+    heads += [f"+ {more}" for more in range(1, len(_numbers(lines[0], "mean ms")))]
+    rows: list[list[str]] = []
+    for line in lines:
+        first, *mean = _numbers(line, "mean ms")
+        cells = [
+            f"{ms:.1f} ({gain:.0f})"
+            for ms, gain in zip(mean, _numbers(line, "gain %"), strict=True)
+        ]
+        names = [f"`{line['data set']}`", str(line["demand"]), str(line["voters"])]
+        rows.append([*names, f"{first:.1f}", *cells])
+    return markdown_table(heads, rows)
+
+
+def _numbers(line: Mapping[str, object], key: str) -> list[float]:
+    """Return the numbers of a line by |R|."""
+    found = line[key]
+    assert isinstance(found, Mapping)
+    return [float(number) for number in found.values()]
+
 
 METHODS = ("kq", "qk", "best-of", "local-search")
 READ_HEAVY = ("cache", "social", "configuration")

@@ -23,32 +23,285 @@ import json
 import sys
 import time
 from collections.abc import Iterator
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import placement
 from benchmarks.harness import machine
 from benchmarks.harness.data_folders import add_folder
+from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.result_files import Row, read_json, save_text
 from benchmarks.harness.study import Study
+from benchmarks.harness.tier3_worlds import demand, modelled_network
 from benchmarks.harness.timing import repeat
-from benchmarks.tail.tables import tables
-from benchmarks.tail.worlds import NETWORKS, distributions_around, world
-from placement import Options, Problem
+from placement import Instance, Options, Problem
+from placement.errors import InputError
 from placement.evaluation.objective import MEAN_LATENCY, score_of
+from placement.io import read_rtt
+from placement.io.rtt_distributions import PairTable, distributions_of, read_pairs
 from placement.methods.registry import load_method, run
 from placement.model.configuration import Configuration
+from placement.model.operations import STANDARD_OPERATIONS
+from placement.support.checks import FloatArray
 from placement.support.status import Status
 from placement.tail import Distributions, Percentile
 from placement.tail.bin_grid import bins_for, reach_of_family
 from placement.tail.distribution_arithmetic import percentile
+from placement.tail.histograms import of_family
 from placement.tail.latency_mixture import mixture
-from placement.workloads import MIXES
+from placement.workloads import MIXES, mix_shares
 
-__all__ = ["RESULTS", "STUDY"]
+__all__ = ["NETWORKS", "RESULTS", "STUDY", "TABLE", "distributions_around", "tables", "world"]
+
+
+# --- instances with distributions of RTTs -------------------------------------------------------
+
+TABLE = "aws_cloudping_2024-04-19_percentiles.csv"
+"""Measured percentiles, in the folder that ``--latency`` names."""
+
+NETWORKS = ("aws-2024", "equal spread", "unequal spread")
+
+EQUAL, MEDIAN, SIGMA = 0.2, 0.15, 0.8
+SITES = 27
+
+
+@lru_cache(maxsize=1)
+def _measured(latency: Path) -> tuple[PairTable, tuple[str, ...], FloatArray] | None:
+    path = latency / TABLE
+    if not path.exists():
+        return None
+    rtt = read_rtt(path, "percentiles")
+    values, _ = rtt.between(rtt.sources, rtt.sources)
+    return read_pairs(path), rtt.sources, values
+
+
+def world(
+    network: str,
+    mix: str,
+    seed: int,
+    *,
+    sites: int | None = None,
+    clients: int = SITES,
+    latency: Path | None = None,
+) -> tuple[Instance, Distributions] | None:
+    """Build an instance and its distributions; None when the measured table is absent.
+
+    Parameters
+    ----------
+    network
+        One of `NETWORKS`.
+    mix
+        A key of ``MIXES``.
+    seed
+        Of the choice of sites, the modelled RTTs, the spreads and the demand.
+    sites
+        How many candidate sites, drawn among the clients' places; None: all of them.
+    clients
+        How many clients at most.
+    latency
+        Folder of measured latencies; None: there is none.
+    """
+    numbers = [seed, sorted(MIXES).index(mix), NETWORKS.index(network)]
+    rng = np.random.default_rng(numbers)
+    measured = None if latency is None else _measured(latency)
+    if network == "aws-2024":
+        if measured is None:
+            return None
+        table, names, rtt = measured
+    else:
+        names, rtt = modelled_network(rng, clients)
+    places = np.sort(rng.permutation(len(names))[: len(names) if sites is None else sites])
+    between = rtt[np.ix_(places, places)].copy()
+    np.fill_diagonal(between, 0.0)
+    instance = Instance(
+        sites=tuple(names[i] for i in places),
+        clients=names,
+        client_rtt=rtt[:, places],
+        site_rtt=between,
+        counts=demand(mix_shares(mix), len(names), rng),
+        operations=STANDARD_OPERATIONS,
+        name=f"{network}, {mix}, seed {seed}",
+    )
+    if network == "aws-2024":
+        return instance, distributions_of(table, instance, clients=table)
+    return instance, distributions_around(instance, network, rng)
+
+
+def distributions_around(
+    instance: Instance, network: str, rng: np.random.Generator
+) -> Distributions:
+    """Log-normal distributions around the RTTs of an instance, as the name of the network says."""
+    if network not in NETWORKS:
+        raise InputError("unknown network", field="network", value=network)
+    known: dict[tuple[str, str], float] = {}
+    for a in dict.fromkeys((*instance.clients, *instance.sites)):
+        for b in instance.sites:
+            drawn = MEDIAN * float(np.exp(SIGMA * rng.standard_normal()))
+            known[a, b] = EQUAL if network == "equal spread" else drawn
+    reaches = [
+        reach_of_family(float(instance.client_rtt[i, j]), known[a, b], "lognormal")
+        for i, a in enumerate(instance.clients)
+        for j, b in enumerate(instance.sites)
+    ]
+    bins = bins_for(instance, reaches, 1.0)
+    return Distributions.build(
+        instance,
+        lambda mean, a, b: of_family(mean, known[a, b], "lognormal", width=1.0, bins=bins),
+    )
+
+
+# --- the tables of docs/tail.md -----------------------------------------------------------------
+
+
+def tables(results: dict[str, Any]) -> dict[str, str]:
+    """Return the Markdown tables of the parts that there are, by name."""
+    made = {
+        "speed": _speed_table,
+        "gaps": _gap_table,
+        "leaders": _leader_table,
+        "plans": _plan_table,
+        "proofs": _proof_table,
+    }
+    shown = {name: table(results[name]) for name, table in made.items() if results.get(name)}
+    for name in {"speed", "proofs"} & shown.keys():
+        shown[name] += f"\n\n{machine.hardware([results['machines'][name]])}"
+    return shown
+
+
+def _speed_table(rows: list[Row]) -> str:
+    head = ["what", "spread", "bins of 1 ms", "processor", "runs", "target"]
+    body = [
+        [
+            str(row["what"]),
+            f"{row['spread']:g}",
+            f"{row['bins']:,}",
+            f"{row['cpu_ms']:,.1f} ms",
+            str(row["runs"]),
+            "" if row["target"] is None else f"< {row['target']:.0f} ms",
+        ]
+        for row in rows
+        if row["spread"] == 0.1
+    ]
+    return markdown_table(head, body)
+
+
+def _by(rows: list[Row], *keys: str) -> Iterator[tuple[list[str], list[Row]]]:
+    groups: dict[tuple[float, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
+    for values, members in groups.items():
+        yield [f"p{v:g}" if isinstance(v, float) else str(v) for v in values], members
+
+
+def _gap_table(rows: list[Row]) -> str:
+    head = ["sites", "", "problems", "optimal", "proven so", "mean gap", "largest gap",
+            "median gap of the mean's plan"]  # fmt: skip
+    body = []
+    for names, group in _by(rows, "sites", "percent"):
+        best = np.array([row["best_ms"] for row in group])
+        gap = np.array([row["found_ms"] for row in group]) / best - 1
+        mean = np.array([row["mean_plan_ms"] for row in group]) / best - 1
+        proven = sum(row["bound_ms"] >= row["found_ms"] for row in group)
+        body.append(
+            [
+                *names,
+                str(len(group)),
+                str(int((gap <= 1e-9).sum())),
+                str(proven),
+                f"{100 * gap.mean():.2f} %",
+                f"{100 * gap.max():.2f} %",
+                f"{100 * np.median(mean):.1f} %",
+            ]
+        )
+    return markdown_table(head, body)
+
+
+def _leader_table(rows: list[Row]) -> str:
+    head = ["network", "", "databases", "another leader is better", "median cut", "9 in 10 below",
+            "largest cut", "median price in the mean"]  # fmt: skip
+    single = [
+        {
+            "network": row["network"],
+            "percent": percent,
+            "before": row["mean_leader_ms"][k],
+            "after": row["tail_leader_ms"][k],
+            "price": row["tail_leader_mean_ms"][k] / row["mean_leader_mean_ms"] - 1,
+        }
+        for row in rows
+        for k, percent in enumerate(row["percents"])
+        if percent in (50, 99)
+    ]
+    body = []
+    for names, group in _by(single, "network", "percent"):
+        other = [row for row in group if row["after"] < row["before"]]
+        cut = np.array([1 - row["after"] / row["before"] for row in other])
+        price = [row["price"] for row in other]
+        body.append(
+            [
+                *names,
+                str(len(group)),
+                f"{len(other)} ({100 * len(other) / len(group):.0f} %)",
+                *(
+                    [
+                        f"{100 * np.median(cut):.1f} %",
+                        f"{100 * np.quantile(cut, 0.9):.1f} %",
+                        f"{100 * cut.max():.1f} %",
+                        f"{100 * np.median(price):.1f} %",
+                    ]
+                    if other
+                    else ["–"] * 4
+                ),
+            ]
+        )
+    return markdown_table(head, body)
+
+
+def _plan_table(rows: list[Row]) -> str:
+    head = ["network", "problems", "p99 is lower in", "median cut", "largest cut",
+            "median price in the mean", "another leader", "median gap to bound",
+            "proven optimal"]  # fmt: skip
+    body = []
+    for names, group in _by(rows, "network"):
+        cut = np.array([1 - row["tail_plan_ms"] / row["mean_plan_ms"] for row in group])
+        price = [row["tail_plan_mean_ms"] / row["mean_plan_mean_ms"] - 1 for row in group]
+        gap = np.array([1 - row["bound_ms"] / row["tail_plan_ms"] for row in group])
+        body.append(
+            [
+                *names,
+                str(len(group)),
+                str(int((cut > 0).sum())),
+                f"{100 * np.median(cut):.1f} %",
+                f"{100 * cut.max():.1f} %",
+                f"{100 * np.median(price):.1f} %",
+                str(sum(not row["same_leader"] for row in group)),
+                f"{100 * np.median(gap):.1f} %",
+                str(int((gap <= 1e-9).sum())),
+            ]
+        )
+    return markdown_table(head, body)
+
+
+def _proof_table(rows: list[Row]) -> str:
+    head = ["regions", "spread", "questions", "proven", "least mean proven", "median", "longest"]
+    body = []
+    for names, group in _by(rows, "regions", "network"):
+        seconds = [row["cpu_s"] for row in group]
+        body.append(
+            [
+                *names,
+                str(len(group)),
+                str(sum(row["proven"] for row in group)),
+                str(sum(row["least_mean"] for row in group)),
+                f"{np.median(seconds):.2f} s",
+                f"{max(seconds):.2f} s",
+            ]
+        )
+    return markdown_table(head, body)
+
 
 RESULTS = ROOT / "benchmarks" / "results" / "tail.json"
 PARTS = ("speed", "leaders", "gaps", "plans", "proofs")

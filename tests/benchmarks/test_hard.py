@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.__main__ import main
-from benchmarks.exact.hard import questions
+from benchmarks.exact.hard import HEADS, questions
 from benchmarks.exact.hard_networks import (
     DEMANDS,
     MODELLED,
@@ -18,7 +18,6 @@ from benchmarks.exact.hard_networks import (
     read_npz,
     weights,
 )
-from benchmarks.exact.hard_table import HEADS
 from benchmarks.exact.p_median_files import p_median, read_pmed, read_tsplib
 from benchmarks.harness.result_files import read_json
 from benchmarks.harness.tier3_worlds import read_matrix

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.__main__ import main
-from benchmarks.instances.catalogue import catalogue
 from benchmarks.instances.library import Entry, LibraryAnswer, better, check, read, write
-from benchmarks.instances.question import digest
+from benchmarks.instances.question import catalogue, digest
 from placement.errors import SolverError
 
 pytestmark = pytest.mark.filterwarnings("ignore::placement.errors.UnitsWarning")

@@ -7,9 +7,15 @@ import numpy as np
 import pytest
 
 from benchmarks.harness.tier3_worlds import SIGMA, world
-from benchmarks.paper_tier3.each_replica import concentrated, gains
-from benchmarks.paper_tier3.page import pivot
-from benchmarks.paper_tier3.study import Point, by_demand, kept, summary_11
+from benchmarks.paper_tier3.study import (
+    Point,
+    by_demand,
+    concentrated,
+    gains,
+    kept,
+    pivot,
+    summary_11,
+)
 from placement import Problem, load
 from placement.methods.options import Options
 from placement.methods.registry import load_method, run
@@ -70,8 +76,8 @@ def test_demand_halves_from_client_to_client():
 
 
 def test_gains_follow_from_the_means(monkeypatch):
-    monkeypatch.setattr("benchmarks.paper_tier3.each_replica.DATA_SETS", ("world27",))
-    monkeypatch.setattr("benchmarks.paper_tier3.each_replica.STEPS", 3)
+    monkeypatch.setattr("benchmarks.paper_tier3.study.DATA_SETS", ("world27",))
+    monkeypatch.setattr("benchmarks.paper_tier3.study.STEPS", 3)
     for line in gains(1):
         mean, gain = line["mean ms"], line["gain %"]
         assert line["proven"]

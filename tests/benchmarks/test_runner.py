@@ -24,7 +24,7 @@ from benchmarks.harness.cells import (
     SolveCell,
     cell_from_json,
 )
-from benchmarks.harness.progress import RunProgress
+from benchmarks.harness.run_suite import RunProgress
 from benchmarks.harness.runner import Runner, run_cell
 from benchmarks.harness.suite_worlds import DRAWN, InstanceRecipe
 from benchmarks.harness.suites import SUITES, Grid

@@ -29,7 +29,7 @@ from placement.databases.system import Request, Script, read_deployment, write_d
 __all__ = ["STUDY", "Address", "Etcd", "EtcdCluster"]
 
 
-# A cluster of real etcd servers, made and changed by the commands of a runbook
+# --- the cluster, changed by the commands of a runbook ------------------------------------------
 
 _SYSTEM = load_system("etcd")
 

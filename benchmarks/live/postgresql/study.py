@@ -30,7 +30,7 @@ from placement.errors import UnsupportedError
 __all__ = ["STUDY", "PostgresCluster", "Postgresql", "server_account", "server_programs"]
 
 
-# PostgreSQL with synchronous standbys on the network, set as the export says
+# --- the servers, set as the export says --------------------------------------------------------
 
 USER = "postgres"
 _SYSTEM = load_system("postgresql")

@@ -39,7 +39,7 @@ from placement.databases.system import Request, read_deployment, write_deploymen
 __all__ = ["STUDY", "SYSTEM", "ZooKeeper", "ZooKeeperEnsemble", "zookeeper_classpath"]
 
 
-# A ZooKeeper ensemble, set and changed as the export says
+# --- the ensemble, changed as the export says ---------------------------------------------------
 
 SYSTEM = load_system("zookeeper")
 _SETTINGS = (

@@ -1,0 +1,347 @@
+"""CPU times of a proof under rules, waits, losses or RTTs that vary, against the plain question.
+
+    python -m benchmarks run exact.rules                 three minutes of CPU time
+    python -m benchmarks run exact.rules --write-docs    table of docs/methods.md from the file
+    python -m benchmarks run exact.leader_waits          some seconds
+    python -m benchmarks run exact.set_waits             a minute
+    python -m benchmarks run contingency.losses          216 questions
+
+A study is a table: data sets × operation mixes × numbers of replicas and voters × variants.
+
+- ``exact.rules``: every bundled data set and mix, 5 replicas of which 3 vote and 7 of which 5 vote.
+  Each question is asked for the least mean latency without rules, under rules, and with three RTT
+  matrices that differ by up to a fifth for each pair (seeded); then for the least latency after the
+  worst loss of a site, with the RTTs of the data set and with those three. The first of the three
+  matrices is asked about alone as well: RTTs that are drawn pair by pair make a question harder,
+  even where they do not vary. The certificate is left out.
+- ``exact.leader_waits``: the same questions plain, with leases (one wait more), and with leases
+  that reads interfere with (two waits that differ), with the certificate.
+- ``exact.set_waits``: the method ``sets`` where the nearest replica or the client waits: protocols
+  without a leader, and `pqr`, whose clients ask a majority beside the commits of a leader.
+- ``contingency.losses``: the worst case after the loss of any site, ties included.
+
+The least CPU time of `--repeat` runs counts, from the problem to the proven plan; what takes more
+than a second is run once. Each study writes a CSV in the folder of the benchmarks, one row per
+question and variant, and prints the median and the worst of each variant and of its ratio to the
+plain question. Exit code 1 when something is not proven.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import math
+import statistics
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+import placement
+from benchmarks.harness.doc_pages import markdown_table
+from benchmarks.harness.machine import describe, sentence
+from benchmarks.harness.result_files import (
+    RESULTS,
+    Row,
+    add_results,
+    read_rows,
+    save_csv,
+    save_json,
+)
+from benchmarks.harness.study import Study
+from placement import Diversity, Instance, Plan, Problem
+from placement.contingency.objective import Contingency
+from placement.evaluation.objective import MEAN_LATENCY
+from placement.support.checks import FloatArray
+from placement.workloads import MIXES
+
+__all__ = ["LEADER_WAITS", "LOSSES", "RULES", "SET_WAITS", "VARIANTS", "Variant", "table"]
+
+PLAIN, LOSS = "no rules", "worst loss"
+_INTERVALS = 3
+_AIM = 5.0  # ratio
+_ONCE = 1.0  # seconds from which a question is not repeated
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Change of the plain question.
+
+    Attributes
+    ----------
+    diversity
+        Rules on failure domains.
+    matrices
+        RTT matrices that are drawn; 0: the RTTs of the data set.
+    base
+        Name of the variant whose time is the unit; empty: none.
+    losses
+        Whether the worst case after the loss of a site is minimised, and not the mean.
+    protocol
+        Commit protocol; None: that of the data set.
+    """
+
+    diversity: tuple[Diversity, ...] = ()
+    matrices: int = 0
+    base: str = PLAIN
+    losses: bool = False
+    protocol: str | None = None
+
+    def problem(self, plain: Instance, replicas: int, voters: int) -> Problem:
+        """Return the question on an instance."""
+        return Problem(
+            _varying(plain, self.matrices) if self.matrices else plain,
+            replicas=replicas,
+            voters=voters,
+            diversity=self.diversity,
+            objective=Contingency() if self.losses else MEAN_LATENCY,
+            protocol=self.protocol,
+        )
+
+
+VARIANTS: Mapping[str, Variant] = {
+    PLAIN: Variant(),
+    "4 countries": Variant((Diversity("country", "replicas", min_domains=4),)),
+    "3 continents": Variant((Diversity("continent", "replicas", min_domains=3),)),
+    "voters in 3 continents": Variant((Diversity("continent", "voters", min_domains=3),)),
+    "one replica in South America": Variant(
+        (Diversity("continent", "replicas", domain="South America", least=1),)
+    ),
+    "caps on crossing levels": Variant(
+        (Diversity("country", "replicas", cap=1), Diversity("provider", "replicas", cap=3))
+    ),
+    "the first of 3 matrices alone": Variant(matrices=1),
+    "RTTs of 3 intervals": Variant(matrices=_INTERVALS),
+    LOSS: Variant(losses=True),
+    "worst loss, the first of 3 matrices alone": Variant(matrices=1, base=LOSS, losses=True),
+    "worst loss, RTTs of 3 intervals": Variant(matrices=_INTERVALS, base=LOSS, losses=True),
+}
+"""Variants of ``exact.rules``: name -> what it is. Sets without its levels are left out."""
+
+
+@dataclass(frozen=True)
+class VariantStudy:
+    """Table of questions.
+
+    Attributes
+    ----------
+    file
+        Name of the results.
+    heads
+        Columns of the file: keys of a row of :meth:`rows`.
+    variants
+        Name -> change of the question.
+    sets, mixes, counts
+        Data sets, operation mixes, and numbers of replicas and voters.
+    method, settings
+        What proves the questions.
+    repeat, time_limit
+        Runs of a question, and seconds of each, where the options say nothing else.
+    about
+        Whether the machine and a summary are written beside the CSV, as JSON.
+    """
+
+    file: str
+    heads: Sequence[str]
+    variants: Mapping[str, Variant]
+    sets: Sequence[str] = ("world27", "azure", "aws", "gcp")
+    mixes: Sequence[str] = tuple(MIXES)
+    counts: Sequence[tuple[int, int]] = ((5, 3), (7, 5))
+    method: str = "exact"
+    settings: Mapping[str, object] | None = None
+    repeat: int = 3
+    time_limit: float | None = None
+    about: bool = False
+
+    def study(self, page: str = "", report: Callable[[], Mapping[str, str]] | None = None) -> Study:
+        """Return the study that ``python -m benchmarks run`` runs."""
+        files = (f"{self.file}.csv", *([f"{self.file}.json"] if self.about else []))
+        return Study(__doc__, self._add_arguments, self._run, files, page, report)
+
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--sets", nargs="+", default=list(self.sets))
+        parser.add_argument("--repeat", type=int, default=self.repeat)
+        parser.add_argument(
+            "--time-limit", type=float, default=self.time_limit, help="seconds per question"
+        )
+        add_results(parser)
+
+    def _run(self, asked: argparse.Namespace) -> int:
+        for objective in (MEAN_LATENCY, Contingency()):  # imports
+            world = placement.load("world27")
+            placement.solve(Problem(world, replicas=3, voters=3, objective=objective))
+        found = []
+        for row in self.rows(asked):
+            found.append(row)
+            print(*(row[head] for head in self.heads if head != "machine"), file=sys.stderr,
+                  flush=True)  # fmt: skip
+        groups: defaultdict[str, list[Row]] = defaultdict(list)
+        for row in found:
+            groups[row["variant"]].append(row)
+        for name, rows in groups.items():
+            times, ratios = ([float(row[key]) for row in rows] for key in ("ms", "ratio"))
+            print(
+                f"{name}: median {statistics.median(times):.1f} ms, worst {max(times):.0f} ms; "
+                f"times plain: median {statistics.median(ratios):.1f}, worst {max(ratios):.1f}"
+            )
+        proven = [row["status"] in ("optimal", "infeasible") for row in found]
+        print(f"{sum(proven)} of {len(proven)} proven. {sentence(describe(('numpy',)))}")
+        lines = ([row[head] for head in self.heads] for row in found)
+        save_csv(asked.results / f"{self.file}.csv", self.heads, lines)
+        if self.about:
+            seconds = [float(row["CPU s"]) for row in found]
+            about = {
+                "machine": describe(),
+                "time limit s": asked.time_limit,
+                "questions": len(found),
+                "proven": sum(proven),
+                "median CPU s": statistics.median(seconds),
+                "largest CPU s": max(seconds),
+            }
+            save_json(asked.results / f"{self.file}.json", about)
+        return int(not all(proven))
+
+    def rows(self, asked: argparse.Namespace) -> Iterator[Row]:
+        """Yield the rows: all that is known of a question, as text."""
+        machine = sentence(describe(("numpy",)))
+        for name, mix, (replicas, voters) in itertools.product(asked.sets, self.mixes, self.counts):
+            plain = placement.load(name, mix=mix)
+            unit: dict[str, float] = {}
+            for variant, change in self.variants.items():
+                if any(one.level not in plain.levels for one in change.diversity):
+                    continue
+                problem = change.problem(plain, replicas, voters)
+                seconds, plan = self._least_time(problem, asked)
+                ms = unit[variant] = 1e3 * seconds
+                rate = problem.demand.operations
+                row = {
+                    "set": name, "world": name, "mix": mix, "replicas": replicas, "voters": voters,
+                    "variant": variant, "rule": variant, "question": variant, "protocol": variant,
+                    "status": plan.status.value, "ms": f"{ms:.3f}", "CPU s": f"{seconds:.2f}",
+                    "ratio": f"{ms / unit.get(change.base, ms):.2f}", "machine": machine,
+                    "worst ms": f"{plan.objective / rate:.3f}",
+                    "normal ms": f"{plan.score / rate:.3f}", "gap %": f"{100 * plan.gap:.2f}",
+                    **{key: plan.stats.get(key, 0) for key in ("nodes", "bounds", "sets")},
+                    "sets looked at": plan.stats.get("leaves", 0),
+                }  # fmt: skip
+                yield {key: str(value) for key, value in row.items()}
+
+    def _least_time(self, problem: Problem, asked: argparse.Namespace) -> tuple[float, Plan]:
+        """Return the least CPU seconds of some runs, and the plan."""
+        least = math.inf
+        for _ in range(asked.repeat):
+            fresh = problem.replace(quorum=problem.quorum)  # a copy that knows nothing yet
+            began = time.process_time()
+            plan = placement.solve(
+                fresh, self.method, time_limit=asked.time_limit, settings=self.settings
+            )
+            least = min(least, time.process_time() - began)
+            if least > _ONCE:
+                break
+        return least, plan
+
+
+def _varying(instance: Instance, matrices: int = _INTERVALS) -> Instance:
+    """Return an instance with drawn RTT matrices, and as much of the demand in each interval."""
+    rng = np.random.default_rng(1)
+
+    def drawn(rtt: FloatArray) -> FloatArray:
+        return np.round(rtt * rng.uniform(0.8, 1.2, (_INTERVALS, *rtt.shape)), 1)[:matrices]
+
+    counts = instance.counts.sum(axis=0) / matrices
+    return instance.replace(
+        client_rtt=drawn(instance.client_rtt),
+        site_rtt=drawn(instance.site_rtt),
+        counts=np.repeat(counts[np.newaxis], matrices, axis=0),
+        intervals=tuple(f"interval {k + 1}" for k in range(matrices)),
+    )
+
+
+def table(found: Sequence[Row]) -> str:
+    """Return the rows of ``exact.rules`` as Markdown, a line per rule, and what they ran on."""
+
+    def question(row: Row) -> tuple[str, ...]:
+        return (row["set"], row["mix"], row["replicas"], row["voters"])
+
+    known = {(row["rule"], *question(row)): float(row["ms"]) for row in found}
+    lines = []
+    for rule in VARIANTS:
+        rows = [row for row in found if row["rule"] == rule]
+        if not rows:
+            continue
+        proven = sum(row["status"] in ("optimal", "infeasible") for row in rows)
+        slowest = max(rows, key=lambda row: float(row["ms"]))
+        unit = VARIANTS[rule].base if rule not in (PLAIN, LOSS) else rule
+        ratios = sorted(float(row["ms"]) / known[unit, *question(row)] for row in rows)
+        compared = (
+            f"{statistics.median(ratios):.1f}", f"{ratios[-1]:.0f}",
+            str(sum(ratio > _AIM for ratio in ratios)),
+        )  # fmt: skip
+        asked = f"{slowest['set']} {slowest['mix']} {slowest['replicas']}/{slowest['voters']}"
+        lines.append(
+            (
+                rule, f"{proven} of {len(rows)}",
+                *(("", "", "") if rule == unit else compared),
+                f"{float(slowest['ms']):.0f} ms ({asked})",
+            )
+        )  # fmt: skip
+    heads = ("rule", "proven", "ratio: median", "largest", "above 5", "slowest question")
+    machines = dict.fromkeys(row["machine"].split(" (")[0] for row in found)
+    return "\n".join([markdown_table(heads, lines), "", *machines])
+
+
+RULES = VariantStudy(
+    "exact_rules",
+    ("set", "mix", "replicas", "voters", "rule", "status", "ms", "nodes", "machine"),
+    VARIANTS,
+    settings={"certificate": False},
+).study(
+    "docs/methods.md",
+    lambda: {"exact_rules.csv": table(read_rows(RESULTS / "exact_rules.csv"))},
+)
+
+LEADER_WAITS = VariantStudy(
+    "leader_waits",
+    ("set", "mix", "replicas", "question", "ms", "ratio", "nodes", "bounds"),
+    {
+        "plain": Variant(base="plain"),
+        "leases": Variant(base="plain", protocol="leases"),
+        "two waits": Variant(base="plain", protocol="leases:interference=0.2"),
+    },
+    sets=("world27", "aws", "azure"),
+    mixes=("ycsb-a", "ycsb-b", "oltp", "social"),
+    counts=((5, 5), (7, 7)),
+    repeat=5,
+).study()
+
+SET_WAITS = VariantStudy(
+    "set_waits",
+    ("set", "mix", "replicas", "protocol", "ms", "nodes", "sets looked at", "sets"),
+    {
+        name: Variant(base="", protocol=name)
+        for name in (
+            "epaxos:multi=2", "epaxos:slow=0.1,multi=2", "mencius:multi=2", "hermes:multi=2",
+            "abd:multi=2", "fast-paxos:multi=2", "pqr", "coordinated:r=2,w=3,multi=2",
+        )
+    },
+    sets=("world27", "aws", "azure"),
+    mixes=("ycsb-a", "ycsb-b", "social"),
+    counts=((5, 5),),
+    method="sets",
+    repeat=2,
+).study()  # fmt: skip
+
+LOSSES = VariantStudy(
+    "contingency_losses",
+    ("world", "mix", "replicas", "voters", "status", "worst ms", "normal ms", "gap %", "CPU s",
+     "nodes"),
+    {LOSS: Variant(base="", losses=True)},
+    sets=("world27", "aws", "gcp", "azure"),
+    counts=tuple(itertools.product((5, 7, 9), (3, 5))),
+    repeat=1,
+    time_limit=30.0,
+    about=True,
+).study()  # fmt: skip
