@@ -43,6 +43,7 @@ from placement.evaluation.objective import quorum_size
 from placement.evaluation.score import operation_latency
 
 __all__ = [
+    "ElectingSystem",
     "Layout",
     "LiveSystem",
     "azure_part",
@@ -201,8 +202,6 @@ class LiveSystem(ABC):
         What each client issues.
     words
         Name of an operation -> words of the tables.
-    fails_over
-        Whether the servers elect a leader after a loss.
     """
 
     title: ClassVar[str]
@@ -210,7 +209,6 @@ class LiveSystem(ABC):
     write: ClassVar[str]
     operations: ClassVar[tuple[Operation, ...]]
     words: ClassVar[Mapping[str, str]]
-    fails_over: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self.instance = azure_part(self.operations)
@@ -245,10 +243,6 @@ class LiveSystem(ABC):
         Reads of the closest server go to the closest of `sites`.
         """
 
-    def kill(self, site: str) -> str:
-        """Kill the leader, and return the site that leads once writes succeed again."""
-        raise NotImplementedError
-
     def layouts(self, quick: bool) -> list[tuple[str, Layout]]:
         """Return the layouts that are measured, each with its part, "fit" or "test"."""
         here = self.instance
@@ -264,12 +258,20 @@ class LiveSystem(ABC):
         return min(sites, key=lambda site: row[self.instance.sites.index(site)])
 
 
+class ElectingSystem(LiveSystem):
+    """Servers that elect a leader after the loss of one."""
+
+    @abstractmethod
+    def kill(self, site: str) -> str:
+        """Kill the leader, and return the site that leads once writes succeed again."""
+
+
 def measured_rows(bench: LiveSystem, part: str, quick: bool) -> Iterator[Row]:
     """Yield the rows of a part of a system, see the module; `quick`: a short form."""
     with bench:
         if part == "latency":
             yield from _latencies(bench, quick)
-        else:
+        elif isinstance(bench, ElectingSystem):
             yield from _losses(bench, quick)
 
 
@@ -294,7 +296,7 @@ def _latencies(bench: LiveSystem, quick: bool) -> Iterator[Row]:
                 }
 
 
-def _losses(bench: LiveSystem, quick: bool) -> Iterator[Row]:
+def _losses(bench: ElectingSystem, quick: bool) -> Iterator[Row]:
     tried = [layout for part, layout in bench.layouts(quick) if part == "test"]
     for layout in tried:
         killed = layout.leaders[0]
@@ -394,7 +396,7 @@ def live_study(description: str | None, system: type[LiveSystem]) -> Study:
         Its servers.
     """
     path = ROOT / "benchmarks/results" / system.results
-    parts = ["latency", *(["losses"] if system.fails_over else [])]
+    parts = ["latency", *(["losses"] if issubclass(system, ElectingSystem) else [])]
 
     def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(

@@ -3,29 +3,97 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+import itertools
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from placement.databases.deployment import deployment_of_plan
+from placement.databases.localities import Localities, Locality
+from placement.databases.system import load_system, write_deployment
 from placement.errors import InputError
 from placement.explore.answers import answer_document
-from placement.explore.files import FORMATS, plan_file
-from placement.explore.question import (
-    Origin,
-    Question,
-    command_line,
-    python_lines,
-    read_question,
-)
+from placement.explore.question import Origin, Question, command_line, python_lines, read_question
 from placement.explore.second_looks import compared, curve, front, tail, why
+from placement.io.formats.document import encode_json
+from placement.io.leader_plan_document import plan_document
 from placement.methods.options import Progress
 from placement.methods.registry import solve
 from placement.model.instance import Instance
 from placement.plan import Plan
+from placement.report import report_html
 from placement.report.map.map_view import Ground, ground_of
 from placement.support.checks import elements, number, text
 
-__all__ = ["JOBS", "Explorer", "Listener", "run_job"]
+__all__ = ["FORMATS", "JOBS", "Explorer", "Listener", "plan_file", "run_job"]
+
+
+# --- files of a plan, made in memory ------------------------------------------------------------
+
+FORMATS = ("plan", "report", "export")
+"""Kinds of files."""
+
+
+def plan_file(plan: Plan, format: str, system: str, database: str) -> dict[str, object]:
+    """Return a file: its ``name``, its media ``type`` and its ``text``; ``notes`` of an export.
+
+    Parameters
+    ----------
+    plan
+        With a configuration.
+    format
+        "plan": the plan with its certificate and the instance inside, as ``placement check`` reads
+        it; "report": the HTML page; "export": statements for a database.
+    system
+        Name of the database system, for "export".
+    database
+        Name of the database, for "export".
+
+    Raises
+    ------
+    InputError
+        Without a configuration, and for a placement that the database cannot be told.
+    """
+    if not plan.found:
+        raise InputError("there is no plan to write", field="plan", value=plan.status.value)
+    if format == "report":
+        return {"name": "plan.html", "type": "text/html", "text": report_html(plan)}
+    if format == "plan":
+        document = plan_document(plan, embed=True)
+        for words in ("claim", "proof"):
+            document.pop(words, None)
+        text = encode_json(document).decode("utf-8")
+        return {"name": "plan.json", "type": "application/json", "text": text}
+    found = load_system(system)
+    rows = _plain_names(plan.problem.instance.sites)
+    request = found.request(Localities(plan.problem.instance.sites, rows), database)
+    script = write_deployment(found, deployment_of_plan(plan), request, None)
+    renamed = tuple(f"The site {row.site} is written {row.name}." for row in rows
+                    if row.site in plan.replicas)  # fmt: skip
+    return {
+        "name": f"{found.name}.txt",
+        "type": "text/plain",
+        "text": script.text,
+        "notes": [*script.notes, *renamed],
+    }
+
+
+def _plain_names(sites: Sequence[str]) -> tuple[Locality, ...]:
+    """Return a name of letters, digits, ``_``, ``.`` and ``-`` for each site that needs one."""
+    rows: dict[str, Locality] = {}
+    for site in sites:
+        name = re.sub(r"[^A-Za-z0-9_.-]+", "-", site).strip("-_.")[:60] or "site"
+        if name == site:
+            continue
+        free = next(
+            other
+            for other in itertools.chain([name], (f"{name}-{k}" for k in itertools.count(2)))
+            if other not in rows and other not in sites
+        )
+        rows[free] = Locality(free, site)
+    return tuple(rows.values())
+
 
 Listener = Callable[[Progress], None]
 """Called with the reports of a search."""
@@ -78,10 +146,23 @@ class Explorer:
         return solve(problem, question.method, time_limit=limit, progress=report)
 
 
-def _plan(explorer: Explorer, value: Mapping[str, object], listen: Listener) -> Answer:
-    """Solve a question: its plan as numbers and pieces of the page."""
+def _of_question(
+    explorer: Explorer, kind: str, value: Mapping[str, object], listen: Listener
+) -> Answer:
+    """Answer a job about one question; all but the curves solve it first."""
     question = explorer.question(value.get("question"))
+    if kind in ("curve", "front"):
+        return (curve if kind == "curve" else front)(question.problem)
     plan = explorer.solve(question, listen)
+    if kind == "tail":
+        return tail(question, plan)
+    if kind == "why":
+        site = value.get("site")
+        return why(plan, None if site is None else text(site, "site"))
+    if kind == "file":
+        form = text(value.get("format"), "format", choices=FORMATS)
+        system = text(value.get("system") or "none", "system")
+        return plan_file(plan, form, system, text(value.get("database") or "app", "database"))
     command, cannot = command_line(question, explorer.origin)
     return {
         **answer_document(question, plan, explorer.ground),
@@ -91,35 +172,7 @@ def _plan(explorer: Explorer, value: Mapping[str, object], listen: Listener) -> 
     }
 
 
-def _tail(explorer: Explorer, value: Mapping[str, object], listen: Listener) -> Answer:
-    """Return the 99th percentile of a plan."""
-    question = explorer.question(value.get("question"))
-    return tail(question, explorer.solve(question, listen))
-
-
-def _why(explorer: Explorer, value: Mapping[str, object], listen: Listener) -> Answer:
-    """Return the notes that accompany a plan."""
-    question = explorer.question(value.get("question"))
-    site = value.get("site")
-    plan = explorer.solve(question, listen)
-    return why(plan, None if site is None else text(site, "site"))
-
-
-def _curve(explorer: Explorer, value: Mapping[str, object], listen: Listener) -> Answer:
-    """Solve for other numbers of replicas."""
-    del listen
-    return curve(explorer.question(value.get("question")).problem)
-
-
-def _front(explorer: Explorer, value: Mapping[str, object], listen: Listener) -> Answer:
-    """Trade money against latency."""
-    del listen
-    return front(explorer.question(value.get("question")).problem)
-
-
-def _compare(
-    explorer: Explorer, value: Mapping[str, object], listen: Listener
-) -> dict[str, object]:
+def _compare(explorer: Explorer, value: Mapping[str, object], listen: Listener) -> Answer:
     """Put two plans side by side."""
     questions, names = elements(value.get("questions"), "questions"), value.get("names")
     if len(questions) != 2 or not isinstance(names, list) or len(names) != 2:
@@ -128,17 +181,8 @@ def _compare(
     return compared(plans, [text(name, "names") for name in names], explorer.ground)
 
 
-def _file(explorer: Explorer, value: Mapping[str, object], listen: Listener) -> Answer:
-    """Make a file of a plan."""
-    plan = explorer.solve(explorer.question(value.get("question")), listen)
-    kind = text(value.get("format"), "format", choices=FORMATS)
-    system = text(value.get("system") or "none", "system")
-    return plan_file(plan, kind, system, text(value.get("database") or "app", "database"))
-
-
-def _place(explorer: Explorer, value: Mapping[str, object], listen: Listener) -> Answer:
+def _place(explorer: Explorer, value: Mapping[str, object]) -> Answer:
     """Return the latitude and longitude of a point of the map."""
-    del listen
     x, y = (number(value.get(key), key, minimum=-1e6, maximum=1e6) for key in ("x", "y"))
     place = explorer.ground.place_at(x, y)
     if place is None:
@@ -146,19 +190,8 @@ def _place(explorer: Explorer, value: Mapping[str, object], listen: Listener) ->
     return {"lat": round(place[0], 3), "lon": round(place[1], 3)}
 
 
-Job = Callable[[Explorer, Mapping[str, object], Listener], Answer]
-
-JOBS: Mapping[str, Job] = {
-    "plan": _plan,
-    "tail": _tail,
-    "why": _why,
-    "curve": _curve,
-    "front": _front,
-    "compare": _compare,
-    "file": _file,
-    "place": _place,
-}
-"""Kind -> job."""
+JOBS = ("plan", "tail", "why", "curve", "front", "compare", "file", "place")
+"""Kinds of jobs."""
 
 
 def run_job(explorer: Explorer, kind: str, value: object, listen: Listener) -> Answer:
@@ -180,7 +213,11 @@ def run_job(explorer: Explorer, kind: str, value: object, listen: Listener) -> A
     PlacementError
         As of :func:`placement.solve`, and for a value of another form.
     """
-    job = JOBS[text(kind, "kind", choices=tuple(JOBS))]
+    text(kind, "kind", choices=JOBS)
     if not isinstance(value, dict):
         raise InputError("not an object", field=kind, expected="named keys")
-    return job(explorer, value, listen)
+    if kind == "place":
+        return _place(explorer, value)
+    if kind == "compare":
+        return _compare(explorer, value, listen)
+    return _of_question(explorer, kind, value, listen)

@@ -7,8 +7,9 @@ out are asked about in the same way, with the site pinned.
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from placement.analysis.pareto_frontier import changes_in_words, pareto
@@ -76,59 +77,43 @@ def rules_of(problem: Problem) -> Iterator[tuple[str, dict[str, object]]]:
         yield f"a diversity rule of the level {rule.level}", {"diversity": rest}
 
 
-def rule_costs(plan: Plan, ask: Callable[[Problem], Plan]) -> tuple[RuleCost, ...]:
+def _changed(plan: Plan, words: str, changes: Mapping[str, object]) -> RuleCost | None:
+    """Return the proven plan of a changed problem; None where no method takes it or has a plan."""
+    try:
+        other = prove(plan.problem.replace(**changes))
+    except (InputError, UnsupportedError):
+        return None
+    gain = _worth(plan) - _worth(other) if plan.found else float("inf")
+    return RuleCost(words, other, gain) if other.found else None
+
+
+def rule_costs(plan: Plan) -> tuple[RuleCost, ...]:
     """Return the cost in ms of each rule of a plan's problem, the most expensive first.
 
     Parameters
     ----------
     plan
         Optimal, or the proof that there is none.
-    ask
-        Solves a problem.
 
     Notes
     -----
     One solve per rule. Rules that a method cannot take without are left out.
     """
-    found = []
-    for words, changes in rules_of(plan.problem):
-        try:
-            other = ask(plan.problem.replace(**changes))
-        except (InputError, UnsupportedError):
-            continue
-        if other.found:
-            gain = _worth(plan) - _worth(other) if plan.found else float("inf")
-            found.append(RuleCost(words, other, max(0.0, gain)))
+    tried = (_changed(plan, words, changes) for words, changes in rules_of(plan.problem))
+    found = [dataclasses.replace(one, gain_ms=max(0.0, one.gain_ms)) for one in tried if one]
     return tuple(sorted(found, key=lambda one: -one.gain_ms))
 
 
-def price_of_site(plan: Plan, site: str, ask: Callable[[Problem], Plan]) -> RuleCost | None:
-    """Return the best plan with a replica at a site that the plan leaves out.
+def price_of_site(plan: Plan, site: str) -> RuleCost | None:
+    """Return the best plan with a replica at a site that an optimal plan leaves out.
 
-    Parameters
-    ----------
-    plan
-        Optimal.
-    site
-        Name.
-    ask
-        Solves a problem.
-
-    Returns
-    -------
-    RuleCost or None
-        `gain_ms` is negative or 0: the latency that the site costs, or 0 for an equally good plan.
-        None where the site is in the plan, is forbidden, or no plan has it.
+    Its `gain_ms` is negative or 0: the latency that the site costs, or 0 for an equally good plan.
+    None where the site is in the plan, is forbidden, or no plan has it.
     """
     if not plan.found or site in plan.replicas or site in plan.problem.forbidden:
         return None
-    try:
-        other = ask(plan.problem.replace(pinned=(*plan.problem.pinned, site)))
-    except (InputError, UnsupportedError):
-        return None
-    if not other.found:
-        return None
-    return RuleCost(f"with {site}", other, min(0.0, _worth(plan) - _worth(other)))
+    found = _changed(plan, f"with {site}", {"pinned": (*plan.problem.pinned, site)})
+    return None if found is None else dataclasses.replace(found, gain_ms=min(0.0, found.gain_ms))
 
 
 def _worth(plan: Plan) -> float:
@@ -138,10 +123,6 @@ def _worth(plan: Plan) -> float:
 
 _MOST_SIZES = 15
 _HEAVIEST = 20
-
-
-def _ask(problem: Problem) -> Plan:
-    return prove(problem)
 
 
 def tail(question: Question, plan: Plan) -> dict[str, object]:
@@ -188,7 +169,7 @@ def _beside(plan: Plan, site: str | None) -> list[Child]:
     """Return the sentences about plans beside the optimum."""
     found: list[Child] = []
     if site is not None and site in plan.problem.instance.sites:
-        cost = price_of_site(plan, site, _ask)
+        cost = price_of_site(plan, site)
         if cost is not None:
             words = f"A replica in {site} would cost {-cost.gain_ms:.2f} ms per operation"
             found.append(tag("p", None, f"{words}: {changes_in_words(plan, cost.plan)}."))
@@ -204,7 +185,7 @@ def _beside(plan: Plan, site: str | None) -> list[Child]:
         slower = plan.problem.objective.in_ms(plan.problem, more)
         changes = changes_in_words(plan, runner_up[0]) or "other voters"
         found.append(tag("p", None, f"Runner-up (+{slower:.3f} ms): {changes}."))
-    costs = rule_costs(plan, _ask)
+    costs = rule_costs(plan)
     if costs:
         found.append(
             data_table(

@@ -18,12 +18,12 @@ import placement
 from placement.errors import InputError
 from placement.io.plan_file import save_plan
 from placement.report import report_html, write_report
-from placement.report.baselines import latency_shares
 from placement.report.charts.markup import clipped, json_script, tag, text
 from placement.report.charts.svg_charts import ticks
 from placement.report.map.map_view import map_view
 from placement.report.map.projection import great_circle, project, scaled_places, within_frame
 from placement.report.page import PlanTable, page_of
+from placement.report.plan_page import latency_shares
 from placement.report.result_file import FORMAT, VERSION
 from placement.support.checks import FloatArray
 from tests.report import worlds

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from benchmarks.live.harness import Latencies, Layout, LiveSystem, client_node, live_study
+from benchmarks.live.harness import ElectingSystem, Latencies, Layout, client_node, live_study
 from benchmarks.live.programs import ETCD, Processes, awaited, go_program
 from placement import Operation
 from placement.databases import Deployment, Localities, Locality, load_system
@@ -267,10 +267,10 @@ _TIMES = ("--heartbeat-interval=300", "--election-timeout=3000")
 """ms; etcd's tuning guide asks for about the largest RTT, and ten times that."""
 
 
-class Etcd(LiveSystem):
+class Etcd(ElectingSystem):
     """Servers that a runbook of the export starts; clients follow the leader."""
 
-    title, results, write, fails_over = "", "live_etcd.json", "put", True
+    title, results, write = "", "live_etcd.json", "put"
     operations = (
         Operation("put", direct=1, quorum=1, kind="write"),
         # linearizable: the leader asks a quorum whether it still leads

@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from benchmarks.live.harness import Latencies, Layout, LiveSystem, client_node, live_study
+from benchmarks.live.harness import ElectingSystem, Latencies, Layout, client_node, live_study
 from benchmarks.live.programs import (
     Processes,
     answer,
@@ -224,10 +224,10 @@ class ZooKeeperEnsemble:
 _PORT = 2181
 
 
-class ZooKeeper(LiveSystem):
+class ZooKeeper(ElectingSystem):
     """An ensemble; each client asks its closest server."""
 
-    title, results, write, fails_over = "zookeeper", "live_zookeeper.json", "write", True
+    title, results, write = "zookeeper", "live_zookeeper.json", "write"
     operations = (
         Operation("write", near=1, relay=1, quorum=1, kind="write"),
         Operation("sync", near=1, relay=1, kind="read"),
