@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from placement.errors import InputError
-from placement.io.formats.column_reader import read_frame
+from placement.io.formats.column_reader import ColumnTable, read_frame
 from placement.io.formats.tables import free_column, refused
 from placement.support.checks import FloatArray
 
-__all__ = ["INTERVAL", "Labelled", "read_matrix", "to_rows"]
+__all__ = ["INTERVAL", "Labelled", "matrix_of", "read_matrix", "to_rows"]
 
 INTERVAL = "interval"
 """Header of the column that holds the interval, in front of the column of row names."""
@@ -107,13 +107,27 @@ def read_matrix(path: str | os.PathLike[str], word: str, quantity: str) -> Label
         For a duplicate or missing row, and for cells that are no such quantity.
     """
     frame = read_frame(path, _keys)
-    keys = _keys(frame.columns)
+    return matrix_of(frame, _keys(frame.columns), word, quantity)
+
+
+def matrix_of(
+    frame: ColumnTable, keys: Sequence[str], word: str, quantity: str, *, gaps: bool = False
+) -> Labelled:
+    """Return a matrix whose first columns, the `keys`, hold the intervals (if any) and the rows.
+
+    With `gaps`, a blank cell is NaN, and blanks around names are left out.
+
+    Raises
+    ------
+    InputError
+        As :func:`read_matrix`.
+    """
     columns = frame.columns[len(keys) :]
     if not columns:
         raise InputError(
             "no columns of numbers", source=frame.source, expected=f"a column for the {word}s"
         )
-    rows, of_row = frame.found(keys[-1], strip=False)
+    rows, of_row = frame.found(keys[-1], strip=gaps)
     intervals, of_interval = (
         frame.found(keys[0], strip=False)
         if len(keys) == 2
@@ -129,7 +143,7 @@ def read_matrix(path: str | os.PathLike[str], word: str, quantity: str) -> Label
             f"duplicate {word}"
             + (f" in interval {intervals[of_interval[again]]!r}" if intervals else ""),
             source=frame.at(again),
-            field=word,
+            field=keys[-1] or word,
             value=rows[of_row[again]],
             expected=f"once (first in row {frame.number(before)})",
         )
@@ -142,7 +156,7 @@ def read_matrix(path: str | os.PathLike[str], word: str, quantity: str) -> Label
             value=rows[missing % shape[1]],
             expected=f"a row for it in interval {intervals[missing // shape[1]]!r}",
         )
-    cells = frame.matrix(columns, quantity)
+    cells = frame.matrix(columns, quantity, blank=gaps)
     values = cells.reshape(*shape, len(columns))
     if (np.diff(flat) != 1).any():  # rows in another order than their names
         values = np.empty_like(values)

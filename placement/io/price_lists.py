@@ -24,15 +24,14 @@ import numpy as np
 from placement.errors import InputError
 from placement.io.feeds.headers import read_header, the_column
 from placement.io.feeds.registry import Content
+from placement.io.formats.column_reader import ColumnTable
 from placement.io.formats.document import Document, read_document
 from placement.io.formats.tables import (
     Table,
-    is_blank,
     name_cell,
-    number_cell,
-    quantity_cell,
     refused,
 )
+from placement.io.labelled_arrays import matrix_of
 from placement.io.prices_document import PER_SITE, PRICE
 from placement.model.instance import Instance
 from placement.model.prices import HOURS_PER_MONTH, Prices, gb_of_operations
@@ -324,28 +323,23 @@ def read_site_prices(path: str | os.PathLike[str]) -> SitePrices:
         words = "prices of machines or storage"
         return SitePrices(_dated(document), _currency(document, rates, words), columns)
     table = _table(path)
-    for column in table.columns[1:]:
-        kind = "storage" if column == "price" else column
-        if kind not in (*_COLUMNS, "currency"):
+    currency, table = _currency_column(table)
+    names = ["storage" if name == "price" else name for name in table.columns[1:]]
+    for column, name in zip(table.columns[1:], names, strict=True):
+        if name not in _COLUMNS or names.count(name) > 1:
             raise InputError(
                 "unknown column",
                 source=table.source,
                 field=column,
                 expected="one of " + ", ".join((*_COLUMNS, "currency")),
             )
-        for row, cells in enumerate(table.rows if kind != "currency" else ()):
-            site = name_cell(cells[0], table.at(row), table.columns[0]).strip()
-            if site in columns.setdefault(kind, {}):
-                raise InputError(
-                    "a site given twice",
-                    source=table.at(row),
-                    field=table.columns[0],
-                    value=site,
-                    expected="one row for each site",
-                )
-            cell = cells[table.column(column)]
-            columns[kind][site] = quantity_cell(cell, table.at(row), f"{column}, {site}", PRICE)
-    return SitePrices(table.source, _currency_column(table), columns)
+    found = matrix_of(ColumnTable.of(table), table.columns[:1], "site", PRICE)
+    values = found.values.T.tolist()
+    columns = {
+        name: dict(zip(map(str.strip, found.rows), row, strict=True))
+        for name, row in zip(names, values, strict=True)
+    }
+    return SitePrices(table.source, currency, columns)
 
 
 def read_transfer(path: str | os.PathLike[str]) -> TransferTable:
@@ -378,7 +372,7 @@ def read_transfer(path: str | os.PathLike[str]) -> TransferTable:
         source, currency = _dated(document), _currency(document, rates, "prices of traffic")
     else:
         table = _table(path)
-        source, currency = table.source, _currency_column(table)
+        source, (currency, table) = table.source, _currency_column(table)
         if any(read_header(name).end == "dst" for name in table.columns[1:]):
             steps = _long(table, ("from", "to"))
         else:
@@ -427,50 +421,38 @@ def _long(table: Table, ends: tuple[str, ...]) -> dict[tuple[str, str], list[tup
         name = the_column([one.text for one in fitting], role, table.source, "one column for")
         places.append(table.column(name or role))
     *of_ends, cost = places
-    limits = table.column(_UP_TO) if _UP_TO in table.columns else None
+    frame = ColumnTable.of(table)
+    names = [frame.found(table.columns[place]) for place in of_ends]
+    prices = frame.quantities(table.columns[cost], PRICE)
+    limits = np.full(len(prices), math.nan)
+    if _UP_TO in table.columns:
+        limits = frame.matrix([_UP_TO], "GB per month, or blank", blank=True)[:, 0]
     steps: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    for row, cells in enumerate(table.rows):
-        where = table.at(row)
-        names = [name_cell(cells[i], where, table.columns[i]).strip() for i in of_ends]
-        sender, receiver = (*names, "all")[:2]
-        words = f"{sender} to {receiver}" if len(ends) > 1 else sender
-        price = quantity_cell(cells[cost], where, f"{table.columns[cost]}, {words}", PRICE)
-        if limits is None and (sender, receiver) in steps:
+    for row, (most, price) in enumerate(zip(limits.tolist(), prices.tolist(), strict=True)):
+        sender, receiver = (*(found[which[row]] for found, which in names), "all")[:2]
+        if most == 0:
+            raise refused(table.at(row), _UP_TO, "not a volume", most, "GB > 0, or blank")
+        found = steps.setdefault((sender, receiver), [])
+        if found and _UP_TO not in table.columns:
             raise InputError(
                 "a pair given twice",
-                source=where,
+                source=table.at(row),
                 field="to",
-                value=words,
+                value=f"{sender} to {receiver}",
                 expected=f"one price, or a column {_UP_TO} with the volume of each tier",
             )
-        most = math.inf
-        if limits is not None and not is_blank(cells[limits]):
-            most = number_cell(cells[limits], where, _UP_TO, "GB per month, or blank")
-        if not most > 0:
-            raise refused(where, _UP_TO, "not a volume", cells[limits or 0], "GB > 0, or blank")
-        steps.setdefault((sender, receiver), []).append((most, price))
+        found.append((math.inf if math.isnan(most) else most, price))
     return steps
 
 
 def _square(table: Table) -> dict[tuple[str, str], list[tuple[float, float]]]:
-    steps: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    for row, cells in enumerate(table.rows):
-        sender = name_cell(cells[0], table.at(row), table.columns[0]).strip()
-        for receiver, cell in zip(table.columns[1:], cells[1:], strict=True):
-            if receiver == "currency" or is_blank(cell):
-                continue
-            if (sender, receiver) in steps:
-                raise InputError(
-                    "a row given twice",
-                    source=table.at(row),
-                    field=table.columns[0],
-                    value=sender,
-                    expected="one row for each sender",
-                )
-            words = f"{sender} to {receiver}"
-            price = quantity_cell(cell, table.at(row), words, PRICE)
-            steps[sender, receiver] = [(math.inf, price)]
-    return steps
+    found = matrix_of(ColumnTable.of(table), table.columns[:1], "row", PRICE, gaps=True)
+    return {
+        (sender, receiver): [(math.inf, price)]
+        for sender, row in zip(found.rows, found.values.tolist(), strict=True)
+        for receiver, price in zip(found.columns, row, strict=True)
+        if not math.isnan(price)
+    }
 
 
 def _ascending(found: list[tuple[float, float]], source: str, pair: tuple[str, str]) -> Tiers:
@@ -502,13 +484,16 @@ def _one_currency(named: Sequence[tuple[str, str]], words: str) -> str:
     return named[0][1] if named else ""
 
 
-def _currency_column(table: Table) -> str:
+def _currency_column(table: Table) -> tuple[str, Table]:
+    """Return the currency of a table, and the table without that column."""
     if "currency" not in table.columns:
-        return ""
+        return "", table
     place = table.column("currency")
     cells = [(table.at(row), cells[place]) for row, cells in enumerate(table.rows)]
     named = [(at, name_cell(cell, at, "currency").strip()) for at, cell in cells]
-    return _one_currency(named, "in every row")
+    rest = [(*cells[:place], *cells[place + 1 :]) for cells in (table.columns, *table.rows)]
+    columns, rows = tuple(map(str, rest[0])), tuple(rest[1:])
+    return _one_currency(named, "in every row"), replace(table, columns=columns, rows=rows)
 
 
 # --- lists of clouds -------------------------------------------------------------------------

@@ -431,8 +431,7 @@ def test_cells_of_a_good_table_are_not_looked_at_one_by_one(
     def refuse(*_: object) -> float:
         raise AssertionError("a single cell")
 
-    for module in ("feeds.rtt_tables", "formats.column_reader"):
-        monkeypatch.setattr(f"placement.io.{module}.quantity_cell", refuse)
+    monkeypatch.setattr("placement.io.formats.column_reader.quantity_cell", refuse)
     assert read_rtt(path, kind).values.tolist() == expected.tolist()
     assert expected.shape == (2, 2)
 

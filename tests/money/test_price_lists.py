@@ -61,9 +61,9 @@ def test_prices_of_sites(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("site,storage\nEast US,1\nWest Europe,2\n", r"storage: 1 of 3 .* got 'North Europe'"),
-        ("site,storage\nEast US,1\nEast US,2\n", r"row 3: site: a site given twice: got 'East US'"),
-        ("site,storage\nEast US,-1\n", r"row 2: storage, East US: negative: got '-1'"),
-        ("site,storage\nEast US,\n", r"row 2: storage, East US: missing value"),
+        ("site,storage\nEast US,1\nEast US,2\n", r"row 3: site: duplicate site: got 'East US'"),
+        ("site,storage\nEast US,-1\n", r"row 2: storage: negative: got '-1'"),
+        ("site,storage\nEast US,\n", r"row 2: storage: missing value"),
         ("site,disk\nEast US,1\n", r"disk: unknown column"),
         ("site,storage,currency\nA,1,USD\nB,1,EUR\n", r"row 3: currency: two currencies.*'EUR'"),
     ],

@@ -37,13 +37,12 @@ from placement.io.formats.tables import (
     Table,
     check_unique,
     free_column,
-    is_blank,
-    quantity_cell,
     refused,
 )
 from placement.io.interval_order import order_intervals
+from placement.io.labelled_arrays import matrix_of
 from placement.io.rtt_table import Pair, PairTable, RttTable
-from placement.support.checks import LARGEST, FloatArray, IntArray
+from placement.support.checks import FloatArray, IntArray
 from placement.tail.histograms import means_of_percentiles
 
 __all__ = [
@@ -239,24 +238,9 @@ def _square_rtts(table: Table) -> RttTable:
     check_unique(destinations, table.source)
     if not table.rows:
         raise InputError("no rows", source=table.source, expected="a row per source")
-    sources, which = ColumnTable.of(table).found(table.columns[0])
-    if len(sources) < len(which):
-        again = int(np.argmax(which != np.arange(len(which))))
-        raise InputError(
-            "duplicate row",
-            source=table.at(again),
-            field=table.columns[0] or "first column",
-            value=sources[which[again]],
-            expected=f"once (first in row {table.numbers[int(which[again])]})",
-        )
-    values = text_numbers(table, range(1, len(table.columns)))
-    if not (values.size and values.min() >= 0 and values.max() <= LARGEST):  # also for NaN
-        values = np.full((len(sources), len(destinations)), math.nan)
-        for i, cells in enumerate(table.rows):
-            for j, name in enumerate(destinations):
-                if not is_blank(cells[j + 1]):
-                    values[i, j] = quantity_cell(cells[j + 1], table.at(i), name)
-    return RttTable(table.source, sources, destinations, values, (), (_from(table.source),))
+    found = matrix_of(ColumnTable.of(table), table.columns[:1], "row", RTT, gaps=True)
+    words = (_from(table.source),)
+    return RttTable(table.source, found.rows, destinations, found.values, (), words)
 
 
 def _from(source: str, words: str = "") -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import math
 import os
 import sys
 import warnings
@@ -166,8 +167,10 @@ class ColumnTable:
         """
         return self.matrix([column], expected)[:, 0]
 
-    def matrix(self, columns: Sequence[str], expected: str) -> FloatArray:
+    def matrix(self, columns: Sequence[str], expected: str, *, blank: bool = False) -> FloatArray:
         """Return columns of numbers from 0 to :data:`LARGEST`, shape (rows, columns).
+
+        A `blank` cell may be allowed, and is NaN.
 
         Raises
         ------
@@ -190,7 +193,9 @@ class ColumnTable:
         return np.array(
             [
                 [
-                    quantity_cell(cells[place], self.at(row), name, expected)
+                    math.nan
+                    if blank and is_blank(cells[place])
+                    else quantity_cell(cells[place], self.at(row), name, expected)
                     for place, name in zip(places, columns, strict=True)
                 ]
                 for row, cells in enumerate(self.table.rows)
