@@ -20,6 +20,7 @@ __all__ = [
     "names",
     "number",
     "read_named_numbers",
+    "read_named_texts",
     "read_number",
     "read_whole",
     "seconds",
@@ -136,16 +137,39 @@ def read_named_numbers(
         With the option and the text, for a text of another form, an unknown name, a name given
         twice, and a number out of range.
     """
-    found: dict[str, float] = {}
+    texts = read_named_texts(values, field, form, known=known)
+    return {
+        name: read_number(text, field, least, most, above=above) for name, text in texts.items()
+    }
+
+
+def read_named_texts(
+    values: Iterable[str], field: str, form: str, *, known: Collection[str] | None = None
+) -> dict[str, str]:
+    """Read texts ``NAME=TEXT``, each name at most once.
+
+    Parameters
+    ----------
+    values, field, form, known
+        As :func:`read_named_numbers` takes them.
+
+    Raises
+    ------
+    InputError
+        With the option and the text, for a text of another form, an unknown name, and a name given
+        twice.
+    """
+    found: dict[str, str] = {}
     for value in values:
-        name, equals, number_text = value.rpartition("=")
-        if not equals or name in found or (known is not None and name not in known):
-            problem = "given twice" if equals and name in found else f"not {form}"
+        name, equals, told = (piece.strip() for piece in value.partition("="))
+        good = bool(equals and name and told) and (known is None or name in known)
+        if not good or name in found:
             among = "" if known is None else ", a name of " + ", ".join(known)
+            problem = "given twice" if good else f"not {form}"
             raise InputError(
                 problem, field=field, value=value, expected=f"{form}, once for each name{among}"
             )
-        found[name] = read_number(number_text, field, least, most, above=above)
+        found[name] = told
     return found
 
 

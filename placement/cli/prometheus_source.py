@@ -137,25 +137,10 @@ def read_prometheus(
         sites=sites,
         bias=given["bias"],
         rtt_query=given["rtt_query"],
-        ops_queries=_queries(given["ops_query"]),
+        ops_queries=types.read_named_texts(given["ops_query"], "--ops-query", "OPERATION=PROMQL"),
     )
     server, preset = PrometheusServer(args.rtt[1]), PRESETS[args.preset]
     reading = read_rtts(server, preset, request)
     if args.counts is not None or args.mix is not None:
         return reading, None
     return reading, read_operations(server, preset, request)
-
-
-def _queries(texts: list[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for text in texts:
-        name, equals, query = (piece.strip() for piece in text.partition("="))
-        if not equals or not name or not query or name in found:
-            raise InputError(
-                "not an operation and its expression",
-                field="--ops-query",
-                value=text,
-                expected="OPERATION=PROMQL, each operation once",
-            )
-        found[name] = query
-    return found

@@ -134,9 +134,9 @@ def test_columns_and_an_export_of_demand(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--columns", "src"), "--columns: not a column of a role: got 'src'"),
+        (("--columns", "src"), "--columns: not ROLE=COLUMN: got 'src'"),
         (("--columns", "src=nope"), "--columns src: no such column: got 'nope'"),
-        (("--site-of", "a"), "--site-of: not a name and its meaning: got 'a'"),
+        (("--site-of", "a"), "--site-of: not HOST=SITE: got 'a'"),
         (("--distributions", "d.csv"), "--distributions: no distributions in the RTTs"),
         (("--format", "fping"), "no RTTs"),
         (("--format", "consul"), "row 1: not JSON"),

@@ -42,13 +42,13 @@ def test_operations_are_defined_on_the_command_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ("audit", "--operation: no round trips: got 'audit'"),
-        ("audit:", "not a number of round trips"),
-        ("audit:far=1", "not a number of round trips: got 'far=1', expected near=NUMBER or relay"),
-        ("audit:near=many", "not a number of round trips"),
-        ("audit:near=1,near=1", "each once"),
-        ("audit:near=-1", "not a number of round trips: got 'near=-1'"),
-        ("audit:near=nan", "not a number of round trips: got 'near=nan'"),
+        ("audit", "--operation: not NAME=OPERATION, or NAME:near=1,relay=0.3: got 'audit'"),
+        ("audit:", "not NAME:ROUND_TRIPS=NUMBER"),
+        ("audit:far=1", "got 'far=1', expected NAME:.* a name of near, relay"),
+        ("audit:near=many", "not a number: got 'many'"),
+        ("audit:near=1,near=1", "given twice"),
+        ("audit:near=-1", "out of range: got '-1'"),
+        ("audit:near=nan", "out of range: got 'nan'"),
         (":near=1", "not a name"),
     ],
 )

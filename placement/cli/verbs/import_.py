@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -205,7 +205,7 @@ def run(args: argparse.Namespace) -> int:
     check_folder(args.output, force=args.force)
     if args.distributions is not None:
         check_file(args.distributions, force=args.force)
-    names = _pairs(args.site_of, "--site-of")
+    names = types.read_named_texts(_parts(args.site_of), "--site-of", "HOST=SITE")
     maps = [text for text in args.operation if ":" not in text]
     own = tuple(_operation(text) for text in args.operation if ":" in text)
     said: list[str] = []
@@ -292,11 +292,10 @@ def _rtts(
     between: bool,
 ) -> RttReading:
     """Read RTT files, `between` sites or from clients, and merge them; add lines to `said`."""
-    from placement.io.feeds.headers import column_map
     from placement.io.feeds.pair_samples import merge, renamed, round_trips
     from placement.io.feeds.registry import FeedRequest, read_feed
 
-    roles = column_map(args.columns, ("src", "dst", "rtt", "interval"), "--columns")
+    roles = _columns(args.columns, ("src", "dst", "rtt", "interval"), "--columns")
     request = FeedRequest(
         roles,
         args.unit,
@@ -354,10 +353,12 @@ def _demand(args: argparse.Namespace, maps: list[str], names: Mapping[str, str])
     from placement.io.assemble_instance import counts_of, read_counts
     from placement.io.demand_tables import demand_of
     from placement.io.feeds.demand_columns import DemandRequest, is_standard, read_demand_feed
-    from placement.io.feeds.headers import DEMAND_ROLES, column_map
+    from placement.io.feeds.headers import DEMAND_ROLES
 
-    columns = column_map(args.count_columns, tuple(DEMAND_ROLES), "--count-columns")
-    request = DemandRequest(columns, _pairs(maps, "--operation"), names, args.decimal)
+    columns = _columns(args.count_columns, tuple(DEMAND_ROLES), "--count-columns")
+    form = "NAME=OPERATION, or NAME:near=1,relay=0.3"
+    operations = types.read_named_texts(_parts(maps), "--operation", form)
+    request = DemandRequest(columns, operations, names, args.decimal)
     if is_standard(args.counts, request):
         counts = read_counts(args.counts)
         print_notes(args.counts, counts.notes)
@@ -368,51 +369,23 @@ def _demand(args: argparse.Namespace, maps: list[str], names: Mapping[str, str])
     return dataclasses.replace(counts, notes=(*feed.notes, *counts.notes))
 
 
-def _pairs(texts: list[str], option: str) -> dict[str, str]:
-    """Read ``A=B,C=D`` of a repeated option."""
-    found: dict[str, str] = {}
-    for part in (part for text in texts for part in text.split(",")):
-        name, equals, value = (piece.strip() for piece in part.rpartition("="))
-        if not equals or not name or not value or name in found:
-            no_rounds = option == "--operation" and not equals
-            raise InputError(
-                "no round trips" if no_rounds else "not a name and its meaning",
-                field=option,
-                value=part,
-                expected="NAME=OPERATION, each name once, or a name and round trips, such as "
-                "audit:near=1,relay=0.3"
-                if option == "--operation"
-                else "HOST=SITE, each host once",
-            )
-        found[name] = value
-    return found
+def _columns(text: str | None, roles: Sequence[str], option: str) -> dict[str, str]:
+    """Read ``src=from,dst=to``: role -> column."""
+    return types.read_named_texts(_parts([text or ""]), option, "ROLE=COLUMN", known=roles)
+
+
+def _parts(texts: Iterable[str]) -> list[str]:
+    """Return the parts between commas."""
+    return [part for text in texts if text for part in text.split(",")]
 
 
 def _operation(argument: str) -> Operation:
     """Read an operation such as ``audit:near=1,relay=0.3``."""
     from placement.model.operations import Operation
 
-    name, separator, rest = argument.rpartition(":")
-    given: dict[str, float] = {}
-    for part in rest.split(",") if separator else ():
-        key, equals, value = (piece.strip() for piece in part.partition("="))
-        try:
-            if not equals or key not in _ROUND_TRIPS or key in given:
-                raise ValueError(part)
-            given[key] = types.read_number(value, "--operation", 0, types.LARGEST_NUMBER)
-        except ValueError:
-            raise InputError(
-                "not a number of round trips",
-                field="--operation",
-                value=part,
-                expected=" or ".join(f"{known}=NUMBER" for known in _ROUND_TRIPS) + ", each once",
-            ) from None
-    if not given:
-        raise InputError(
-            "no round trips",
-            field="--operation",
-            value=argument,
-            expected="a name and round trips, such as audit:near=1,relay=0.3",
-        )
-    near, relay, direct, quorum = (given.get(key, 0.0) for key in _ROUND_TRIPS)
+    name, _, rest = argument.rpartition(":")
+    trips = types.read_named_numbers(
+        rest.split(","), "--operation", "NAME:ROUND_TRIPS=NUMBER,…", known=_ROUND_TRIPS
+    )
+    near, relay, direct, quorum = (trips.get(key, 0.0) for key in _ROUND_TRIPS)
     return Operation(name.strip(), near, relay, direct, quorum)

@@ -19,7 +19,6 @@ __all__ = [
     "UNITS",
     "Header",
     "check_given",
-    "column_map",
     "coordinate_columns",
     "read_header",
     "rows_of_corner",
@@ -333,28 +332,6 @@ DEMAND_ROLES: Mapping[str, tuple[str, ...]] = {
     "database": ("database",),
 }
 """Role -> names of columns of a table of demand."""
-
-
-def column_map(text: str | None, roles: Sequence[str], option: str) -> dict[str, str]:
-    """Read ``src=from,dst=to,rtt=ms``: role -> column.
-
-    Raises
-    ------
-    InputError
-        For an unknown role, one given twice, or a part that is no pair.
-    """
-    found: dict[str, str] = {}
-    for part in (text or "").split(",") if text is not None else ():
-        role, equals, column = (piece.strip() for piece in part.partition("="))
-        if not equals or role not in roles or role in found or not column:
-            raise InputError(
-                "not a column of a role",
-                field=option,
-                value=part,
-                expected=" or ".join(f"{role}=COLUMN" for role in roles) + ", each once",
-            )
-        found[role] = column
-    return found
 
 
 def check_given(given: Mapping[str, str], columns: Sequence[str], source: str, option: str) -> None:

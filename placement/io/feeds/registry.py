@@ -247,10 +247,9 @@ class Feed:
         Whether a file is of this format, by its content.
     read
         The content, and what the user said -> RTTs.
-    last
-        Whether the format is tried only after all others, because it recognises any table.
     table
-        Whether the user may name columns, tables and units.
+        Whether it is a layout of tables: the user may name columns, tables and units, and it is
+        tried only where no other format fits.
     units
         Whether the user may name the unit.
     """
@@ -259,7 +258,6 @@ class Feed:
     title: str
     recognises: Callable[[Content], bool]
     read: Callable[[Content, FeedRequest], RttReading]
-    last: bool = False
     table: bool = False
     units: bool = False
 
@@ -327,26 +325,17 @@ def recognised(content: Content) -> Feed:
         value=content.head[:60],
         expected="a table, or --format with one of " + ", ".join(feed.name for feed in feeds),
     )
-    groups = ((False, False), (True, False), (True, True))  # tools first, any table last
-    for table, last in groups:
-        # refuses a text that is no JSON, with its row
-        if table and not content.tabular and content.document is not None:
-            break
-        if table and content.is_prose:
-            raise unknown
-        fitting = [
-            feed
-            for feed in feeds
-            if (feed.table, feed.last) == (table, last) and feed.recognises(content)
-        ]
-        if len(fitting) > 1:
-            raise InputError(
-                "more than one format fits",
-                source=content.source,
-                field="format",
-                value=", ".join(feed.name for feed in fitting),
-                expected=f"--format {fitting[0].name} (or another of them)",
-            )
-        if fitting:
-            return fitting[0]
+    fitting = [feed for feed in feeds if not feed.table and feed.recognises(content)]
+    if not fitting and (content.tabular or content.document is None) and not content.is_prose:
+        fitting = [feed for feed in feeds if feed.table and feed.recognises(content)]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        raise InputError(
+            "more than one format fits",
+            source=content.source,
+            field="format",
+            value=", ".join(feed.name for feed in fitting),
+            expected=f"--format {fitting[0].name} (or another of them)",
+        )
     raise unknown

@@ -799,7 +799,6 @@ def _feed(name: str, title: str, *, recognised: bool = True) -> Feed:
         title,
         lambda content: recognised and _has(content, name),
         lambda content, request: _page(content, request, "" if content.is_page else name),
-        last=name == "square",
         table=True,
     )
 
