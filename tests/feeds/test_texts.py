@@ -447,6 +447,13 @@ READ: dict[str, tuple[str | bytes, dict[tuple[str, str], float]]] = {
         )
     },
     "states of a country": ("src,dst,rtt_ms,state\nfra,iad,91,Virginia\n", ONE),
+    "as many lost as sent": (
+        "src,dst,sent,lost,median\nfra,iad,9,0,91\niad,fra,9,9,0\n",
+        ONE,
+    ),
+    "units after names of sites": ("site,fra (us),iad (us)\nfra,0,91000\niad,92000,0\n", BOTH),
+    "units joined to names": ("site,fra_ms,iad_ms\nfra,0,91\niad,92,0\n", BOTH),
+    "a column of the unit of RTTs": ("src,dst,rtt,rtt_unit\nfra,iad,91000,us\n", ONE),
     "a source under a name of place": ("region,endpoint,avg_rtt_ms\nfra,iad,91\n", ONE),
 }
 
@@ -477,6 +484,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
             ("TTFB (ms)", "time to first byte"),
             ("Response time (ms)", "latency of a service"),
             ("replication_lag_ms", "latency of a service"),
+            ("db_latency_ms", "latency of a service"),
             ("rtt_cs", "time in another unit"),
             ("rtt (x100 ms)", "time in another unit"),
         )
@@ -632,6 +640,14 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
         {},
         "--one-way",
     ),
+    "coordinates and no names": (
+        "src_lat,src_lon,dst_lat,dst_lon,rtt\n1,2,3,4,91\n",
+        {},
+        "header: no column for the dst",
+    ),
+    "both ends in a column": ("pair,rtt\nfra-iad,9\n", {}, "one column for both ends: got 'pair'"),
+    "two numbers in a cell": (long("rtt", "91/95"), {}, "not one number: got '91/95'"),
+    "hours": (long("rtt", "0:00:00.091"), {}, "not one number: got '0:00:00.091'"),
     "latency of a test": (long("tcp_lat"), {}, "--columns rtt=tcp_lat"),
     "losses and times of nothing": (
         "HOST: fra   Snt  Last   Avg\n 1.|-- iad  10  0.0 0.0\n",

@@ -60,7 +60,7 @@ _QUANTITIES = {
     "load": "cpu load memory temperature",
     "time to first byte": "ttfb",
     "latency of a service": "dns tls ssl handshake timeout http https query read write commit disk "
-    "request response api statement transaction replication service rpc",
+    "db sql app request response api statement transaction replication service rpc",
     "clock offset": "offset clock skew ntp lag staleness",
     "change": "change delta diff difference trend",
     "time in another unit": "cs ds centisecond centiseconds decisecond deciseconds tick ticks "

@@ -91,8 +91,10 @@ def clean_rtts(
     for row, part in enumerate(parts):
         found = time_unit(part[1]) if part and part[1] else told
         if part and part[1] and (found is None or unit not in (None, found)):
+            several = re.match(r"[^\w\sµμ(\[]", part[1]) is not None
+            unknown = "not one number" if several else "an unknown unit"
             raise InputError(
-                "an unknown unit" if found is None else f"another unit than {unit}",
+                unknown if found is None else f"another unit than {unit}",
                 source=at(row),
                 field=column,
                 value=cells[row],

@@ -63,8 +63,10 @@ _OPTION = "--columns"
 _SAID_ONE_WAY = re.compile(r"\bone[- ]?way\b|\bowd\b|\buni-?directional\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+(\.\d+)?%?")
 _ALL, _NONE = re.compile(r"100(\.0*)?\s*%?"), re.compile(r"0(\.0*)?%?")
+_BOTH_ENDS = {"pair", "pairs", "link", "path", "route", "edge", "connection", "hop"}
 _WHOLE = re.compile(r"1(\.0*)?")
-_NO_ANSWERS = {"sent", "xmt", "snt", "transmitted", "lost", "losses", "drop", "drops", "dropped"}
+_SENT = {"sent", "xmt", "snt", "transmitted"}
+_LOST = {"lost", "losses", "drop", "drops", "dropped"}
 _FAILS = {"error", "errors", "failure", "err"}
 _STATES = {"status", "reachable", "up", "alive", "ok", "success", "outcome"}
 _SILENT = {
@@ -78,6 +80,7 @@ _ALIVE = {
 _SAID = (_SILENT | _ALIVE) - {""}
 _NO_ERROR = {"", "none", "null", "ok", "no", "false", "-", "nil", "n/a"}
 _WEIGHTS = ("count", "counts", "weight", "probability", "share", "frequency")
+_UNIT_AFTER = re.compile(r"(.*\w)(?:\s*[\[(]\s*(\w+)\s*[\])]|[_ ](ms|us|ns|sec))")
 _FROM = re.compile(r"\bfrom:?\s+(\S.*?)\s*(?:\(.*\))?$", re.IGNORECASE)
 
 
@@ -317,6 +320,7 @@ def _cells_that_say(table: Table) -> tuple[str | None, bool]:
     unit, measured = None, False
     for place, name in enumerate(table.columns):
         kind = name.strip().lower().rstrip("s")
+        kind = "unit" if re.search(r"(?:^|[\W_])units?$", name, re.IGNORECASE) else kind
         if kind not in ("unit", "metric", "measure", "measurement", "quantity", "kpi"):
             continue
         for row, cells in enumerate(table.rows):
@@ -424,7 +428,7 @@ def read_block(
     table, notes = _answered(table, used)
     if not roles.src and (layout == "source" or (layout == "long" and roles.dst)):
         column = free_column("src", table.columns)
-        dst = roles.dst or [*places, table.columns[0]][0]
+        dst = roles.dst or [*places, *_names_of_ends(table)][0]
         roles = dataclasses.replace(roles, src=column, dst=dst)
         rows = tuple((source, *row) for row in table.rows)
         table = dataclasses.replace(table, columns=(column, *table.columns), rows=rows)
@@ -441,6 +445,18 @@ def read_block(
     return dataclasses.replace(reading, notes=(*notes, *reading.notes))
 
 
+def _names_of_ends(table: Table) -> list[str]:
+    """Return the columns that may name the other end of a table of one source."""
+    heads = [read_header(name) for name in table.columns]
+    found = [head.text for head in heads if not (head.quantity or head.when)][:1]
+    both = found and _BOTH_ENDS & set(re.findall(r"[a-z]+", found[0].lower()))
+    if both or not found:
+        words = "one column for both ends" if both else "no column for the dst"
+        expected = f"a column of sources and one of destinations, or {_OPTION} dst=COLUMN"
+        raise _header_error(table, words, (found or [", ".join(table.columns)])[0], expected)
+    return found
+
+
 def _answered(table: Table, used: set[str]) -> tuple[Table, tuple[str, ...]]:
     """Return the table without the rows that say that nothing answered, and a note of them.
 
@@ -452,7 +468,7 @@ def _answered(table: Table, used: set[str]) -> tuple[Table, tuple[str, ...]]:
         fails, states = bool(words & _FAILS), bool(words & _STATES)
         if "state" in words:  # of a country, unless a cell says otherwise
             states = any(str(row[place]).strip().lower() in _SAID for row in table.rows)
-        nothing = None if words & _NO_ANSWERS else {"loss": _ALL, "count": _NONE}.get(quantity)
+        nothing = None if words & (_SENT | _LOST) else {"loss": _ALL, "count": _NONE}.get(quantity)
         if nothing is _ALL and _is_share(table, place, words):
             nothing = _WHOLE
         if name in used or not (fails or states or nothing):
@@ -476,6 +492,14 @@ def _answered(table: Table, used: set[str]) -> tuple[Table, tuple[str, ...]]:
                     )
             if bad:
                 silent.setdefault(number, f"{name} {cell}")
+    sent, lost = (
+        [place for place, name in enumerate(table.columns) if words & set(name.lower().split("_"))]
+        for words in (_SENT, _LOST)
+    )
+    for number, row in enumerate(table.rows if sent and lost else ()):
+        counts = [str(row[place[0]]).strip() for place in (sent, lost)]
+        if counts[0] == counts[1] and counts[0].isdecimal() and int(counts[0]):
+            silent.setdefault(number, f"{table.columns[lost[0]]} {counts[1]} of {counts[0]}")
     if not silent:
         return table, ()
     left = [number for number in range(len(table.rows)) if number not in silent]
@@ -605,6 +629,12 @@ def _square(table: Table, request: FeedRequest) -> RttReading:
             expected="a table of RTTs",
         )
     _check_one_way(table.source, title, request)
+    unit = _unit(title, table, request)
+    suffixes = [_UNIT_AFTER.fullmatch(name.strip()) for name in table.columns[1:]]
+    units = {time_unit(match[2] or match[3]) for match in suffixes if match}
+    if suffixes and all(suffixes) and len(units) == 1 and None not in units:
+        bare = tuple(match[1] for match in suffixes if match)
+        table, unit = dataclasses.replace(table, columns=(table.columns[0], *bare)), units.pop()
     columns = [name.strip() for name in table.columns[1:]]
     names = [str(row[0]).strip() for row in table.rows]
     both = set(columns) & set(names)
@@ -636,9 +666,7 @@ def _square(table: Table, request: FeedRequest) -> RttReading:
         )
     known, notes = False, tuple[str, ...]()
     if columns and names:
-        table, known, notes = _clean(
-            table, table.columns[1:], request, _unit(title, table, request)
-        )
+        table, known, notes = _clean(table, table.columns[1:], request, unit)
     rtts = _square_rtts(table)
     end, why = _end_of_rows(table, corner, request)
     if end == "dst":
