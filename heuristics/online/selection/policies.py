@@ -211,11 +211,10 @@ class C3(_Tied):
     exponent
         b >= 0.
     weight
-        w >= 0: how many requests one outstanding request stands for; None: the number of clients.
+        w >= 0: how many requests one outstanding request stands for, 0: it does not count; None:
+        the number of clients.
     smoothing
         Weight of the newest sample in the averages; the first sample replaces the initial state.
-    outstanding
-        Whether outstanding requests count at all.
     tie, limiter
         See the base classes.
     """
@@ -224,7 +223,6 @@ class C3(_Tied):
     exponent: float = 3.0
     weight: float | None = None
     smoothing: float = 0.9
-    outstanding: bool = True
     limiter: LimiterRules | None = field(default_factory=LimiterRules)
     name: str = "C3"
     code: ClassVar[int] = 4
@@ -235,13 +233,11 @@ class C3(_Tied):
         if self.weight is not None:
             number(self.weight, "weight")
         number(self.smoothing, "smoothing", above=True, maximum=1.0)
-        flag(self.outstanding, "outstanding")
 
     def described(self, clients: int) -> tuple[int, bool, float, float, float]:
         """Return the kernel's form, with b, w and α."""
         weight = float(clients) if self.weight is None else float(self.weight)
-        shown = weight if self.outstanding else 0.0
-        return self.code, self.tie == "random", self.exponent, shown, self.smoothing
+        return self.code, self.tie == "random", self.exponent, weight, self.smoothing
 
 
 @dataclass(frozen=True)

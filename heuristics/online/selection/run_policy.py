@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import astuple
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from heuristics.online.selection.policies import DynamicSnitch, Hedged, Policy
 from placement.errors import InputError, UnsupportedError
@@ -71,47 +73,24 @@ def run(
             len(draws),
         )  # fmt: skip
     counts = [each.count if cluster.closed else 0 for each in kinds]
+    inputs = (
+        sample.arrival, sample.client, sample.group, sample.work, sample.shadowed,
+        sample.shadow_work, sample.shuffle, sample.means, sample.mix, cluster.one_way,
+        cluster.groups, np.array(counts), np.array([each.joins_ms for each in kinds]),
+        np.array([each.update_share for each in kinds]), draws, sample.uniform, sent,
+    )  # fmt: skip
     end, tries, refused, events, hedged = _kernel.run(
         (
-            n,
-            cluster.clients,
-            cluster.servers,
-            cluster.slots,
-            cluster.replication,
-            sample.epochs,
-            len(cluster.groups),
-            len(kinds),
+            n, cluster.clients, cluster.servers, cluster.slots, cluster.replication, sample.epochs,
+            len(cluster.groups), len(kinds),
         ),
         (cluster.epoch_ms, cluster.update_work),
         policy.described(cluster.clients),
         None if limiter is None else (*astuple(limiter)[:-1], limiter.wake == "absim"),
         None if hedge is None else (hedge.initial_ms, *hedge.factors),
         snitch,
-        (
-            np.ascontiguousarray(sample.arrival),
-            np.ascontiguousarray(sample.client, dtype=np.int64),
-            np.ascontiguousarray(sample.group, dtype=np.int64),
-            np.ascontiguousarray(sample.work),
-            np.ascontiguousarray(sample.shadowed),
-            np.ascontiguousarray(sample.shadow_work),
-            np.ascontiguousarray(sample.shuffle),
-            np.ascontiguousarray(sample.means),
-            np.ascontiguousarray(sample.mix),
-            np.ascontiguousarray(cluster.one_way),
-            np.ascontiguousarray(cluster.groups, dtype=np.int64),
-            np.array(counts, dtype=np.int64),
-            np.array([each.joins_ms for each in kinds]),
-            np.array([each.update_share for each in kinds]),
-            draws,
-            np.ascontiguousarray(sample.uniform),
-            sent,
-            latency,
-            server,
-            start,
-            issued,
-            update,
-        ),
-    )
+        (*map(_bytes, inputs), latency, server, start, issued, update),
+    )  # fmt: skip
     return SelectionRun(
         policy.name,
         sample,
@@ -126,6 +105,12 @@ def run(
         events,
         hedged,
     )
+
+
+def _bytes(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return an array as the kernel reads it: whole numbers of more than a byte in 64 bits."""
+    wide = array.dtype.kind == "i" and array.dtype.itemsize > 1
+    return np.ascontiguousarray(array, dtype=np.int64 if wide else None)
 
 
 def _forced(sample: ServerSamplePath, policy: Policy, forced: IntArray | None) -> IntArray:

@@ -29,7 +29,7 @@ ALL = [
     Oracle(in_flight=True, tie="ring"),
     C3(),
     C3(tie="ring", exponent=2.0, weight=1.5, smoothing=0.4),
-    C3(limiter=None, outstanding=False),
+    C3(limiter=None, weight=0.0),
     C3(limiter=LimiterRules(wake="strict")),
     LeastOutstanding(),
     LeastOutstanding(tie="ring", limiter=LimiterRules(rate=1.0, tokens=0.0, capacity=2.0)),

@@ -112,7 +112,8 @@ typedef struct run {
     event *heap;
     int64_t pending, room;
     uint64_t sequence;
-    int out_of_memory;
+    void *owned[32]; /* what `take` has allocated */
+    int owners, out_of_memory;
     /* called every EVENTS_BETWEEN_PAUSES events; not 0: stop */
     int (*pause)(struct run *r);
     void *thread; /* of the binding */
@@ -146,6 +147,15 @@ static double mean_at(const run *r, int64_t server, double time)
 static int64_t server_of(const run *r, int64_t group, int64_t place)
 {
     return r->table[group * r->replication + place];
+}
+
+/* Allocate zeros that live until the end of the run. */
+static void *take(run *r, size_t count, size_t size)
+{
+    void *found = calloc(count + 1, size);
+    if (!found)
+        r->out_of_memory = 1;
+    return r->owned[r->owners++] = found;
 }
 
 /* Rate control: a token bucket per client and server whose rate follows a cubic curve. */
@@ -244,27 +254,17 @@ static void limiter_answered(run *r, int64_t pair, double now)
 
 /* Dynamic snitching: decaying samples of response times. */
 
-static int snitch_start(run *r)
+static void snitch_start(run *r)
 {
     snitch *s = &r->snitch;
     size_t pairs = (size_t)(r->clients * r->servers), all = pairs * (size_t)s->size;
     s->next_update = s->update;
     s->next_reset = s->reset;
-    s->value = malloc(all * sizeof(double));
-    s->rank = malloc(all * sizeof(double));
-    s->score = calloc(pairs, sizeof(double));
-    s->scratch = malloc((size_t)s->size * sizeof(double));
-    s->count = calloc(pairs, sizeof(int64_t));
-    return s->value && s->rank && s->score && s->scratch && s->count;
-}
-
-static void snitch_free(run *r)
-{
-    free(r->snitch.value);
-    free(r->snitch.rank);
-    free(r->snitch.score);
-    free(r->snitch.scratch);
-    free(r->snitch.count);
+    s->value = take(r, all, sizeof(double));
+    s->rank = take(r, all, sizeof(double));
+    s->score = take(r, pairs, sizeof(double));
+    s->scratch = take(r, (size_t)s->size, sizeof(double));
+    s->count = take(r, pairs, sizeof(int64_t));
 }
 
 /* Move the k-th smallest of n values to its place, smaller ones before it. */
@@ -841,51 +841,50 @@ static void answer(run *r, int64_t number, double waiting, double now)
     }
 }
 
-static int prepare_lines(line **lines, size_t servers)
+static line *prepare_lines(run *r, size_t servers)
 {
-    if (!(*lines = calloc(servers, sizeof(line))))
-        return 0;
-    for (size_t k = 0; k < servers; k++) {
-        (*lines)[k].room = 16;
-        if (!((*lines)[k].item = malloc(16 * sizeof(int64_t))))
-            return 0;
+    line *lines = take(r, servers, sizeof(line));
+    for (size_t k = 0; lines && k < servers; k++) {
+        lines[k].room = 16;
+        if (!(lines[k].item = malloc(16 * sizeof(int64_t))))
+            r->out_of_memory = 1;
     }
-    return 1;
+    return lines;
 }
 
 static int prepare(run *r)
 {
     size_t pairs = (size_t)(r->clients * r->servers), servers = (size_t)r->servers;
     size_t slots = servers * (size_t)r->slots, numbers = (size_t)(r->n * r->replication);
-    size_t queues = (size_t)(r->clients * r->groups);
+    size_t queues = (size_t)(r->clients * r->groups), n = (size_t)r->n;
+    size_t copies = (size_t)r->replication;
+    r->buckets = take(r, pairs, sizeof(bucket));
+    r->known = take(r, pairs, sizeof(knowledge));
+    r->turn = take(r, queues, sizeof(int64_t));
+    r->backlog_head = take(r, queues, sizeof(int64_t));
+    r->backlog_tail = take(r, queues, sizeof(int64_t));
+    r->next = take(r, n, sizeof(int64_t));
+    r->busy = take(r, servers, sizeof(int64_t));
+    r->ends = take(r, slots, sizeof(double));
+    r->free_at = take(r, slots, sizeof(double));
+    r->scratch = take(r, (size_t)r->slots, sizeof(double));
+    r->order = take(r, copies, sizeof(int64_t));
+    r->key = take(r, copies, sizeof(double));
+    r->placed = take(r, numbers, sizeof(int32_t));
+    r->service = take(r, numbers, sizeof(double));
+    r->sent = take(r, numbers, sizeof(double));
+    r->reach = take(r, numbers, sizeof(double));
+    r->begun = take(r, numbers, sizeof(double));
+    r->waits = take(r, (size_t)r->clients, sizeof(double));
+    r->duplicated = take(r, n, 1);
+    r->kind_of = take(r, n, sizeof(int32_t));
+    r->lines = prepare_lines(r, servers);
+    r->coming = prepare_lines(r, servers);
     r->room = 1024;
-    r->buckets = calloc(pairs, sizeof(bucket));
-    r->known = calloc(pairs, sizeof(knowledge));
-    r->turn = calloc(queues, sizeof(int64_t));
-    r->backlog_head = malloc(queues * sizeof(int64_t));
-    r->backlog_tail = malloc(queues * sizeof(int64_t));
-    r->next = malloc(((size_t)r->n + 1) * sizeof(int64_t));
-    r->busy = calloc(servers, sizeof(int64_t));
-    r->ends = calloc(slots, sizeof(double));
-    r->free_at = calloc(slots, sizeof(double));
-    r->scratch = calloc((size_t)r->slots, sizeof(double));
-    r->order = calloc((size_t)r->replication, sizeof(int64_t));
-    r->key = calloc((size_t)r->replication, sizeof(double));
-    r->placed = malloc((numbers + 1) * sizeof(int32_t));
-    r->service = malloc((numbers + 1) * sizeof(double));
-    r->sent = malloc((numbers + 1) * sizeof(double));
-    r->reach = malloc((numbers + 1) * sizeof(double));
-    r->begun = malloc((numbers + 1) * sizeof(double));
-    r->waits = malloc((size_t)r->clients * sizeof(double));
-    r->duplicated = calloc((size_t)r->n + 1, 1);
-    r->kind_of = calloc((size_t)r->n + 1, sizeof(int32_t));
     r->heap = malloc((size_t)r->room * sizeof(event));
-    if (!prepare_lines(&r->lines, servers) || !prepare_lines(&r->coming, servers))
-        return 0;
-    if (!r->buckets || !r->known || !r->turn || !r->backlog_head || !r->backlog_tail || !r->next ||
-        !r->busy || !r->ends || !r->free_at || !r->scratch ||
-        !r->order || !r->key || !r->placed || !r->service || !r->sent || !r->reach || !r->begun ||
-        !r->waits || !r->duplicated || !r->kind_of || !r->heap)
+    if (r->policy == POLICY_DS)
+        snitch_start(r);
+    if (r->out_of_memory || !r->heap)
         return 0;
     for (size_t k = 0; k < queues; k++)
         r->backlog_head[k] = -1;
@@ -898,7 +897,7 @@ static int prepare(run *r)
         }
     if (r->limited)
         limiter_start(r);
-    return r->policy != POLICY_DS || snitch_start(r);
+    return !r->out_of_memory;
 }
 
 static int run_all(run *r)
@@ -954,29 +953,8 @@ static void run_free(run *r)
         free(r->lines[k].item);
     for (int64_t k = 0; r->coming && k < r->servers; k++)
         free(r->coming[k].item);
-    snitch_free(r);
-    free(r->coming);
-    free(r->reach);
-    free(r->begun);
-    free(r->waits);
-    free(r->duplicated);
-    free(r->kind_of);
-    free(r->buckets);
-    free(r->known);
-    free(r->turn);
-    free(r->backlog_head);
-    free(r->backlog_tail);
-    free(r->next);
-    free(r->lines);
-    free(r->busy);
-    free(r->ends);
-    free(r->free_at);
-    free(r->scratch);
-    free(r->order);
-    free(r->key);
-    free(r->placed);
-    free(r->service);
-    free(r->sent);
+    while (r->owners > 0)
+        free(r->owned[--r->owners]);
     free(r->heap);
 }
 
@@ -1020,26 +998,20 @@ static int pause_now(run *r)
 
 static PyObject *simulate(PyObject *self, PyObject *args)
 {
-    PyObject *object[BUFFERS], *limiter, *hedge, *snitching, *inputs, *result = NULL;
+    PyObject *limiter, *hedge, *snitching, *inputs, *result = NULL;
     Py_buffer view[BUFFERS];
     run r;
     limiter_rules *q = &r.rules;
     int held = 0, finished;
     (void)self;
     memset(&r, 0, sizeof r);
-    if (!PyArg_ParseTuple(args, "(LLLLLLLL)(dd)(iiddd)OOOO", &r.n, &r.clients, &r.servers, &r.slots,
+    if (!PyArg_ParseTuple(args, "(LLLLLLLL)(dd)(iiddd)OOOO!", &r.n, &r.clients, &r.servers, &r.slots,
                           &r.replication, &r.epochs, &r.groups, &r.kinds, &r.period,
                           &r.update_work, &r.policy, &r.random_ties, &r.exponent, &r.weight,
-                          &r.alpha, &limiter, &hedge, &snitching, &inputs))
+                          &r.alpha, &limiter, &hedge, &snitching, &PyTuple_Type, &inputs))
         return NULL;
-    if (!PyArg_ParseTuple(inputs, "OOOOOOOOOOOOOOOOOOOOOO", &object[0], &object[1], &object[2],
-                          &object[3], &object[4], &object[5], &object[6], &object[7], &object[8],
-                          &object[9], &object[10], &object[11], &object[12], &object[13],
-                          &object[14], &object[15], &object[16], &object[17], &object[18],
-                          &object[19], &object[20], &object[21]))
-        return NULL;
-    if (!sane(&r) || r.policy < 0 || r.policy >= POLICIES) {
-        PyErr_SetString(PyExc_ValueError, "sizes or policy out of range");
+    if (!sane(&r) || r.policy < 0 || r.policy >= POLICIES || PyTuple_Size(inputs) != BUFFERS) {
+        PyErr_SetString(PyExc_ValueError, "sizes, policy or number of buffers out of range");
         return NULL;
     }
     if (snitching != Py_None &&
@@ -1064,31 +1036,15 @@ static PyObject *simulate(PyObject *self, PyObject *args)
             return NULL;
     }
     Py_ssize_t n = (Py_ssize_t)r.n, copies = (Py_ssize_t)(r.replication - 1);
-    const Py_ssize_t bytes[BUFFERS] = {8 * n,
-                                       8 * n,
-                                       8 * n,
-                                       8 * n,
-                                       n,
-                                       8 * n * copies,
-                                       n * (Py_ssize_t)r.replication,
-                                       8 * (Py_ssize_t)(r.epochs * r.servers),
-                                       8 * n,
-                                       8 * (Py_ssize_t)(r.clients * r.servers),
-                                       8 * (Py_ssize_t)(r.groups * r.replication),
-                                       8 * (Py_ssize_t)r.kinds,
-                                       8 * (Py_ssize_t)r.kinds,
-                                       8 * (Py_ssize_t)r.kinds,
-                                       8 * (Py_ssize_t)r.snitch.draws,
-                                       8 * n,
-                                       8 * n,
-                                       8 * n,
-                                       8 * n,
-                                       8 * n,
-                                       8 * n,
-                                       n};
+    Py_ssize_t pairs = 8 * (Py_ssize_t)(r.clients * r.servers), kinds = 8 * (Py_ssize_t)r.kinds;
+    const Py_ssize_t bytes[BUFFERS] = {
+        8 * n, 8 * n, 8 * n, 8 * n, n, 8 * n * copies, n * (Py_ssize_t)r.replication,
+        8 * (Py_ssize_t)(r.epochs * r.servers), 8 * n, pairs,
+        8 * (Py_ssize_t)(r.groups * r.replication), kinds, kinds, kinds,
+        8 * (Py_ssize_t)r.snitch.draws, 8 * n, 8 * n, 8 * n, 8 * n, 8 * n, 8 * n, n};
     for (; held < BUFFERS; held++) {
         int flags = held < READ_ONLY ? PyBUF_C_CONTIGUOUS : PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE;
-        if (PyObject_GetBuffer(object[held], &view[held], flags))
+        if (PyObject_GetBuffer(PyTuple_GetItem(inputs, held), &view[held], flags))
             goto out;
         if (view[held].len != bytes[held]) {
             PyErr_Format(PyExc_ValueError, "buffer %d has %zd bytes, expected %zd", held,
