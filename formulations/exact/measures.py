@@ -51,9 +51,12 @@ from formulations.exact.threshold_search import (
     VotePrices,
     search_leader,
 )
-from placement.evaluation.score import closest_first
+from placement.evaluation.objective import MEAN_LATENCY, score_of
+from placement.evaluation.score import TIE, closest_first
 from placement.evaluation.voter_choice import best_voters
 from placement.feasibility.feasible_plans import neighbours, violations
+from placement.measures.measure import Measure, MeasureKind
+from placement.measures.question import MeasureQuestion
 from placement.measures.rows import Row, row_value
 from placement.measures.scenarios import Function, counted_clients, functions
 from placement.methods.options import Options, Progress
@@ -63,7 +66,7 @@ from placement.plan import Plan, objective_value
 from placement.problem import Problem
 from placement.proof.measures_proof import FORMAT
 from placement.support.checks import FloatArray, IntArray
-from placement.support.status import Termination, end_early, relative_gap
+from placement.support.status import Status, Termination, end_early, relative_gap
 
 __all__ = [
     "CLAIMED_LESS",
@@ -73,7 +76,8 @@ __all__ = [
     "MeasuresSearch",
     "affordable_set",
     "answers",
-    "plan_of_search",
+    "plan_without_limits",
+    "solve_within_limits",
     "without_limits",
 ]
 
@@ -318,12 +322,15 @@ class MeasuresSearch:
         Bound of each leader that is not closed; None before the search.
     entered
         Numbers of the rows of measures with many of them that are in the trees.
+    ties
+        Given: of the plans whose minimised value is at most this the mean is minimised.
     """
 
     problem: Problem
     options: Options
     end: float
     floor: float = -math.inf
+    ties: float = math.inf
     best: Configuration | None = None
     value: float = math.inf
     termination: Termination = Termination.FINISHED
@@ -403,13 +410,26 @@ class MeasuresSearch:
 
     # --- plans ------------------------------------------------------------------------------
 
-    def accept(self, configuration: Configuration) -> bool:
-        """Keep a configuration that obeys everything if it is the best so far."""
-        value = objective_value(self.problem, configuration)
-        if value >= self.value or violations(self.problem, configuration):
-            return False
-        self.value, self.best = value, configuration
-        return True
+    def accept(self, *configurations: Configuration) -> bool:
+        """Keep the best of some configurations that obey everything if it is the best so far."""
+        values = self._values(configurations)
+        for place in np.argsort(values, kind="stable").tolist():
+            if values[place] >= self.value:
+                return False
+            if not violations(self.problem, configurations[place]):
+                self.value, self.best = float(values[place]), configurations[place]
+                return True
+        return False
+
+    def _values(self, configurations: Sequence[Configuration]) -> FloatArray:
+        """Values by the evaluator; infinite where a limit on a measure is broken."""
+        values = self.problem.objective.values(self.problem, configurations)
+        if math.isinf(self.ties):
+            if not self.problem.objective.minimises_mean:
+                return values
+            return np.array([objective_value(self.problem, one) for one in configurations])
+        means = np.array([score_of(self.problem, one) for one in configurations])
+        return np.where(values <= self.ties * (1 + TIE), means, np.inf)
 
     def accept_known(self) -> None:
         """Keep the better of the start and of the present configuration, where they obey all."""
@@ -429,8 +449,8 @@ class MeasuresSearch:
                 limits = [one.scenario for one in numbered if not one.falls]
                 minimised = [one.scenario for one in numbered if one.falls]
                 found = affordable_set(self._affordable(leader), leader, limits, minimised)
-                for one in () if found is None else self._kept(leader, found):
-                    self.accept(one)
+                if found is not None:
+                    self.accept(*self._kept(leader, found))
 
     def _descend(self) -> None:
         """Take the best single change to the best plan until none improves it."""
@@ -439,7 +459,7 @@ class MeasuresSearch:
             assert before is not None
             self._in_time()
             around = list(neighbours(self.problem, before))
-            values = self.problem.objective.values(self.problem, around)
+            values = self._values(around)
             for place in np.argsort(values, kind="stable").tolist():
                 if values[place] >= self.value or self.accept(around[place]):
                     break
@@ -469,7 +489,7 @@ class MeasuresSearch:
     def _functions(self, leader: int) -> tuple[Function, ...]:
         """Return the limits under a leader, and last what is minimised."""
         if self._known is None or self._known[0] != leader:
-            self._known = (leader, functions(self.problem, leader))
+            self._known = (leader, functions(self.problem, leader, ties=self.ties))
         return self._known[1]
 
     def _minimised(self, leader: int) -> Function:
@@ -547,7 +567,10 @@ class MeasuresSearch:
                     scenario = self._scenario(row, leader, allowed, scale)
                     found.append(_Numbered(number, scenario, _LIMIT_SLACK * abs(one.allowed)))
                 number += 1
-        asked = self._asked(minimised)
+        asked, last = self._asked(minimised), range(number, number + len(minimised.rows))
+        if not self.entered.intersection(last):
+            floors = [self._least(row, leader) for row in minimised.rows]
+            self.entered.add(number + int(np.argmax(floors)))
         for row in minimised.rows:
             if len(minimised.rows) == 1 or number in self.entered:
                 scale = max(asked, 0.0) if math.isfinite(asked) else self._least(row, leader)
@@ -589,9 +612,9 @@ class MeasuresSearch:
         falling = [one.scenario for one in numbered if one.falls]
 
         def leaf(replicas: list[int]) -> Configuration | None:
-            for one in self._kept(leader, replicas):
-                if not self.accept(one) and self._enter(leader, one):
-                    return one
+            kept = list(self._kept(leader, replicas))
+            if not self.accept(*kept) and kept and self._enter(leader, kept[0]):
+                return kept[0]
             asked = self._asked(minimised)
             if falling:
                 falling[-1].threshold = min(falling[-1].threshold, asked)
@@ -655,12 +678,20 @@ _PROOF = "a search within the limits under every leader"
 
 
 def without_limits(problem: Problem) -> Problem:
-    """Return the question without limits, prices of moves, of votes and of near reads.
+    """Return the question of the mean without limits, prices of moves, of votes and of near reads.
 
-    What no configuration undercuts there, none does in the problem.
+    What no configuration undercuts there, none does in the problem where the mean is minimised.
     """
     weight = 0.0 if weighs_more_than_sites(problem) else problem.cost_weight
-    return problem.replace(budget=None, cost_weight=weight, current=None, moves=None)
+    return problem.replace(
+        objective=MEAN_LATENCY, budget=None, cost_weight=weight, current=None, moves=None
+    )
+
+
+def minimises_mean(problem: Problem) -> bool:
+    """Return whether a question with or without limits minimises the mean of all operations."""
+    asked = problem.objective
+    return not isinstance(asked, MeasureQuestion) or asked.aim == Measure(MeasureKind.MEAN)
 
 
 def answers(problem: Problem, plan: Plan) -> bool:
@@ -671,38 +702,127 @@ def answers(problem: Problem, plan: Plan) -> bool:
     found = plan.configuration
     if found is None:
         return plan.termination is Termination.FINISHED
-    if any(limit.broken(found) for limit in problem.limits):
+    if not minimises_mean(problem) or violations(problem, found):
         return False
-    return objective_value(problem, found) <= plan.objective
+    return isinstance(problem.objective, MeasureQuestion) or (
+        objective_value(problem, found) <= plan.objective
+    )
 
 
-def plan_of_search(search: MeasuresSearch, method: str) -> Plan:
-    """Return the plan of a search, or that there is none, or that time ran out."""
+def plan_without_limits(problem: Problem, plan: Plan) -> Plan:
+    """Return the answer to a problem from the plan of the question without limits."""
+    found, certificate = plan.configuration, plan.certificate
+    if found is None or not isinstance(problem.objective, MeasureQuestion):
+        return plan.replace(problem=problem)
+    bound = plan.bound / problem.demand.operations
+    document: dict[str, object] | None = None
+    if certificate is not None:
+        value = objective_value(problem, found)
+        document = {"format": FORMAT, "score": value, "bound": bound, **found.to_document()}
+        document["mean"] = certificate
+    return Plan.of(
+        problem,
+        found,
+        method=plan.method,
+        bound=bound,
+        termination=plan.termination,
+        notes=plan.notes,
+        stats=plan.stats,
+        certificate=document,
+        warm_start=plan.warm_start,
+    )
+
+
+def solve_within_limits(problem: Problem, options: Options, plan: Plan, end: float) -> Plan:
+    """Solve a problem within its limits.
+
+    Parameters
+    ----------
+    problem, options
+        The question, and the options of the method.
+    plan
+        Of the question without limits, of the same method.
+    end
+        A time.perf_counter() at which to stop.
+    """
+    floor = plan.bound if minimises_mean(problem) else -math.inf
+    if isinstance(problem.objective, MeasureQuestion):
+        floor /= problem.demand.operations
+    search = MeasuresSearch(problem, options, end, floor)
+    if plan.configuration is not None:
+        search.accept(plan.configuration)
+    if plan.termination is Termination.INTERRUPTED:
+        search.accept_known()
+        search.termination = plan.termination
+        return plan_of_search(search, plan.method)
+    search.run()
+    proven = search.termination is Termination.FINISHED and search.best is not None
+    if minimises_mean(problem) or not proven:
+        return plan_of_search(search, plan.method)
+    quiet = dataclasses.replace(options, start=search.best, gap_limit=0.0, progress=None)
+    ties = MeasuresSearch(problem, quiet, end, plan.bound, search.value)
+    ties.accept_known()
+    if plan.status is not Status.OPTIMAL or ties.value > plan.objective * (1 + TIE):
+        ties.run()
+        return plan_of_search(search, plan.method, ties)
+    return plan_of_search(search, plan.method, ties, plan.certificate)
+
+
+def plan_of_search(
+    search: MeasuresSearch,
+    method: str,
+    ties: MeasuresSearch | None = None,
+    least_mean: Mapping[str, object] | None = None,
+) -> Plan:
+    """Return the plan of a search, or that there is none, or that time ran out.
+
+    `ties`: the search for the least mean among the plans of the least value; `least_mean`: the
+    certificate that no configuration at all has a lower mean.
+    """
     certificate = search.certificate
-    document = None if certificate is None else certificate.to_json
+
+    def document() -> Mapping[str, object]:
+        assert certificate is not None
+        found = dict(certificate.to_json())
+        if ties is not None and ties.best is not None:
+            found |= ties.best.to_document()
+            of_ties = ties.certificate if least_mean is None else None
+            second = least_mean if of_ties is None else of_ties.to_json()
+            if second is not None:
+                found["ties"] = second
+        return found
+
     # an interrupted search may have closed the last leader before it saw the interrupt
     closed = search.termination is Termination.FINISHED or search.bound == math.inf
     proven = search.best is None and closed
     reasons: tuple[str, ...] = ()
+    asked = search.problem.objective
     if proven:
         leaders = int(search.problem.rules.may_lead.sum())
-        limits = " and ".join(f"{limit.name} {limit.most:g}" for limit in search.problem.limits)
+        limits = [f"{limit.name} {limit.most:g}" for limit in search.problem.limits]
+        if isinstance(asked, MeasureQuestion):
+            limits += map(str, asked.keep)
         reasons = (
-            f"no configuration keeps the limit ({limits}), under any of the {leaders} possible "
-            "leaders (proved by a search)",
+            f"no configuration keeps the limit ({' and '.join(limits)}), under any of the "
+            f"{leaders} possible leaders (proved by a search)",
         )
+    notes = []
+    if ties is not None and least_mean is None and ties.termination is not Termination.FINISHED:
+        notes.append("whether another plan of this value has a lower mean was not decided")
+    each = [search] if ties is None else [search, ties]
     plan = Plan.of(
         search.problem,
-        search.best,
+        search.best if ties is None else ties.best,
         method=method,
         bound=math.inf if proven else search.bound,
         termination=search.termination,
         reasons=reasons,
+        notes=notes,
         stats={
-            "nodes": search.counters.nodes,
-            "leaves": search.counters.leaves,
-            "bounds": search.counters.bounds,
+            "nodes": sum(one.counters.nodes for one in each),
+            "leaves": sum(one.counters.leaves for one in each),
+            "bounds": sum(one.counters.bounds for one in each),
         },
-        certificate=document,
+        certificate=None if certificate is None else document,
     )
     return certified_or_named(plan, _PROOF, wanted=bool(search.options.settings["certificate"]))

@@ -28,6 +28,7 @@ from formulations.exact.reduced_problem import ReducedProblem, weighs_more_than_
 from formulations.exact.threshold_search import missing
 from formulations.exact.warm_start import differ_in_size_only, take_shared
 from placement.feasibility.feasible_plans import find_feasible, repaired
+from placement.measures.scenarios import beyond_thresholds
 from placement.methods.options import Options, Progress, Setting
 from placement.methods.registry import Method, load_method, run
 from placement.model.configuration import Configuration
@@ -87,9 +88,9 @@ class Session:
         At most half of the time is for the question without limits.
         """
         from formulations.exact.measures import (
-            MeasuresSearch,
             answers,
-            plan_of_search,
+            plan_without_limits,
+            solve_within_limits,
             without_limits,
         )
 
@@ -101,16 +102,8 @@ class Session:
         )
         plan = self._search(without_limits(problem), unlimited)
         if answers(problem, plan):
-            return plan.replace(problem=problem)
-        search = MeasuresSearch(problem, options, started + limit, plan.bound)
-        if plan.configuration is not None:
-            search.accept(plan.configuration)
-        if plan.termination is Termination.INTERRUPTED:
-            search.accept_known()
-            search.termination = plan.termination
-        else:
-            search.run()
-        return plan_of_search(search, METHOD.name)
+            return plan_without_limits(problem, plan)
+        return solve_within_limits(problem, options, plan, started + limit)
 
     def _search(self, problem: Problem, options: Options) -> Plan:
         end = time.perf_counter() + (math.inf if options.time_limit is None else options.time_limit)
@@ -152,33 +145,37 @@ def _refuses(problem: Problem, options: Options) -> tuple[str, str] | None:
     beyond = f"which the engine of {METHOD.name!r} does not support"
     if other is not None:
         return f"{other.reason}, {beyond}", other.name
-    reason = ReducedProblem.refuses(problem.demand, problem.rules)
+    measures = problem.objective.kind == "measures"
+    reason = _beyond_limits(problem) if measures else None
+    reason = reason or ReducedProblem.refuses(problem.demand, problem.rules)
     if reason is None and _has_limits(problem):
         reason = _beyond_limits(problem)
     if reason is not None:
-        return f"{reason}, {beyond}", _DELEGATE
+        return f"{reason}, {beyond}", "exhaustive" if measures else _DELEGATE
     if not compiled_available() or missing() is not None:
-        return f"the compiled kernels of {METHOD.name!r} were not built", _DELEGATE
+        other_method = "exhaustive" if measures else _DELEGATE
+        return f"the compiled kernels of {METHOD.name!r} were not built", other_method
     return None
 
 
 def _has_limits(problem: Problem) -> bool:
     """Return whether the search within limits answers a problem."""
     limited = bool(problem.limits) or problem.moves is not None
-    return limited or weighs_more_than_sites(problem)
+    return limited or problem.objective.kind == "measures" or weighs_more_than_sites(problem)
 
 
 def _beyond_limits(problem: Problem) -> str | None:
     """Return why the search within limits does not support a problem, or None."""
     what = "moves count"
-    if problem.moves is None:
+    if problem.objective.kind == "measures":
+        what = "it keeps limits on measures"
+    elif problem.moves is None:
         what = "the cost has other terms than prices of replicas"
         what = what if problem.budget is None else "there is a budget"
     if not problem.rules.nested_replica_caps:
         return f"{what}, and rules for replicas are not caps on nested levels"
-    if problem.demand.scenarios > 1:
-        return f"{what}, and RTTs vary by interval"
-    return None
+    reason = beyond_thresholds(problem)
+    return None if reason is None else f"{what}, and {reason}"
 
 
 def _seconds_until(end: float) -> float:
@@ -299,6 +296,7 @@ METHOD = Method(
         "mean",
         "contingency",
         "contingency-percentile",
+        "measures",
         "percentile",
         "waits",
         "witnesses",

@@ -6,17 +6,20 @@ a row from a file.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from placement.evaluation.cost_model import LinearCost
+from placement.evaluation.cost_model import LinearCost, cost_model
+from placement.evaluation.score import TIE
 from placement.measures.measure import Measure, MeasureKind
-from placement.measures.rows import Row, rows
+from placement.measures.question import MeasureQuestion
+from placement.measures.rows import Row, Statistic, rows, why_no_rows
 from placement.problem import Problem
 from placement.support.checks import FloatArray, IntArray
 
-__all__ = ["Function", "counted_clients", "functions"]
+__all__ = ["Function", "beyond_thresholds", "counted_clients", "functions"]
 
 _MEAN = Measure(MeasureKind.MEAN)
 
@@ -52,28 +55,79 @@ class Function:
         return not weighs and all(bool((part % 1 == 0).all()) for part in given)
 
 
+def beyond_thresholds(problem: Problem) -> str | None:
+    """Return why a question is none of rows with thresholds, or None."""
+    asked = problem.objective
+    if problem.demand.scenarios > 1:
+        return "RTTs vary by interval"
+    if problem.demand.has_waits:
+        return "operations have waits"
+    if not isinstance(asked, MeasureQuestion):
+        return None
+    for measure in asked.measures:
+        reason = why_no_rows(problem, measure)
+        if measure.kind in (MeasureKind.PERCENTILE, MeasureKind.WITHIN):
+            reason = "it is about distributions"
+        elif measure.after is not None or measure.over_outages:
+            reason = "it is about losses"
+        if reason is not None:
+            return f"{measure} has no threshold: {reason}"
+    return None
+
+
 def counted_clients(problem: Problem) -> IntArray:
     """Return the clients that any row may count: those with operations or prices nearby."""
-    demand = problem.demand
+    demand, model = problem.demand, cost_model(problem.instance)
     counted = (demand.near[0] > 0) | (demand.relay[0] > 0)
-    linear = [limit.linear(0) for limit in problem.limits]
-    for one in (*linear, problem.added_cost(0)):
-        if one is not None and one.nearest is not None:
-            counted |= one.nearest.any(axis=1)
+    near = None if model is None or not _prices_count(problem) else model.linear(0).nearest
+    if near is not None:
+        counted |= near.any(axis=1)
     return np.nonzero(counted)[0]
 
 
-def functions(problem: Problem, leader: int) -> tuple[Function, ...]:
-    """Return the limits of a question under a leader, and last what it minimises."""
+def _prices_count(problem: Problem) -> bool:
+    asked = problem.objective
+    measured = isinstance(asked, MeasureQuestion) and Measure(MeasureKind.COST) in asked.measures
+    return measured or problem.budget is not None or bool(problem.cost_weight)
+
+
+def functions(problem: Problem, leader: int, *, ties: float = math.inf) -> tuple[Function, ...]:
+    """Return the limits of a question under a leader, and last what it minimises.
+
+    Parameters
+    ----------
+    problem
+        For which :func:`beyond_thresholds` gives no reason.
+    leader
+        Site index.
+    ties
+        Given: of the plans whose minimised value is at most this the mean is minimised.
+    """
     kept = [
         Function((_with_votes(problem, _linear(leader, limit.linear(leader))),), 1.0, limit.allowed)
         for limit in problem.limits
     ]
+    asked = problem.objective
+    if isinstance(asked, MeasureQuestion):
+        kept += [_of(problem, limit.measure, leader, limit.allowed) for limit in asked.keep]
+        if math.isinf(ties):
+            return (*kept, _of(problem, asked.aim, leader))
+        allowed = 1 - ties * (1 + TIE) if asked.aim.share else ties * (1 + TIE)
+        kept.append(_of(problem, asked.aim, leader, allowed))
     (mean,) = rows(problem, _MEAN, leader).rows
     added = problem.added_cost(leader)
     if added is not None:
         mean = _plus(mean, _linear(leader, added))
-    return (*kept, Function((_with_votes(problem, mean),), 1.0, np.inf))
+    return (*kept, Function((_with_votes(problem, mean),), 1.0, math.inf))
+
+
+def _of(problem: Problem, measure: Measure, leader: int, allowed: float | None = None) -> Function:
+    """Return a measure as a function; `allowed`: the largest value, or the least share."""
+    found = rows(problem, measure, leader)
+    assert found.statistic in (Statistic.ONE, Statistic.MAXIMUM)
+    most = math.inf if allowed is None else (allowed - found.offset) * found.scale
+    each = tuple(_with_votes(problem, row) for row in found.rows)
+    return Function(each, abs(found.scale), most)
 
 
 def _linear(leader: int, cost: LinearCost) -> Row:

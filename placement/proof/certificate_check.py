@@ -52,7 +52,7 @@ placement.errors.CertificateError: proof for leader 0, event 0: the bound does n
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from operator import index
 from typing import Any
@@ -68,6 +68,8 @@ from placement.feasibility.witness_places import (
     named_question,
     witness_places,
 )
+from placement.measures.measure import Measure, MeasureKind
+from placement.measures.question import MeasureQuestion
 from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
@@ -225,17 +227,15 @@ def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: W
         return CheckResult(bound, score, leaders, events, 0, normal)
     if problem.demand.scenarios != 1 and kind not in (FORMAT, LOSSES, PERCENTILE, PLACES):
         raise CertificateError("certificates of this format prove questions of one RTT matrix only")
-    if problem.limits and not problem.objective.minimises_mean:
+    if problem.limits and not problem.objective.minimises_mean and kind != THRESHOLDS:
         raise CertificateError("certificates prove limits only where the mean is minimised")
     score, bound = _claimed(plan, problem, certificate)
     if kind == PLACES:
         return CheckResult(bound, score, *_check_places(problem, bound, certificate, work))
-    if kind == THRESHOLDS:
-        if not problem.objective.minimises_mean:
-            raise CertificateError("certificates of this format prove measures only")
-        return CheckResult(bound, score, *check_measures(problem, bound, certificate, work))
     if kind != FORMAT:
-        check = check_losses if kind == LOSSES else check_percentile
+        check: Callable[..., tuple[int, int, int]] = _check_measures
+        if kind != THRESHOLDS:
+            check = check_losses if kind == LOSSES else check_percentile
         leaders, events, bounds = check(problem, bound, certificate, work)
         ties = certificate.get("ties")
         if ties is None:
@@ -274,6 +274,26 @@ def _check_places(
     return leaders, events, bounds
 
 
+def _check_measures(
+    problem: Problem, bound: float, certificate: Mapping[str, Any], work: Work
+) -> tuple[int, int, int]:
+    """Prove a bound within limits on measures, or by the question of the mean without limits."""
+    asked = problem.objective
+    if not isinstance(asked, MeasureQuestion) and not asked.minimises_mean:
+        raise CertificateError("certificates of this format prove measures only")
+    if "mean" not in certificate:
+        return check_measures(problem, bound, certificate, work)
+    if not isinstance(asked, MeasureQuestion) or asked.aim != Measure(MeasureKind.MEAN):
+        raise CertificateError("a bound on the mean, which is not what is minimised")
+    mean = certificate["mean"]
+    if mean["format"] != FORMAT:
+        raise CertificateError(f"unknown format {mean['format']!r} of the bound on the mean")
+    own = float(mean["bound"])
+    if not own >= bound * problem.demand.operations * (1 - 1 / _PARTS):
+        raise CertificateError(f"a mean of {own!r} does not show {bound!r}")
+    return check_mean(_survivors(problem), own, mean, work)
+
+
 def _check_ties(
     plan: Plan, problem: Problem, ties: Mapping[str, Any], work: Work
 ) -> tuple[float, int, int]:
@@ -289,6 +309,8 @@ def _check_ties(
         return bound, *check_losses(problem, bound, ties, work, limit=limit)[1:]
     if ties["format"] == PERCENTILE:
         return bound, *check_percentile(problem, bound, ties, work, value=plan.objective)[1:]
+    if ties["format"] == THRESHOLDS:
+        return bound, *check_measures(problem, bound, ties, work, ties=plan.objective)[1:]
     if ties["format"] != FORMAT:
         raise CertificateError(f"unknown format {ties['format']!r} of the second claim")
     return bound, *check_mean(_survivors(problem), bound, ties, work)[1:]

@@ -36,7 +36,7 @@ import numpy as np
 from placement.errors import CertificateError
 from placement.evaluation.score import closest_first
 from placement.measures.rows import Row
-from placement.measures.scenarios import Function, counted_clients, functions
+from placement.measures.scenarios import Function, beyond_thresholds, counted_clients, functions
 from placement.model.constraints import Rules
 from placement.problem import Problem
 from placement.proof.choice.site_choice import SiteChoice
@@ -70,6 +70,8 @@ class MeasuresClaim:
     bound
         In the unit of what is minimised; None: it is claimed that no configuration keeps the
         limits.
+    ties
+        Given: of the plans whose minimised value is at most this none has a mean below the bound.
 
     Attributes
     ----------
@@ -79,10 +81,13 @@ class MeasuresClaim:
         Place of each site in the order of each of them, shape (clients, sites).
     """
 
-    def __init__(self, problem: Problem, bound: float | None) -> None:
-        self.problem, self.rules, self.bound = problem, problem.rules, bound
-        if self.rules.witnesses:
-            raise ValueError("certificates of this kind do not take witnesses")
+    def __init__(self, problem: Problem, bound: float | None, *, ties: float = math.inf) -> None:
+        self.problem, self.rules, self.bound, self.ties = problem, problem.rules, bound, ties
+        reason = beyond_thresholds(problem)
+        if self.rules.witnesses or not self.rules.nested_replica_caps:
+            reason = "witnesses, or other rules for replicas than caps on nested levels"
+        if reason is not None:
+            raise ValueError(f"certificates of this format do not take it: {reason}")
         self.clients = counted_clients(problem)
         rtt = problem.demand.client_rtt[0][self.clients]
         places = np.int16 if rtt.shape[1] < 2**15 else np.int32
@@ -90,7 +95,7 @@ class MeasuresClaim:
 
     def thresholds(self, leader: int) -> list[tuple[Row, float | None]]:
         """Return the rows under a leader, and the threshold that each must reach; None: none."""
-        *limits, minimised = functions(self.problem, leader)
+        *limits, minimised = functions(self.problem, leader, ties=self.ties)
         found: list[tuple[Row, float | None]] = [
             (row, limit.allowed + _ROUNDING * abs(limit.allowed))
             for limit in limits
@@ -325,7 +330,12 @@ class MeasuresProof(ThresholdProof[None]):
 
 
 def check_measures(
-    problem: Problem, bound: float, certificate: Mapping[str, Any], work: Work
+    problem: Problem,
+    bound: float,
+    certificate: Mapping[str, Any],
+    work: Work,
+    *,
+    ties: float = math.inf,
 ) -> tuple[int, int, int]:
     """Prove that no configuration within the limits is below a bound, or refuse.
 
@@ -339,6 +349,8 @@ def check_measures(
         See the module.
     work
         Steps that may be taken.
+    ties
+        As of :class:`MeasuresClaim`.
 
     Returns
     -------
@@ -350,12 +362,12 @@ def check_measures(
     CertificateError
         When a step of the proof does not hold, or something is not covered.
     """
-    if not problem.rules.nested_replica_caps:
-        raise CertificateError("certificates of this format take caps on nested levels only")
     try:
-        claim = MeasuresClaim(problem, None if bound == math.inf else bound)
+        claim = MeasuresClaim(problem, None if bound == math.inf else bound, ties=ties)
     except ValueError as flaw:
         raise CertificateError(str(flaw)) from None
-    check_clients(certificate, claim.clients.tolist())
     leaders: list[int] = np.nonzero(claim.rules.may_lead)[0].tolist()
+    if bound <= 0:  # no measure is negative
+        return len(leaders), 0, 0
+    check_clients(certificate, claim.clients.tolist())
     return prove_leaders(certificate, leaders, lambda leader, _: MeasuresProof(claim, leader, work))

@@ -1,0 +1,214 @@
+"""Questions of measures: ``exact`` against every configuration, and its certificates."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from placement import Configuration, Plan, Problem, Status, solve
+from placement.errors import CertificateError, LimitError
+from placement.evaluation.objective import score_of
+from placement.measures import Limit, Measure, MeasureKind
+from placement.measures.values import value, values
+from placement.proof.certificate_check import check_certificate
+from placement.proof.measures_proof import FORMAT
+from placement.testing.small_worlds import every_configuration, random_instance
+from tests.effort import seeds
+
+MEAN = Measure(MeasureKind.MEAN)
+LATENCIES = [
+    MEAN,
+    Measure(MeasureKind.MEAN, operations=("reads",)),
+    Measure(MeasureKind.MEAN, operations=("writes",)),
+    Measure(MeasureKind.MEAN, clients=("client-1",)),
+    Measure(MeasureKind.MEAN, clients=("region:region-1",)),
+    Measure(MeasureKind.SLOWEST),
+    Measure(MeasureKind.SLOWEST, operations=("reads",)),
+]
+SUMS = [
+    Measure(kind)
+    for kind in (MeasureKind.COST, MeasureKind.CHANGES, MeasureKind.COPIED, MeasureKind.REPLICAS)
+]
+
+
+def world(seed: int) -> Problem:
+    """A small question of the mean, with prices, a present configuration and now and then rules."""
+    rng = np.random.default_rng(seed)
+    sites = int(rng.integers(5, 8))
+    instance = random_instance(
+        seed, sites=sites, clients=int(rng.integers(3, 6)), ties=bool(seed % 2), prices=True
+    )
+    assert instance.prices is not None
+    instance = instance.replace(prices=dataclasses.replace(instance.prices, stored_gb=7.0))
+    voters = int(rng.choice([1, 3]))
+    least = int(rng.integers(voters, 5))
+    most = int(rng.integers(least, 5))
+    asked: dict[str, object] = {"replicas": (least, most), "voters": voters}
+    if rng.random() < 0.2:
+        asked["forbidden"] = ("site-0",)
+    if rng.random() < 0.2:
+        asked["pinned"] = ("site-1",)
+    if rng.random() < 0.2:
+        asked["non_voters"] = ("site-2",)
+    present = Configuration.of(1, (1, 2, 3)[:voters], (1, 2, 3))
+    return Problem(instance, current=present, **asked)  # type: ignore[arg-type]
+
+
+def usable(problem: Problem, measure: Measure) -> bool:
+    """Whether the measure has operations in an instance."""
+    try:
+        problem.replace(keep=[Limit(measure, most=1e9)])
+    except ValueError:
+        return False
+    return True
+
+
+def question(seed: int) -> tuple[Problem, Measure, list[tuple[float, float]]]:
+    """A drawn question, its minimised measure, and (value, mean) of all that keep its limits."""
+    rng = np.random.default_rng(1000 + seed)
+    free = world(seed)
+    known = list(every_configuration(free))
+    measures = [one for one in (*LATENCIES, *SUMS) if usable(free, one)]
+    aim = measures[int(rng.integers(len(measures)))]
+    keep, kept = [], np.ones(len(known), dtype=bool)
+    for _ in range(int(rng.integers(0, 4))):
+        measure = measures[int(rng.integers(len(measures)))]
+        found = values(free, measure, known)
+        at = float(np.quantile(found, rng.choice([0.0, 0.1, 0.5, 0.9]), method="lower"))
+        most = max(0.0, at * (1 + rng.choice([0.0, -1e-3, 1e-3, -0.3])))
+        limit = Limit(measure, most=most)
+        keep.append(limit)
+        kept &= np.array([limit.kept(one) for one in found.tolist()], dtype=bool)
+    worth = values(free, aim, known).tolist()
+    left = [
+        (found, score_of(free, one))
+        for one, found, ok in zip(known, worth, kept.tolist(), strict=True)
+        if ok
+    ]
+    return free.replace(minimise=aim, keep=keep), aim, left
+
+
+@pytest.mark.parametrize("seed", seeds(60, 1500))
+def test_the_best_within_limits_is_that_of_all_configurations(seed: int) -> None:
+    problem, aim, left = question(seed)
+    plan = solve(problem, "exact")
+    if not left:
+        assert plan.status is Status.INFEASIBLE
+    else:
+        best = min(worth for worth, _ in left)
+        mean = min(mean for worth, mean in left if worth <= best * (1 + 1e-12))
+        assert plan.status is Status.OPTIMAL
+        assert plan.configuration is not None
+        found = value(problem, aim, plan.configuration)
+        assert found == pytest.approx(best, rel=1e-9, abs=1e-12)
+        assert plan.score == pytest.approx(mean, rel=1e-9, abs=1e-12)
+    check_certificate(plan)
+
+
+# --- certificates -----------------------------------------------------------------------------
+
+
+def certified(seed: int) -> Plan | None:
+    """The plan of a drawn question, where trees prove it or that there is none."""
+    plan = solve(question(seed)[0], "exact")
+    found = plan.certificate is not None and plan.certificate["format"] == FORMAT
+    return (
+        plan if found and plan.certificate is not None and plan.certificate.get("proofs") else None
+    )
+
+
+def forged(plan: Plan, rng: np.random.Generator) -> Plan:
+    """A claim that is false, with a proof in which one number or event was changed."""
+    assert plan.certificate is not None
+    document: dict[str, Any] = copy.deepcopy({**plan.certificate})
+    document.pop("ties", None)
+    proof = document["proofs"][int(rng.integers(len(document["proofs"])))]
+    _mutate(proof["events"], rng)
+    if plan.found:
+        bound = document["bound"] = plan.objective * 1.01 + 0.01
+        return plan.replace(certificate=document, bound=bound, status=Status.FEASIBLE)
+    return plan.replace(certificate=document)
+
+
+def _mutate(events: list[object], rng: np.random.Generator) -> None:
+    """Change one place of a list of events, at any depth."""
+    at: list[object] = events
+    while True:
+        if not at or rng.random() < 0.15:
+            what = int(rng.integers(3))
+            if at and what == 0:
+                del at[int(rng.integers(len(at)))]
+            elif at and what == 1:
+                at.insert(int(rng.integers(len(at))), copy.deepcopy(at[int(rng.integers(len(at)))]))
+            else:
+                at.append(int(rng.integers(5)))
+            return
+        place = int(rng.integers(len(at)))
+        inner = at[place]
+        if isinstance(inner, list):
+            at = inner
+            continue
+        choices = [
+            0,
+            -1,
+            1,
+            2,
+            10**6,
+            -(10**6),
+            2**52,
+            math.nan,
+            math.inf,
+            1e300,
+            -1e300,
+            "x",
+            None,
+        ]
+        numbers = [inner * 2, -inner, inner + 1] if isinstance(inner, (int, float)) else []
+        some = [*choices, *numbers]
+        at[place] = some[int(rng.integers(len(some)))]
+        return
+
+
+@pytest.mark.parametrize("seed", seeds(12, 400))
+def test_no_changed_proof_shows_what_is_false(seed: int) -> None:
+    """A bound above the optimum is believed with no change of the events."""
+    plan = certified(seed)
+    if plan is None or not plan.found:
+        return
+    rng = np.random.default_rng(seed)
+    for _ in range(40):
+        with pytest.raises((CertificateError, LimitError)):
+            check_certificate(forged(plan, rng), work=10**8)
+
+
+@pytest.mark.parametrize("seed", seeds(12, 400))
+def test_that_nothing_is_within_limits_is_believed_of_no_other_question(seed: int) -> None:
+    """The proof that nothing keeps the limits shows nothing where something does."""
+    plan = certified(seed)
+    if plan is None or plan.found:
+        return
+    rng = np.random.default_rng(seed)
+    other = world(seed).replace(keep=["cost <= 1e9"], minimise="slowest client")
+    for _ in range(40):
+        changed = forged(plan, rng).replace(problem=other)
+        with pytest.raises((CertificateError, LimitError)):
+            check_certificate(changed, work=10**8)
+
+
+def test_limits_change_nothing_at_the_value_of_the_best_plan() -> None:
+    """Least cost within the mean T is C: the least mean within the cost C is T at most."""
+    free = world(3).replace(replicas=(3, 4), voters=3)
+    mean = solve(free, "exact").score / free.demand.operations
+    limit = Limit(MEAN, most=1.05 * mean)
+    cheapest = solve(free.replace(minimise="cost", keep=[limit]), "exact")
+    again = solve(free.replace(minimise="cost", keep=[limit, f"cost <= {cheapest.objective}"]))
+    assert again.objective == pytest.approx(cheapest.objective, rel=1e-9)
+    back = solve(free.replace(keep=[Limit(Measure(MeasureKind.COST), most=cheapest.objective)]))
+    assert back.score / free.demand.operations <= 1.05 * mean * (1 + 1e-9)
+    looser = solve(free.replace(minimise="cost", keep=[Limit(MEAN, most=1.2 * mean)]))
+    assert looser.objective <= cheapest.objective * (1 + 1e-9)
