@@ -44,6 +44,7 @@ from formulations.exact.enumeration_claim import certified_or_named
 from formulations.exact.reduced_problem import weighs_more_than_sites
 from formulations.exact.threshold_search import (
     MOST_RECORDED,
+    LedWaits,
     QuorumWait,
     Scenario,
     SearchCounters,
@@ -345,6 +346,7 @@ class MeasuresSearch:
             self.problem.demand.client_rtt[0][self.clients]
         ).astype(np.int32)
         self._rules: dict[int, Rules] = {}
+        self._costs: dict[int, tuple[FloatArray, FloatArray]] = {}  # by the array that is counted
         self._known: tuple[int, tuple[Function, ...]] | None = None
         self._started = time.perf_counter()
         if self.options.settings["certificate"]:
@@ -446,8 +448,9 @@ class MeasuresSearch:
             self._in_time()
             if floor < self.threshold:
                 numbered = self._numbered(leader)
-                limits = [one.scenario for one in numbered if not one.falls]
-                minimised = [one.scenario for one in numbered if one.falls]
+                normal = [one for one in numbered if one.scenario.lost is None]
+                limits = [one.scenario for one in normal if not one.falls]
+                minimised = [one.scenario for one in normal if one.falls]
                 found = affordable_set(self._affordable(leader), leader, limits, minimised)
                 if found is not None:
                     self.accept(*self._kept(leader, found))
@@ -507,7 +510,11 @@ class MeasuresSearch:
 
     def _floor(self, function: Function, leader: int) -> float:
         """Return the least X of the largest row: clients, prices and wait each at their least."""
-        return max(self._least(row, leader) for row in function.rows)
+        return max(
+            self._least(row, leader)
+            for row in function.rows
+            if row.lost is None or math.isinf(row.constant)
+        )
 
     def _least(self, row: Row, leader: int) -> float:
         rules, least = self.problem.rules, row.constant
@@ -560,7 +567,7 @@ class MeasuresSearch:
         for one in limits:
             allowed = _above(one.allowed)
             for row in one.rows:
-                if len(one.rows) == 1 or number in self.entered:
+                if not one.lazy or number in self.entered:
                     scale = max(allowed, _size(row))
                     if row.costs is None:
                         scale *= tuning.LIMIT_SCALE
@@ -568,11 +575,11 @@ class MeasuresSearch:
                     found.append(_Numbered(number, scenario, _LIMIT_SLACK * abs(one.allowed)))
                 number += 1
         asked, last = self._asked(minimised), range(number, number + len(minimised.rows))
-        if not self.entered.intersection(last):
+        if minimised.lazy and not self.entered.intersection(last):
             floors = [self._least(row, leader) for row in minimised.rows]
             self.entered.add(number + int(np.argmax(floors)))
         for row in minimised.rows:
-            if len(minimised.rows) == 1 or number in self.entered:
+            if not minimised.lazy or number in self.entered:
                 scale = max(asked, 0.0) if math.isfinite(asked) else self._least(row, leader)
                 scale = scale if scale > 0 else max(_size(row), 1e-300)
                 scenario = self._scenario(row, leader, asked, scale)
@@ -593,12 +600,29 @@ class MeasuresSearch:
         votes = VotePrices.of(rules, row.votes, leader)
         constant = row.constant
         constant += 0.0 if row.votes is None else float(row.votes[leader])
-        costs = None if row.costs is None else row.costs[:, self.clients]
+        costs = None if row.costs is None else self._counted(row.costs)
+        if row.successors:
+            led = LedWaits(
+                tuple((one.leader, one.constant, self._waits(one)) for one in row.successors)
+            )
+            return Scenario(costs, 0.0, led, threshold, scale, lost=row.lost)
         if row.waits is None:
             return Scenario(costs, constant, votes, threshold, scale, row.prices)
-        waits = QuorumWait.of(rules, row.waits[0], 1.0)
         paid = None if row.votes is None else votes
-        return Scenario(costs, constant, waits, threshold, scale, row.prices, votes=paid)
+        return Scenario(
+            costs, constant, self._waits(row), threshold, scale, row.prices, row.lost, paid
+        )
+
+    def _waits(self, row: Row) -> QuorumWait:
+        assert row.waits is not None
+        return QuorumWait.of(self.problem.rules, row.waits[0], 1.0)
+
+    def _counted(self, costs: FloatArray) -> FloatArray:
+        """Return the costs of the clients that count, one array for rows that share theirs."""
+        known = self._costs.get(id(costs))
+        if known is None:
+            known = self._costs[id(costs)] = (costs, costs[:, self.clients])
+        return known[1]
 
     def _close(self, leader: int) -> None:
         """Search the tree of a leader until it is closed, with more and more rows."""
@@ -607,6 +631,7 @@ class MeasuresSearch:
 
     def _tree(self, leader: int) -> bool:
         """Search the tree of a leader; False: another row has entered, or more may be below T."""
+        self._costs.clear()
         numbered, minimised = self._numbered(leader), self._minimised(leader)
         scenarios = [one.scenario for one in numbered]
         falling = [one.scenario for one in numbered if one.falls]
@@ -652,13 +677,12 @@ class MeasuresSearch:
         number, each = 0, self._functions(leader)
         for one in each:
             most = one.allowed if one is not each[-1] else self._asked(one)
-            for row in one.rows if len(one.rows) > 1 else ():
-                if number not in self.entered:
+            for row in one.rows:
+                if one.lazy and number not in self.entered:
                     x = row_value(self.problem, row, configuration)
                     if x > most:
                         outside.append(((x - most) / max(abs(most), 1e-300), number))
                 number += 1
-            number += len(one.rows) == 1
         outside.sort(reverse=True)
         self.entered.update(number for _, number in outside[: tuning.LIMIT_ROWS])
         return bool(outside)

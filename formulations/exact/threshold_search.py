@@ -71,6 +71,7 @@ from placement.support.checks import BoolArray, FloatArray, IntArray
 __all__ = [
     "MOST_RECORDED",
     "Leaf",
+    "LedWaits",
     "QuorumWait",
     "Scenario",
     "SearchCounters",
@@ -292,6 +293,27 @@ class QuorumWait:
         able = inside[self.sites] | (extra & (np.cumsum(extra) <= room))
         found = np.nonzero(able)[0]
         return math.inf if len(found) <= self.place else float(self.waits[found[self.place]])
+
+
+@dataclass(frozen=True, eq=False)
+class LedWaits:
+    """The wait of the best of those who may lead after a loss, as a part of the voters.
+
+    Attributes
+    ----------
+    each
+        Of everyone who may lead then: the site, a constant, and its waits.
+    """
+
+    each: tuple[tuple[int, float, QuorumWait], ...]
+
+    @property
+    def handle(self) -> tuple[tuple[int, float, IntArray, FloatArray, int, int], ...]:
+        """The part in the form that the compiled search reads."""
+        return tuple(
+            (leader, constant, waits.sites, waits.waits, len(waits.sites), waits.place)
+            for leader, constant, waits in self.each
+        )
 
 
 @dataclass(eq=False)

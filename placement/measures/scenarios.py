@@ -43,6 +43,11 @@ class Function:
     allowed: float
 
     @property
+    def lazy(self) -> bool:
+        """Return whether only the rows that bind are worth a scenario: one for each client."""
+        return len(self.rows) > 1 and all(row.lost is None for row in self.rows)
+
+    @property
     def whole(self) -> bool:
         """Return whether X is a whole number for every plan."""
         given = [
@@ -68,8 +73,10 @@ def beyond_thresholds(problem: Problem) -> str | None:
         reason = why_no_rows(problem, measure)
         if measure.kind in (MeasureKind.PERCENTILE, MeasureKind.WITHIN):
             reason = "it is about distributions"
-        elif measure.after is not None or measure.over_outages:
-            reason = "it is about losses"
+        elif measure.over_outages or (measure.after is not None and measure.after.named):
+            reason = "it is about outages, or one named loss"
+        elif measure.after is not None and measure.after.clients_move:
+            reason = "clients move after a loss"
         if reason is not None:
             return f"{measure} has no threshold: {reason}"
     return None

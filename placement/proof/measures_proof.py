@@ -113,6 +113,16 @@ def _needed(minimised: Function, bound: float) -> float:
     return claimed - _ROUNDING * abs(claimed)
 
 
+@dataclasses.dataclass(frozen=True)
+class _Led:
+    """Constant and waits by site of one who may lead after a loss, and the sites by their waits."""
+
+    leader: int
+    constant: int
+    waits: list[int]
+    near: list[int]
+
+
 class _RowTable:
     """A row under a leader on a grid, rounded down."""
 
@@ -134,6 +144,11 @@ class _RowTable:
         total = abs(row.constant) + float(np.abs(prices).sum() + np.abs(votes).sum())
         total += float(near.max(axis=1).sum()) if len(near) else 0.0
         total += float(waits[rules.may_vote].max(initial=0.0)) + abs(threshold or 0.0)
+        for one in row.successors:
+            assert one.waits is not None
+            if (one.waits < 0).any() or one.votes is not None or one.prices is not None:
+                raise ValueError("prices, or negative waits, of a site that leads after a loss")
+            total += abs(one.constant) + float(one.waits[0].max())
         if not total < math.inf:
             raise ValueError("the costs are too large to be proved")
         self.bits = _BITS - math.frexp(2 * (rules.replicas_max + 4) * max(total, 1e-300))[1]
@@ -148,16 +163,48 @@ class _RowTable:
         if threshold is not None:
             self.threshold = math.ceil(math.ldexp(threshold, self.bits)) + 1
         able: list[int] = np.nonzero(rules.may_vote)[0].tolist()
+        self.lost = frozenset[int]()
+        if row.lost is not None:
+            self.lost = frozenset(np.nonzero(row.lost)[0].tolist())
         self.votes: list[int] = self._whole(votes).tolist()
         self._paid = sorted((s for s in able if s != leader), key=self.votes.__getitem__)
         self.waits: list[int] = self._whole(waits).tolist()
         self._near = sorted(able, key=self.waits.__getitem__)
+        self._led = [self._led_by(one, able) for one in row.successors]
+
+    def _led_by(self, row: Row, able: list[int]) -> _Led:
+        """Return the constant and the waits of a site that may lead after the loss."""
+        assert row.waits is not None
+        waits: list[int] = self._whole(row.waits[0]).tolist()
+        constant = int(self._whole(np.array(row.constant)))
+        return _Led(row.leader, constant, waits, sorted(able, key=waits.__getitem__))
+
+    def rest_after(self, state: State, most: int) -> int | None:
+        """Return constant and wait of the best who may lead after the loss, from below.
+
+        None where nobody leads with a quorum.
+        """
+        room = most - len(state.inside)
+        state = State(state.inside - self.lost, state.outside | self.lost)
+        most = room + len(state.inside)
+        if not self._led:
+            near = self._first(self._near, state, most, self.rules.quorum)
+            return None if near is None else self.costs.constant + self.waits[near[-1]]
+        found = []
+        for led in self._led:
+            if led.leader in state.inside or (led.leader not in state.outside and room > 0):
+                near = self._first(led.near, state, most, self.rules.quorum)
+                if near is not None:
+                    found.append(led.constant + led.waits[near[-1]])
+        return min(found, default=None)
 
     def rest(self, state: State, most: int) -> int | None:
         """Return constant, votes and wait from below in a state with so many replicas at most.
 
         None where it has too few sites for the voters.
         """
+        if self.lost:
+            return self.rest_after(state, most)
         votes = self._first(self._paid, state, most, self.rules.voters - 1)
         near = self._first(self._near, state, most, self.rules.quorum)
         if votes is None or near is None:
@@ -229,6 +276,11 @@ class MeasuresProof(ThresholdProof[None]):
         self.claim, self.leader, rules = claim, leader, claim.rules
         self._rows = claim.thresholds(leader)
         self._tables: dict[int, _RowTable] = {}
+        self._losses = [
+            frozenset[int]() if row.lost is None else frozenset(np.nonzero(row.lost)[0].tolist())
+            for row, _ in self._rows
+        ]
+        self._led: dict[tuple[int, int], _RowTable] = {}  # by scenario and who leads after its loss
         self._order = list(range(len(self._rows)))  # what ruled out something last comes first
         most = rules.replicas_max
         for scenario, (row, threshold) in enumerate(self._rows):
@@ -248,7 +300,15 @@ class MeasuresProof(ThresholdProof[None]):
     # --- bounds -----------------------------------------------------------------------------
 
     def _in_force(self, state: State) -> set[int]:
-        return set(range(len(self._rows)))
+        hit = (lost & state.inside for lost in self._losses)
+        return {
+            s
+            for s, (lost, some) in enumerate(zip(self._losses, hit, strict=True))
+            if some or not lost
+        }
+
+    def _lost(self, scenario: int) -> frozenset[int]:
+        return self._losses[scenario]
 
     def _costs(self, form: None, scenario: int) -> TableCosts:
         return self._table(scenario).costs
@@ -270,7 +330,11 @@ class MeasuresProof(ThresholdProof[None]):
     def closed_at_once(self, state: State) -> bool:
         """Return whether every client at its best site, and the best voters, reach a threshold."""
         free, rules = self._free(state), self.choice.rules
-        for scenario in range(len(self._rows)):
+        for scenario, (row, threshold) in enumerate(self._rows):
+            if row.constant == math.inf and threshold is not None:
+                return True  # the leader's own loss, after which nobody can lead
+            if self._losses[scenario]:
+                continue
             self._take(None, CELLS_PER_STEP)
             table = self._table(scenario)
             rest = table.rest(state, rules.replicas_max)
@@ -297,31 +361,65 @@ class MeasuresProof(ThresholdProof[None]):
         chosen = frozenset(replicas)
         state = State(chosen, frozenset(range(self.sites)) - chosen)
         reads: dict[int, int] = {}
-        for scenario in self._order:
+        force = self._in_force(state)
+        for scenario in [s for s in self._order if s in force]:
             table = self._table(scenario)
+            rest = table.rest(state, len(replicas))
+            left = [r for r in replicas if r not in table.lost]
+            if rest is None or not left:
+                return True
             if table.threshold is None:
                 continue
-            rest = table.rest(state, len(replicas))
-            if rest is None:
-                return True
-            reads[scenario] = table.costs.reads(replicas)
+            reads[scenario] = table.costs.reads(left)
             if reads[scenario] - table.costs.constant + rest >= table.threshold:
                 return self._ruled_out_by(scenario)
         others = [r for r in able if r not in pinned]
         self.work.take(math.comb(len(others), spare) * rules.voters)
         return all(
-            self._reached([*pinned, *more], reads) for more in itertools.combinations(others, spare)
+            self._reached(chosen, [*pinned, *more], reads)
+            for more in itertools.combinations(others, spare)
         )
 
-    def _reached(self, voters: Sequence[int], reads: Mapping[int, int]) -> bool:
+    def _reached(
+        self, replicas: frozenset[int], voters: Sequence[int], reads: Mapping[int, int]
+    ) -> bool:
         """Return whether voters break a rule, a limit or the claim."""
         if not all(group.satisfied(voters) for group in self.claim.rules.of("voters")):
             return True
-        for scenario in self._order:
+        left = [
+            len([v for v in voters if v not in lost]) for lost in self._losses if lost & replicas
+        ]
+        if min(left, default=math.inf) < self.claim.rules.quorum:
+            return True  # the service stops
+        for scenario in [s for s in self._order if s in reads]:
             table = self._table(scenario)
-            if table.threshold is not None and table.of(reads[scenario], voters) >= table.threshold:
+            assert table.threshold is not None
+            if table.lost:
+                over = self._over_after(scenario, replicas, voters)
+            else:
+                over = table.of(reads[scenario], voters) >= table.threshold
+            if over:
                 return self._ruled_out_by(scenario)
         return False
+
+    def _over_after(self, scenario: int, replicas: frozenset[int], voters: Sequence[int]) -> bool:
+        """Return whether a plan reaches a threshold after a loss, whoever may lead then."""
+        row, threshold = self._rows[scenario]
+        rules, lost = self.claim.rules, self._losses[scenario]
+        alive = [v for v in voters if v not in lost]
+        by_leader = {one.leader: one for one in row.successors} or {self.leader: row}
+        elected = [v for v in alive if rules.may_lead[v]] or alive
+        for leader in elected if row.successors else (self.leader,):
+            if leader not in by_leader:
+                continue
+            if (scenario, leader) not in self._led:
+                alone = dataclasses.replace(by_leader[leader], lost=None)
+                self._led[scenario, leader] = _RowTable(self.claim, leader, alone, threshold)
+            table = self._led[scenario, leader]
+            assert table.threshold is not None
+            if table.of(table.costs.reads(sorted(replicas - lost)), alive) < table.threshold:
+                return False
+        return True
 
     def _ruled_out_by(self, scenario: int) -> bool:
         """Look at a row before the other rows from now on."""

@@ -13,7 +13,7 @@ import pytest
 from placement import Configuration, Plan, Problem, Status, solve
 from placement.errors import CertificateError, LimitError
 from placement.evaluation.objective import score_of
-from placement.measures import Limit, Measure, MeasureKind
+from placement.measures import After, Limit, Measure, MeasureKind
 from placement.measures.values import value, values
 from placement.proof.certificate_check import check_certificate
 from placement.proof.measures_proof import FORMAT
@@ -29,6 +29,13 @@ LATENCIES = [
     Measure(MeasureKind.MEAN, clients=("region:region-1",)),
     Measure(MeasureKind.SLOWEST),
     Measure(MeasureKind.SLOWEST, operations=("reads",)),
+]
+LOSSES = [
+    Measure(MeasureKind.MEAN, after=After("region")),
+    Measure(MeasureKind.MEAN, operations=("writes",), after=After("site")),
+    Measure(MeasureKind.MEAN, clients=("client-1",), after=After("provider")),
+    Measure(MeasureKind.MEAN, after=After("region", leader_moves=True)),
+    Measure(MeasureKind.MEAN, after=After("site", together=2)),
 ]
 SUMS = [
     Measure(kind)
@@ -73,13 +80,14 @@ def question(seed: int) -> tuple[Problem, Measure, list[tuple[float, float]]]:
     rng = np.random.default_rng(1000 + seed)
     free = world(seed)
     known = list(every_configuration(free))
-    measures = [one for one in (*LATENCIES, *SUMS) if usable(free, one)]
+    measures = [one for one in (*LATENCIES, *LOSSES, *SUMS) if usable(free, one)]
     aim = measures[int(rng.integers(len(measures)))]
     keep, kept = [], np.ones(len(known), dtype=bool)
     for _ in range(int(rng.integers(0, 4))):
         measure = measures[int(rng.integers(len(measures)))]
         found = values(free, measure, known)
-        at = float(np.quantile(found, rng.choice([0.0, 0.1, 0.5, 0.9]), method="lower"))
+        ends = found[np.isfinite(found)] if np.isfinite(found).any() else np.ones(1)
+        at = float(np.quantile(ends, rng.choice([0.0, 0.1, 0.5, 0.9]), method="lower"))
         most = max(0.0, at * (1 + rng.choice([0.0, -1e-3, 1e-3, -0.3])))
         limit = Limit(measure, most=most)
         keep.append(limit)
@@ -88,7 +96,7 @@ def question(seed: int) -> tuple[Problem, Measure, list[tuple[float, float]]]:
     left = [
         (found, score_of(free, one))
         for one, found, ok in zip(known, worth, kept.tolist(), strict=True)
-        if ok
+        if ok and math.isfinite(found)
     ]
     return free.replace(minimise=aim, keep=keep), aim, left
 

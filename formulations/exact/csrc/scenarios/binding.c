@@ -540,6 +540,36 @@ static int ask_caller(late_problem *x, const int *replicas, int count)
     return found;
 }
 
+/* Read the waits of those who may lead after a loss: (leader, constant, sites in order, waits, their number, place) each. */
+static int take_led(PyObject *list, late_problem *x, late_scenario *g)
+{
+    Py_ssize_t count = PyTuple_Size(list);
+    if (count < 1 || count > x->sites) {
+        PyErr_SetString(PyExc_ValueError, "no leader, or more than sites");
+        return 0;
+    }
+    if (!(g->led = calloc((size_t)count, sizeof *g->led))) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    g->leds = (int)count;
+    for (int i = 0; i < g->leds; i++) {
+        PyObject *order, *waits;
+        led_wait *led = &g->led[i];
+        if (!PyArg_ParseTuple(PyTuple_GetItem(list, i), "idOOii", &led->leader, &led->constant, &order, &waits, &led->able,
+                              &led->place))
+            return 0;
+        if (led->able < 0 || led->able > x->sites || led->leader < 0 || led->leader >= x->sites) {
+            PyErr_SetString(PyExc_ValueError, "more voters than sites, or a leader that is none");
+            return 0;
+        }
+        if (!(led->site = copy_buffer(order, (size_t)led->able * sizeof(int))) ||
+            !(led->wait = copy_buffer(waits, (size_t)led->able * sizeof(double))))
+            return 0;
+    }
+    return 1;
+}
+
 /* Read late voters, a tuple of those of every interval for each who may lead. */
 static int take_voters(PyObject *list, late_problem *x, late_scenario *g)
 {
@@ -606,7 +636,7 @@ static int take_votes(PyObject *votes, late_problem *x, late_scenario *g)
 }
 
 /* Read a scenario from (costs by client and site or None, prices or None, constant, threshold, scale, part, lost or None, prices
- * of votes or None); part: a list of tuples of late voters, or (sites in order, waits, their number, place, summed). */
+ * of votes or None); part: a list of tuples of late voters, a tuple of those who may lead, or (sites in order, waits, their number, place, summed). */
 static int take_scenario(PyObject *scenarios, late_problem *x, int s)
 {
     PyObject *costs, *prices, *part, *order, *waits, *lost, *votes;
@@ -623,6 +653,8 @@ static int take_scenario(PyObject *scenarios, late_problem *x, int s)
         return 0;
     if (PyList_Check(part))
         return take_voters(part, x, g);
+    if (PyTuple_Size(part) > 0 && PyTuple_Check(PyTuple_GetItem(part, 0)))
+        return take_led(part, x, g);
     if (!PyArg_ParseTuple(part, "OOiip", &order, &waits, &g->able, &g->place, &g->summed))
         return 0;
     if (g->able < 0 || g->able > x->sites) {

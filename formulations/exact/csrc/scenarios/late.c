@@ -389,8 +389,16 @@ static double voters_part(const late_problem *x, const late_scenario *g, const u
     double least = BIG, votes = least_at(g->paid_site, g->vote, g->paid, g->votes - 1, 1, state, room);
     if (votes >= BIG)
         return BIG;
-    if (!g->lates)
+    if (!g->lates && !g->leds)
         least = least_at(g->site, g->wait, g->able, g->place, g->summed, state, room);
+    for (int i = 0; i < g->leds; i++) {
+        const led_wait *led = &g->led[i];
+        unsigned char at = state[led->leader];
+        if (at == OUT || (at == FREE && room < 1))
+            continue;
+        double wait = least_at(led->site, led->wait, led->able, led->place, 0, state, room);
+        least = wait + led->constant < least ? wait + led->constant : least;
+    }
     for (int i = 0; i < g->lates; i++) {
         late_voters **of = g->late + (size_t)i * (size_t)g->intervals;
         unsigned char at = state[of[0]->leader];
@@ -469,7 +477,7 @@ static int matter(void *self, int s, const unsigned char *state, int most, int *
     const late_scenario *g = &x->given[s];
     int count = 0;
     (void)most;
-    if (!g->lates)
+    if (!g->lates && !g->leds)
         count = add_first(g->site, g->able, g->place + 1, g->lost, state, sites, count);
     for (int k = 0; g->lates == 1 && k < g->intervals; k++) {
         const late_voters *v = g->late[k];
@@ -628,6 +636,11 @@ void late_close(late_problem *x)
         free(x->given[s].first);
         free(x->given[s].lost);
         free(x->given[s].late);
+        for (int i = 0; i < x->given[s].leds; i++) {
+            free(x->given[s].led[i].site);
+            free(x->given[s].led[i].wait);
+        }
+        free(x->given[s].led);
         free(x->given[s].site);
         free(x->given[s].wait);
         free(x->given[s].paid_site);

@@ -57,6 +57,14 @@ voters_found find_voters(late_voters *v, const unsigned char *state, int room, d
 int open_late_voters(late_voters *v);
 void close_late_voters(late_voters *v);
 
+/* A site that may lead after a loss: a constant, and D times its wait for a quorum. */
+typedef struct {
+    int leader, able, place;   /* the site; sites that may vote; m - 1 */
+    double constant;
+    int *site;                 /* in order of their waits, shape (able) */
+    double *wait;              /* D times the wait, in this order */
+} led_wait;
+
 typedef struct {
     double *cost;              /* sites x padded; NULL: the clients cost nothing */
     int borrowed;              /* 1: the cost belongs to an earlier scenario */
@@ -67,6 +75,8 @@ typedef struct {
     late_voters **late;        /* the voters' part: the least of so many, one for each who may lead; ... */
     int lates;                 /* ... 0: it is the following */
     int intervals;             /* of each of them so many, one after the other, whose shares are added up */
+    led_wait *led;             /* the voters' part: the least of so many, one for each who may lead after a loss; ... */
+    int leds;                  /* ... 0: it is another */
     int able, place;           /* sites that may vote; m - 1, or all voters beside the leader less 1 */
     int summed;                /* 1: the voters' part is the sum of the waits up to that place, which are prices of votes */
     int *site;                 /* in order of their waits, shape (able) */
