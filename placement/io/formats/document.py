@@ -8,13 +8,14 @@ import json
 import math
 import os
 import re
+import sys
 import tomllib
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from types import NoneType, UnionType
+from types import NoneType, SimpleNamespace, UnionType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from placement.errors import InputError
@@ -475,8 +476,11 @@ class Document:
         names
             The fields to read; all of them without any.
         """
-        hints = typing.get_type_hints(kind)
-        return {name: _typed(self, name, hints[name]) for name in names or hints if self.has(name)}
+        # types of other fields may be imported for type checkers only
+        types = {name: kind.__annotations__[name] for name in names or kind.__annotations__}
+        asked = SimpleNamespace(__annotations__=types)
+        hints = typing.get_type_hints(asked, vars(sys.modules[kind.__module__]))
+        return {name: _typed(self, name, hints[name]) for name in hints if self.has(name)}
 
     def array(self, key: str) -> FloatArray:
         """Return numbers in rows of equal length; null is NaN."""
