@@ -274,6 +274,22 @@ numberField("budget", () => state.problem, "budget");
 numberField("weight", () => state.problem, "cost_weight");
 numberField("percentile", () => state, "percentile", true);
 numberField("spread", () => state, "spread", true);
+$("minimise").addEventListener("change", () => {
+  state.minimise = $("minimise").value.trim() || undefined;
+  fill();
+  changed();
+});
+$("keep").addEventListener("change", () => {
+  const limits = $("keep").value.split("\n").map((line) => line.trim()).filter(Boolean);
+  state.keep = limits.length ? limits : undefined;
+  fill();
+  changed();
+});
+// whether a measure needs distributions of RTTs
+function late() {
+  const texts = [state.minimise || "", ...(state.keep || [])];
+  return state.percentile !== undefined || texts.some((text) => /^\s*(p\d|within)/.test(text));
+}
 $("survive").addEventListener("change", () => {
   if ($("survive").value) { state.problem.survive = $("survive").value; } else { delete state.problem.survive; }
   changed();
@@ -421,7 +437,10 @@ function fill() {
   put("goal", state.percentile === undefined ? "mean" : "percentile");
   put("percentile", state.percentile);
   put("spread", state.spread);
-  for (const id of ["percentile-field", "spread-field"]) { $(id).hidden = state.percentile === undefined; }
+  put("minimise", state.minimise);
+  put("keep", (state.keep || []).join("\n"));
+  $("percentile-field").hidden = state.percentile === undefined;
+  $("spread-field").hidden = !late();
   if ($("interval")) { $("interval").value = state.interval ? data.intervals.indexOf(state.interval) + 1 : 0; }
   intervalWords();
   presentWords();

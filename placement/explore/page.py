@@ -140,6 +140,10 @@ def _controls(instance: Instance) -> Markup:
                ("percentile", "a percentile")])),
         _field("percentile", "Percentile", _input("percentile", "number", min="1", max="100",
                step="any")),
+        _field("minimise", "Measure", _input("minimise", "text", placeholder="cost, p99(writes) …"),
+               "in place of the mean"),
+        _field("keep", "Limits", tag("textarea", {"id": "keep", "rows": "3",
+               "placeholder": "p99(writes) <= 150 ms"}, ""), "on measures, one a line"),
         _field("spread", "Spread of RTTs", _input("spread", "number", min="0", max="3",
                step="0.05"), "standard deviation, relative to the RTT"),
     )  # fmt: skip

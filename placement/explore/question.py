@@ -8,6 +8,8 @@ The question is a document with the keys
     demand       client -> factor (:func:`placement.scale_demand`)
     sites        list of {name, lat, lon}: added sites
     percentile   percentile to minimise in place of the mean
+    minimise     measure to minimise (a share: to maximise) in place of the mean
+    keep         list of limits on measures
     spread       relative standard deviation of RTTs, for percentiles; absent: 0.2
     lost         sites that are lost while the plan runs
     time_limit   seconds; the server has a limit of its own
@@ -29,6 +31,7 @@ from placement.errors import InputError
 from placement.evaluation.moves import CurrentSites
 from placement.io.formats.document import Document
 from placement.io.problem_document import problem_from
+from placement.measures import MeasureKind, read_limit, read_measure
 from placement.model.changed_instance import scale_demand, with_mix, with_site
 from placement.model.constraints import Diversity
 from placement.model.instance import Instance
@@ -65,6 +68,8 @@ _KEYS = (
     "demand",
     "sites",
     "percentile",
+    "minimise",
+    "keep",
     "spread",
     "lost",
     "time_limit",
@@ -95,6 +100,8 @@ class Question:
         Changes of the instance; see the module.
     percentile, spread
         Percentile to minimise, None: the mean; relative standard deviation of the RTTs.
+    minimise, keep
+        Measure to minimise (a share: to maximise), None: none; limits on measures.
     lost
         Sites that are lost while the plan runs.
     time_limit
@@ -110,6 +117,8 @@ class Question:
     demand: Mapping[str, float]
     added: tuple[AddedSite, ...]
     percentile: float | None
+    minimise: str | None
+    keep: tuple[str, ...]
     spread: float
     lost: tuple[str, ...]
     time_limit: float | None
@@ -141,9 +150,22 @@ class Question:
         if given.has("objective"):
             raise given.refuse("objective", "not a key of a question", "the key percentile")
         problem = problem_from(_in_file_order(given), self.changed)
-        if self.percentile is None:
-            return problem
-        return problem.replace(objective=self.tail(self.percentile))
+        if self.percentile is not None:
+            problem = problem.replace(objective=self.tail(self.percentile))
+        return problem.replace(**self.asked)
+
+    @cached_property
+    def asked(self) -> dict[str, object]:
+        """Measures as fields of a problem, with distributions where they need them."""
+        measures = [read_limit(text).measure for text in self.keep]
+        found: dict[str, object] = {"keep": self.keep} if self.keep else {}
+        if self.minimise is not None:
+            measures.append(read_measure(self.minimise))
+            found["maximise" if measures[-1].share else "minimise"] = self.minimise
+        if any(m.kind in {MeasureKind.PERCENTILE, MeasureKind.WITHIN} for m in measures):
+            tail = self.tail(99.0)
+            found["distributions"] = tail.by_interval or tail.distributions
+        return found
 
     def tail(self, percent: float) -> Percentile:
         """Return a percentile of all operations with the spread of the question."""
@@ -219,6 +241,8 @@ def read_question(value: object, instance: Instance) -> Question:
         _numbers(document.table("demand")),
         added,
         percentile,
+        document.text("minimise") if document.has("minimise") else None,
+        document.names("keep", ()),
         number(document.number("spread", DEFAULT_SPREAD), "spread", maximum=MOST_SPREAD),
         document.names("lost", ()),
         limit,
@@ -285,7 +309,13 @@ def command_line(question: Question, origin: Origin) -> tuple[str, tuple[str, ..
     for client, factor in question.demand.items():
         words += ["--scale-demand", f"{client}={_text(factor)}"]
     if question.percentile is not None:
-        words += ["--percentile", _text(question.percentile), "--spread", _text(question.spread)]
+        words += ["--percentile", _text(question.percentile)]
+    for field in ("minimise", "maximise"):
+        words += [f"--{field}", str(question.asked[field])] if field in question.asked else []
+    for text in question.keep:
+        words += ["--keep", text]
+    if question.percentile is not None or "distributions" in question.asked:
+        words += ["--spread", _text(question.spread)]
     if question.method != "exact":
         words += ["--method", question.method]
     if question.time_limit is not None:
@@ -355,7 +385,13 @@ def python_lines(question: Question, origin: Origin) -> str:
         values["moves"] = f"placement.Moves(**{dict(problem.moves.given)!r})"
     if tail is not None:
         values["objective"] = f"percentile_of_spread(instance, {tail!r}, {question.spread!r})"
+    for field, value in question.asked.items():
+        values[field] = repr(list(question.keep) if field == "keep" else value)
+    late = "distributions" in question.asked
+    if late:
+        values["distributions"] = f"spread_distributions(instance, {question.spread!r})"
     imports = (
+        ("from placement.tail.rtt_spread import spread_distributions", late),
         ("from placement.model.changed_instance import with_mix", question.mix),
         ("from placement.model.changed_instance import with_site", question.added),
         ("from placement.tail.rtt_spread import percentile_of_spread", tail is not None),

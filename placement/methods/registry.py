@@ -185,6 +185,8 @@ def refusal(method: Method, problem: Problem) -> str | None:
             "it supports only operations of the four coefficients, and the problem has waits or "
             "constants"
         )
+    if kind == "measures" and kind not in method.objectives:
+        return f"it takes no measures, and the question is to {problem.objective.describe()}"
     if kind not in method.objectives:
         return (
             f"it minimises {' or '.join(method.objectives)} latency, and the objective "

@@ -32,7 +32,7 @@ from placement.explore.question import Origin
 from placement.explore.worker import Worker
 from placement.io import load_plan
 from placement.model.changed_instance import with_mix, with_site
-from placement.tail.rtt_spread import percentile_of_spread
+from placement.tail.rtt_spread import percentile_of_spread, spread_distributions
 from tests.explore.serving import TOKEN, Served, events_of, served
 from tests.io.worlds import small
 
@@ -145,6 +145,37 @@ def test_a_percentile_is_that_of_python() -> None:
     assert tail["ms"] == percentile_of_spread(instance, 99, 0.3).value(
         plan.problem, plan.configuration
     )
+
+
+def test_limits_on_measures_are_those_of_python() -> None:
+    with Served(small()) as there:
+        asked = there.plan(
+            problem={"replicas": 2, "voters": 1},
+            minimise="slowest client",
+            keep=["p90 <= 1000 ms", "replicas <= 2"],
+            spread=0.3,
+            method="exhaustive",
+        )
+        code, refused = there.ask(
+            "plan", {"question": {"problem": {"replicas": 2, "voters": 1}, "keep": ["p90 <= 1 s"]}}
+        )
+    assert "1,000 ms" in str((code, refused))
+    python = asked["python"]
+    assert "keep=['p90 <= 1000 ms', 'replicas <= 2']" in python
+    assert "distributions=spread_distributions(instance, 0.3)" in python
+    plan = solve(
+        Problem(
+            small(),
+            replicas=2,
+            voters=1,
+            minimise="slowest client",
+            keep=["p90 <= 1000 ms", "replicas <= 2"],
+            distributions=spread_distributions(small(), 0.3),
+        ),
+        "exhaustive",
+    )
+    same(asked, plan)
+    assert "--keep 'replicas <= 2' --spread 0.3" in asked["command"]
 
 
 def test_a_question_leaves_no_problem_behind() -> None:
