@@ -308,6 +308,7 @@ READ: dict[str, tuple[str | bytes, dict[tuple[str, str], float]]] = {
     ),
     "fping json summary": (
         '{"resp": {"host": "iad", "seq": 0, "rtt": 91}}\n'
+        '{"dup": {"host": "iad", "seq": 0, "rtt": 700}}\n'
         '{"timeout": {"host": "iad", "seq": 1}}\n{"summary": {"host": "iad", '
         '"xmt": 2, "rcv": 1, "rttMin": 91, "rttAvg": 91, "rttMax": 91}}\n',
         ONE,

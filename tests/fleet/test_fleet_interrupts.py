@@ -95,6 +95,8 @@ def test_the_answer_holds_whenever_the_search_is_stopped(
             monkeypatch.setattr(owner, name, raising(error, call, when))
             found = assert_sound(fleet, why, best)
             ended.add((type(found), found.termination))
+            if isinstance(found, NoFleetPlan) and math.isfinite(found.bound):
+                assert found.prices is not None  # they prove the bound
             if found.termination is Termination.FINISHED:
                 break  # fewer calls than that
         monkeypatch.setattr(owner, name, call)
