@@ -65,11 +65,13 @@ def test_simple_strategy_has_no_places():
         ("'class': 'OldStrategy', 'dc1': 3", "class"),
         ("'class': 'NetworkTopologyStrategy', 'dc1': ['r1', 'r2']", "racks"),
         ("'dc1': 1, 'dc1': 2", "dc1"),
+        ("'class': 'NetworkTopologyStrategy', 'dc1': ['r1', 'r1']", "dc1"),
     ],
 )
 def test_what_has_no_counterpart_names_file_and_field(options, word):
+    system = "scylla" if word == "dc1" else "cassandra"
     with pytest.raises(InputError, match=r"keyspace\.cql") as found:
-        read(f"CREATE KEYSPACE a WITH replication = {{{options}}};")
+        read(f"CREATE KEYSPACE a WITH replication = {{{options}}};", system)
     assert word in str(found.value)
 
 

@@ -199,6 +199,12 @@ def test_preferences_that_nothing_guarantees_or_that_are_forbidden():
     assert lint("tidb", lead)["forbidden-places"] == "note"
 
 
+def test_a_preference_for_a_label_without_a_column_is_no_missing_preference():
+    text = zone("num_replicas = 3, constraints = '[+region=no]', lease_preferences = '[[+rack=a]]'")
+    assert lint("cockroachdb", text)["preference-not-known"] == "warning"
+    assert "no-leader-preference" not in lint("cockroachdb", text)
+
+
 def test_a_replica_with_a_place_and_an_open_role_is_not_free():
     text = zone(
         "num_replicas = 4, num_voters = 3, constraints = '{+region=no: 2, +region=de: 1, "

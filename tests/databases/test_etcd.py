@@ -118,7 +118,9 @@ def test_member_list_and_endpoint_status_are_read():
     assert found.non_voters_at == {"eu-west-1": 1}
     assert found.leaders == ("us-east-1",)
     assert found.members[0].identity == "91bc3c398fb3c146"
-    assert "no-leader-preference" in {f.rule for f in read(MEMBERS).findings}
+    other = [{"Endpoint": "x", "Status": {"leader": 7}}]  # of another cluster
+    for texts in ((MEMBERS,), (MEMBERS, other)):
+        assert "no-leader-preference" in {f.rule for f in read(*texts).findings}
 
 
 @pytest.mark.parametrize("value", [{"members": [{"name": "nobody"}]}, {"members": 3}, {"a": 1}])

@@ -40,7 +40,7 @@ def test_weight_zero_has_no_vote():
     "line",
     ["weight.1=2", "group.1=1:2", "server.1=z2:2888:3888", "server.5=z1", "server.5=nobody:1:2",
      "server.999=z1:1:2", "server.5=z1:1:2|z3:1:2", "server.5=z1:1:2|z2:1:2:observer",
-     "server.5=z1:1:2|z2:1"],
+     "server.5=z1:1:2|z2:1", "dynamicConfigFile=/x\nserver.5=z1:1:2"],
 )  # fmt: skip
 def test_what_is_refused_names_file_and_row(line):
     with pytest.raises(InputError, match=r"zoo\.cfg, row"):

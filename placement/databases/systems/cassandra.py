@@ -21,14 +21,13 @@ from placement.errors import InputError
 from placement.languages.sql_text import TokenStream, comment, sql_name, sql_string
 from placement.methods.options import Setting
 from placement.model.constraints import majority
-from placement.support.checks import unique_names
 
 __all__ = ["SCYLLA", "SYSTEM"]
 
 _LEVELS = ("ONE", "TWO", "THREE", "QUORUM", "ALL", "LOCAL_ONE", "LOCAL_QUORUM", "EACH_QUORUM")
 _OPERATIONS = {"read_level": "reads", "write_level": "writes"}
 _CLASS = "NetworkTopologyStrategy"
-_OTHERS = ("durable_writes", "tablets", "storage", "fast_path")
+_OTHERS = ("durable_writes", "tablets", "storage", "fast_path", "graph_engine")
 """Options of a keyspace that place nothing; they are kept."""
 
 _Value = str | tuple[str, ...]
@@ -172,7 +171,9 @@ def _table(stream: TokenStream, racks: bool) -> dict[str, _Value]:
                 if not stream.accept(","):
                     stream.expect("]")
                     break
-            value = tuple(unique_names(listed, "racks"))
+            if len({*listed}) < len(listed):
+                raise stream.refuse("a rack twice", key, "one replica in each rack")
+            value = tuple(listed)
         if key in found:
             raise stream.refuse("given twice", key, "once")
         found[key] = value

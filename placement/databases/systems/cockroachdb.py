@@ -317,7 +317,14 @@ def _read(texts: Texts, request: Request) -> Reading:
             "for the clocks of all",
             "evaluate reads as weak reads; the longer writes are not modelled",
         )
-    if not deployment.leaders:
+    if not deployment.leaders and zone.flow("lease_preferences") is not None:
+        findings.warning(
+            "preference-not-known",
+            f"{subject}: the table of localities does not say where lease_preferences place the "
+            "leaseholder: any leader is taken to be possible",
+            "add a column with the label to the table of localities",
+        )
+    elif not deployment.leaders:
         findings.note(
             "no-leader-preference",
             f"{subject} has no lease_preferences: the leaseholder follows load or chance",

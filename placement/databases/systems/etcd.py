@@ -60,11 +60,11 @@ def _read(texts: Texts, request: Request) -> Reading:
     if lists != 1:
         raise refusal(source, "members", "member lists given", lists, "one")
     at = {member.identity or member.name: member.site for member in members}
-    if not leader:
+    if leader not in at:
         findings.note(
             "no-leader-preference",
-            "etcd stores no preferred leader, and no endpoint status was given that names the "
-            "present one",
+            "etcd stores no preferred leader, and no endpoint status was given that names one of "
+            "these members",
             "give the output of `etcdctl endpoint status --cluster -w json` as a second file",
         )
     learners, most = (

@@ -46,12 +46,15 @@ def _read(texts: Texts, request: Request) -> Reading:
     weights: dict[int, str] = {}
     groups: list[tuple[str, str, str]] = []
     for source, text in texts:
+        dynamic = ""
         for number, line in enumerate(text.splitlines(), 1):
             where = f"{source}, row {number}"
             key, equals, value = (part.strip() for part in line.partition("="))
             if not equals or key.startswith("#"):
                 continue
             check_keys(Document(where, "", {key: value}), (key,), (), _WITHOUT_EFFECT)
+            if key == "dynamicConfigFile":
+                dynamic = where
             kind, _, text_id = key.partition(".")
             if kind not in ("server", "weight", "group") or not text_id.isdecimal():
                 continue
@@ -73,6 +76,11 @@ def _read(texts: Texts, request: Request) -> Reading:
             if member.name in [one.name for one in servers.values()]:  # by its port, then
                 member = replace(member, name=str(member.kept["addresses"]).partition("|")[0])
             servers[identity] = member
+            if dynamic:
+                hint = (
+                    f"the servers in that file, not beside the key ({dynamic}): servers refuse it"
+                )
+                raise refusal(where, key, "a server beside dynamicConfigFile", value, hint)
     if not servers:
         raise InputError("no servers", source=texts[0][0], field="server.N", expected=_INPUT)
     voting = {str(number) for number, one in servers.items() if one.voter}
