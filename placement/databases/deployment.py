@@ -138,6 +138,12 @@ class SiteReplicas:
         return self.voters + self.non_voters
 
     @property
+    def counts(self) -> dict[str, int]:
+        """Return the number of replicas of each kind: both kinds of votes, then special roles."""
+        special = {**dict.fromkeys(ROLES, 0), **dict(self.special)}
+        return {"voters": self.voters, "non-voters": self.non_voters, **special}
+
+    @property
     def role_names(self) -> tuple[str, ...]:
         """Return the special role of each replica, or "": plain voters first, non-voters last."""
         roles = [role for role, count in self.special for _ in range(count)]
@@ -291,12 +297,8 @@ class Deployment:
         unique_names([one.site for one in held], "held")
         object.__setattr__(self, "held", tuple(held))
         self._order_leaders()
-        for number, name in (
-            (self.commit, "commit"),
-            (self.read, "read"),
-            (self.elect, "elect"),
-            (self.least, "least"),
-        ):
+        votes = {"commit": self.commit, "read": self.read, "elect": self.elect, "least": self.least}
+        for name, number in votes.items():
             if number is not None:
                 whole(number, name, minimum=1, maximum=_MOST)
         whole(self.free_voters, "free_voters", maximum=_MOST)
@@ -316,28 +318,33 @@ class Deployment:
             raise InputError(
                 "not a rank for each leader", field="ranks", value=list(ranks), expected="as many"
             )
-        order = sorted(zip(ranks, leaders, strict=True), key=lambda one: one[0]) if ranks else []
-        levels = {rank: number for number, rank in enumerate(sorted(set(ranks)), 1)}
-        tied = len(levels) < len(ranks)
-        object.__setattr__(self, "leaders", tuple(n for _, n in order) if ranks else leaders)
-        object.__setattr__(self, "ranks", tuple(levels[r] for r, _ in order) if tied else ())
+        if ranks:
+            order = sorted(zip(ranks, leaders, strict=True), key=lambda one: one[0])
+            leaders = tuple(name for _, name in order)
+            levels = sorted({*ranks})
+            tied = len(levels) < len(ranks)
+            ranks = tuple(levels.index(rank) + 1 for rank, _ in order) if tied else ()
+        object.__setattr__(self, "leaders", leaders)
+        object.__setattr__(self, "ranks", ranks)
 
     def _check_open(self) -> None:
         """Join open replicas of one kind, and refuse more of them than there are free ones."""
         counts: Counter[tuple[tuple[str, ...], OpenRole]] = Counter()
         for one in self.open:
             counts[one.sites, one.role] += one.replicas
-        pools = [OpenReplicas(sites, n, role) for (sites, role), n in sorted(counts.items())]
-        object.__setattr__(self, "open", tuple(pools))
-        votes, others = self.open_of("voter"), self.open_of("non-voter")
-        total = sum(one.replicas for one in pools)
-        most = self.free_voters + self.free_non_voters
-        if votes > self.free_voters or others > self.free_non_voters or total > most:
+        pools = tuple(OpenReplicas(sites, n, role) for (sites, role), n in sorted(counts.items()))
+        object.__setattr__(self, "open", pools)
+        votes, others, total = self.free_voters, self.free_non_voters, counts.total()
+        if not (
+            self.open_of("voter") <= votes
+            and self.open_of("non-voter") <= others
+            and total <= votes + others
+        ):
             raise InputError(
                 "more open replicas than replicas without a place",
                 field="open",
                 value=total,
-                expected=f"at most {self.free_voters} voters and {self.free_non_voters} others",
+                expected=f"at most {votes} voters and {others} others",
             )
 
     @classmethod
@@ -515,14 +522,9 @@ class Deployment:
         for site in sorted({*mine, *theirs}):
             before = mine.get(site, SiteReplicas(site))
             after = theirs.get(site, SiteReplicas(site))
-            for role in ("voters", "non_voters"):
-                old, new = getattr(before, role), getattr(after, role)
-                if old != new:
-                    words.append(f"{site}: {role.replace('_', '-')} {old} -> {new}")
-            for name in ROLES:
-                old, new = dict(before.special).get(name, 0), dict(after.special).get(name, 0)
-                if old != new:
-                    words.append(f"{site}: {name} {old} -> {new}")
+            for name, old in before.counts.items():
+                if old != after.counts[name]:
+                    words.append(f"{site}: {name} {old} -> {after.counts[name]}")
             if before.zones != after.zones:
                 words.append(f"{site}: other zones, or other numbers in them")
         if self.roles[1] != other.roles[1]:
@@ -535,20 +537,19 @@ class Deployment:
         ):
             if was != now:
                 words.append(f"{what}: {was or 'majority'} -> {now or 'majority'}")
-        for role, was, now in (
-            ("voters", self.free_voters, other.free_voters),
-            ("non-voters", self.free_non_voters, other.free_non_voters),
-        ):
-            if was != now:
-                words.append(f"{role} without a place: {was} -> {now}")
+        if self.free_voters != other.free_voters:
+            words.append(f"voters without a place: {self.free_voters} -> {other.free_voters}")
+        if self.free_non_voters != other.free_non_voters:
+            change = f"{self.free_non_voters} -> {other.free_non_voters}"
+            words.append(f"non-voters without a place: {change}")
         if self.open != other.open:
-            words.append(f"possible sites of those: {self._open_words} -> {other._open_words}")
+            pools = (
+                ", ".join(f"{pool.replicas} ({pool.role}) at {pool.place}" for pool in one.open)
+                for one in (self, other)
+            )
+            change = " -> ".join(pool or "all" for pool in pools)
+            words.append(f"possible sites of those: {change}")
         return tuple(words)
-
-    @property
-    def _open_words(self) -> str:
-        words = (f"{one.replicas} ({one.role}) at {one.place}" for one in self.open)
-        return ", ".join(words) or "all"
 
 
 def deployment_of_plan(plan: Plan) -> Deployment:
@@ -610,6 +611,13 @@ def deployment_of_quorum_plan(plan: QuorumPlan) -> Deployment:
 # --- files -----------------------------------------------------------------------------------
 
 
+_PLAIN = (
+    "system", "leaders", "commit", "read", "name", "free_voters", "free_non_voters", "order_void",
+    "elect", "least", "kept", "everywhere",
+)  # fmt: skip
+"""Fields that the generic reader of documents reads."""
+
+
 def deployment_document(deployment: Deployment) -> dict[str, object]:
     """Return a deployment as one JSON-ready object."""
     rest = asdict(deployment)
@@ -621,9 +629,7 @@ def deployment_document(deployment: Deployment) -> dict[str, object]:
 
 
 def _site_document(one: SiteReplicas) -> dict[str, object]:
-    rest: dict[str, object] = {}
-    if one.special:
-        rest["roles"] = dict(one.special)
+    rest: dict[str, object] = {"roles": dict(one.special)} if one.special else {}
     if one.zones:
         rest["zones"] = [_site_document(zone) for zone in one.zones]
     return {"site": one.site, "voters": one.voters, "non_voters": one.non_voters, **rest}
@@ -639,50 +645,29 @@ def deployment_from(document: Document) -> Deployment:
     """
     document.check_format(FORMAT, VERSION)
     document.only(deployment_document(Deployment("", ())))
-    number = {
-        key: document.whole(key) if document.has(key) else None
-        for key in ("commit", "elect", "least", "read", "free_voters", "free_non_voters")
-    }
+    ranks = document.values.get("ranks", [])
+    if not isinstance(ranks, list) or any(type(rank) is not int for rank in ranks):
+        raise document.refuse("ranks", "not a list of whole numbers", "a list of whole numbers")
+    document.text("system")
     try:
         return Deployment(
-            document.text("system"),
-            tuple(map(_site, document.tables("sites"))),
-            document.names("leaders", ()),
-            number["commit"],
-            number["read"],
-            document.text("name", ""),
-            number["free_voters"] or 0,
-            number["free_non_voters"] or 0,
-            tuple(map(_member, document.tables("members"))),
-            _ranks(document),
-            document.truth("order_void", False),
-            number["elect"],
-            number["least"],
-            document.text("kept", ""),
-            tuple(map(_open, document.tables("open"))),
-            document.names("everywhere", ()),
+            held=tuple(map(_site, document.tables("sites"))),
+            members=tuple(map(_member, document.tables("members"))),
+            open=tuple(map(_open, document.tables("open"))),
+            ranks=tuple(ranks),
+            **document.fields(Deployment, _PLAIN),
         )
     except InputError as error:
         raise error if error.source else error.at(document.source) from None
 
 
-def _ranks(document: Document) -> tuple[int, ...]:
-    ranks = document.values.get("ranks", [])
-    if not isinstance(ranks, list) or any(type(rank) is not int for rank in ranks):
-        raise document.refuse("ranks", "not a list of whole numbers", "a list of whole numbers")
-    return tuple(ranks)
-
-
 def _site(table: Document) -> SiteReplicas:
     table.only(("site", "voters", "non_voters", "roles", "zones"))
     roles = table.table("roles")
-    return SiteReplicas(
-        table.text("site"),
-        table.whole("voters"),
-        table.whole("non_voters"),
-        tuple((role, roles.whole(role)) for role in roles.values),
-        tuple(map(_site, table.tables("zones"))),
-    )
+    special = tuple((role, roles.whole(role)) for role in roles.values)
+    zones = tuple(map(_site, table.tables("zones")))
+    counts = table.whole("voters"), table.whole("non_voters")
+    return SiteReplicas(table.text("site"), *counts, special, zones)
 
 
 def _open(table: Document) -> OpenReplicas:
@@ -694,20 +679,15 @@ def _open(table: Document) -> OpenReplicas:
 
 
 def _member(table: Document) -> Member:
-    table.only(("name", "site", "voter", "identity", "address", "role", "kept"))
+    names = ("name", "site", "voter", "identity", "address", "role")
+    table.only((*names, "kept"))
     voter, role = table.truth("voter"), table.text("role", "")
     if role and (role not in ROLES or ROLES[role].votes != voter):
         known = [name for name, one in ROLES.items() if one.votes == voter]
         raise table.refuse("role", "no such role here", "one of " + ", ".join(known))
-    return Member(
-        table.text("name"),
-        table.text("site"),
-        voter,
-        table.text("identity", ""),
-        table.text("address", ""),
-        role,
-        table.table("kept").values,
-    )
+    for name in names[:2]:
+        table.text(name)
+    return Member(**table.fields(Member, names), kept=table.table("kept").values)
 
 
 def load_deployment(

@@ -94,7 +94,8 @@ def lint_deployment(
     InputError
         For an unknown level.
     """
-    found = [*_roles(deployment, instance.sites), *_nodes(deployment, localities)]
+    found = _roles(deployment, instance.sites)
+    _judge_nodes(deployment, localities, found)
     quorum = deployment.quorum if deployment.read is None else deployment.read
     able = deployment.may_lead_at or deployment.free_voters or deployment.read is not None
     if not (able and 0 < max(quorum, deployment.quorum) <= deployment.voters):
@@ -105,103 +106,70 @@ def lint_deployment(
     for level in _levels(instance):
         goal = level == survive
         certain, possible = _fatal(deployment, _groups(instance, level), stopping, goal)
-        found += _losses(deployment, level, certain, goal)
-        if goal or level == SITE_LEVEL:
-            found += _open_losses(level, possible, goal)
+        _judge_losses(deployment, level, certain, goal, found)
+        if possible and (goal or level == SITE_LEVEL):
+            _judge_open_losses(level, possible, goal, found)
     return tuple(found)
 
 
-def _roles(deployment: Deployment, sites: Sequence[str]) -> list[Finding]:
-    found = []
-    if deployment.voters == 0:
-        found.append(Finding("no-voter", "error", "no replica votes", "give replicas a vote"))
+def _roles(deployment: Deployment, sites: Sequence[str]) -> Findings:
+    found, voters = Findings(), deployment.voters
+    if voters == 0:
+        found.error("no-voter", "no replica votes", "give replicas a vote")
         return found
     free = deployment.free_voters + deployment.free_non_voters
     free -= sum(one.replicas for one in deployment.open if len(one.sites) == 1)
     if free:
-        found.append(
-            Finding(
-                "free-replicas",
-                "warning",
-                f"{free} of {deployment.replicas} replicas have no place in the constraints, so "
-                "that the database chooses where they go",
-                "add constraints for every replica",
-            )
+        found.warning(
+            "free-replicas",
+            f"{free} of {deployment.replicas} replicas have no place in the constraints, so that "
+            "the database chooses where they go",
+            "add constraints for every replica",
         )
     if deployment.read is not None:
-        if deployment.read + deployment.quorum <= deployment.voters:
-            found.append(
-                Finding(
-                    "stale-reads",
-                    "warning",
-                    f"read {deployment.read} + write {deployment.quorum} do not exceed "
-                    f"{deployment.voters} replicas, so that a read may miss the last write",
-                    "choose consistency levels with R + W > N, or accept stale reads",
-                )
+        if deployment.read + deployment.quorum <= voters:
+            found.warning(
+                "stale-reads",
+                f"read {deployment.read} + write {deployment.quorum} do not exceed {voters} "
+                "replicas, so that a read may miss the last write",
+                "choose consistency levels with R + W > N, or accept stale reads",
             )
         return found
     if why := deployment.outage((), ""):
-        found.append(
-            Finding(
-                "quorum-too-large",
-                "error",
-                f"{why}: no write can commit",
-                "lower the number of votes, or add voters",
-            )
-        )
-    if deployment.voters % 2 == 0 and deployment.commit is None and deployment.least is None:
-        quorum = majority(deployment.voters)
-        found.append(
-            Finding(
-                "even-voters",
-                "warning",
-                f"{deployment.voters} voters need {quorum} votes: they survive "
-                f"{deployment.voters - quorum} losses, as {deployment.voters - 1} voters do",
-                "add a voter at another site, or take one vote away",
-            )
+        remedy = "lower the number of votes, or add voters"
+        found.error("quorum-too-large", f"{why}: no write can commit", remedy)
+    if voters % 2 == 0 and deployment.commit is None and deployment.least is None:
+        quorum = majority(voters)
+        found.warning(
+            "even-voters",
+            f"{voters} voters need {quorum} votes: they survive {voters - quorum} losses, as "
+            f"{voters - 1} voters do",
+            "add a voter at another site, or take one vote away",
         )
     if deployment.ranks:
         ties = [" or ".join(tier) for tier in deployment.tiers if len(tier) > 1]
-        found.append(
-            Finding(
-                "equal-preferences",
-                "note",
-                f"the leader may be at {', and after a loss at '.join(ties)}: the preference is "
-                "the same, and the worst of them is evaluated",
-                "different preferences, if one of them is meant",
-            )
+        found.note(
+            "equal-preferences",
+            f"the leader may be at {', and after a loss at '.join(ties)}: the preference is the "
+            "same, and the worst of them is evaluated",
+            "different preferences, if one of them is meant",
         )
     if not deployment.may_lead_at and not deployment.free_voters:
-        found.append(
-            Finding(
-                "nobody-leads",
-                "error",
-                f"none of the {deployment.voters} voters may lead: no write can commit",
-                "let a voter with data lead",
-            )
-        )
+        what = f"none of the {voters} voters may lead: no write can commit"
+        found.error("nobody-leads", what, "let a voter with data lead")
     possible = {site: deployment.votes_within({site}, sites) for site in deployment.leaders}
-    never = [site for site, (_, most) in possible.items() if not most]
-    if never:
-        found.append(
-            Finding(
-                "preference-without-voter",
-                "error",
-                f"the leader preference names {listed(never)}, where no replica votes: it is "
-                "never met",
-                f"place a voter at {listed(never)}, or take it out of the preference",
-            )
+    if never := listed(site for site, (_, most) in possible.items() if not most):
+        found.error(
+            "preference-without-voter",
+            f"the leader preference names {never}, where no replica votes: it is never met",
+            f"place a voter at {never}, or take it out of the preference",
         )
-    maybe = [site for site, (least, most) in possible.items() if most and not least]
-    if maybe:
-        found.append(
-            Finding(
-                "preference-not-guaranteed",
-                "warning",
-                f"the leader preference names {listed(maybe)}, where the constraints place no "
-                "voter: nothing makes a voter go there, so that it may never be met",
-                f"add constraints that place a voter at {listed(maybe)}",
-            )
+    if maybe := listed(site for site, (least, most) in possible.items() if most and not least):
+        found.warning(
+            "preference-not-guaranteed",
+            f"the leader preference names {maybe}, where the constraints place no voter: nothing "
+            "makes a voter go there, so that it may never be met",
+            f"add constraints that place a voter at {maybe}",
         )
     return found
 
@@ -213,21 +181,16 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(every[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
-def _nodes(deployment: Deployment, localities: Localities) -> list[Finding]:
-    found = []
+def _judge_nodes(deployment: Deployment, localities: Localities, found: Findings) -> None:
     for one in deployment.held:
         nodes = localities.nodes(one.site)
         if nodes is not None and one.replicas > nodes:
-            found.append(
-                Finding(
-                    "too-few-nodes",
-                    "error",
-                    f"{one.site} must hold {one.replicas} replicas and has {nodes} nodes; a node "
-                    "holds one replica",
-                    f"add {one.replicas - nodes} nodes at {one.site}, or place fewer replicas",
-                )
+            found.error(
+                "too-few-nodes",
+                f"{one.site} must hold {one.replicas} replicas and has {nodes} nodes; a node holds "
+                "one replica",
+                f"add {one.replicas - nodes} nodes at {one.site}, or place fewer replicas",
             )
-    return found
 
 
 # --- losses ----------------------------------------------------------------------------------
@@ -318,13 +281,15 @@ def _stops(deployment: Deployment, lost: int, group: frozenset[str]) -> tuple[tu
     return ("writes",) * bool(why), why
 
 
-def _losses(
-    deployment: Deployment, level: str, certain: Sequence[_StoppedDomain], goal: bool
-) -> list[Finding]:
-    """Return what losses stop, one finding for each kind, and whether one more voter helps."""
-    found = []
-    voters = deployment.voters
-    leads = deployment.read is None
+def _judge_losses(
+    deployment: Deployment,
+    level: str,
+    certain: Sequence[_StoppedDomain],
+    goal: bool,
+    found: Findings,
+) -> None:
+    """Add what losses stop, one finding for each kind, and whether one more voter helps."""
+    voters, leads = deployment.voters, deployment.read is None
     word = "voters" if leads else "replicas"
     needed = max(deployment.quorum, deployment.election if leads else deployment.read or 0)
     most = max(0, voters - needed)
@@ -338,53 +303,43 @@ def _losses(
         what += "".join(f", {one.domain} {one.lost}" for one in losses[1:_MOST_NAMES])
         what += f" and {len(losses) - _MOST_NAMES} more" * (len(losses) > _MOST_NAMES)
         one = "its loss" if len(losses) == 1 else "the loss of any one of them"
+        left = f"{voters - first.lost}, and" if len(losses) == 1 else "too few,"
         if leads and not plain:
             what += f": after {one} {why}"
-        elif len(losses) == 1:
-            what += f": {one} leaves {voters - first.lost}, and {why or needed} are needed"
         else:
-            what += f": {one} leaves too few, {why or needed} are needed"
-        what += f": {' and '.join(stops)} stop"
+            what += f": {one} leaves {left} {why or needed} are needed"
+        what += f": {' and '.join(stops)} stop" + ", so the goal is not met" * goal
         remedy = f"at most {most} {word[:-1] if most == 1 else word} per {level}"
-        if set(stops) & set(deployment.everywhere):
+        if {*stops} & {*deployment.everywhere}:
             remedy = "a consistency level that does not need every datacentre"
         elif voters == needed:
             remedy = "3 or more voters with majorities" if leads else "lower consistency levels"
         elif leads and voters - max(loss.lost for loss in losses) >= needed:
             remedy = f"a voter with data that may lead, in another {level}"
-        severity: Severity = "error" if goal else "warning"
         rule = "survival-goal" if goal else f"loss-stops-{stops[0]}"
-        what += ", so the goal is not met" * goal
-        found.append(Finding(rule, severity, what, remedy))
+        (found.error if goal else found.warning)(rule, what, remedy)
     more = majority(voters + 1)
     held = max((loss.lost for loss in certain), default=0)
     odd = deployment.free_voters or not leads or not plain or deployment.least
     if certain and not odd and held <= voters + 1 - more and (goal or level == SITE_LEVEL):
-        found.append(
-            Finding(
-                "arbiter-helps",
-                "note",
-                f"one more voter in a {level} without one makes {voters + 1} voters, of which "
-                f"{more} commit: then no single {level} stops writes",
-                "add a voter (a witness or arbiter is enough, where the database has one) in a "
-                f"{level} that holds none",
-            )
+        found.note(
+            "arbiter-helps",
+            f"one more voter in a {level} without one makes {voters + 1} voters, of which {more} "
+            f"commit: then no single {level} stops writes",
+            "add a voter (a witness or arbiter is enough, where the database has one) in a "
+            f"{level} that holds none",
         )
-    return found
 
 
-def _open_losses(level: str, possible: Sequence[_StoppedDomain], goal: bool) -> list[Finding]:
-    if not possible:
-        return []
+def _judge_open_losses(
+    level: str, possible: Sequence[_StoppedDomain], goal: bool, found: Findings
+) -> None:
     names = f"{level} {listed(loss.domain for loss in possible)}"
     if len(possible) > _MOST_NAMES:
         names = f"any of {len(possible)} domains of the level {level}"
     what = f"the places of the free replicas decide whether the loss of {names} stops "
-    return [
-        Finding(
-            GOAL_OPEN if goal else "loss-not-known",
-            "warning" if goal else "note",
-            what + ("too much: whether the goal is met is not known" if goal else "writes"),
-            "add constraints for every replica that votes",
-        )
-    ]
+    remedy = "add constraints for every replica that votes"
+    if goal:
+        found.warning(GOAL_OPEN, f"{what}too much: whether the goal is met is not known", remedy)
+    else:
+        found.note("loss-not-known", f"{what}writes", remedy)

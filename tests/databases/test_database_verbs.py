@@ -146,7 +146,6 @@ def test_mistakes_are_one_line(run, arguments, word):
 
 @pytest.mark.parametrize("system", ["etcd", "mongodb", "zookeeper"])
 def test_names_that_do_not_fit_are_listed_in_one_sentence(run, world, system):
-    """A sentence for each site was written before."""
     instance = random_instance(2, sites=3, clients=2).replace(sites=("A b", "C d", "E f"))
     problem = package.Problem(instance, replicas=3, voters=3)
     package.io.save_plan(package.solve(problem), "spaces.json")

@@ -47,77 +47,47 @@ def add_parser(verbs: Subparsers) -> None:
         "best, and compare it with another.",
     )
     parts = parser.add_subparsers(dest="part", metavar="PART", required=True)
-    _add_read(parts)
-    _add_lint(parts)
-    _add_evaluate(parts)
-    _add_diff(parts)
-
-
-def run(args: argparse.Namespace) -> int:
-    """Run the part that was asked for."""
-    code: int = args.run(args)
-    return code
-
-
-def _add_source(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "system", metavar="SYSTEM", help="system (placement export --list shows the names)"
-    )
-    parser.add_argument("files", nargs="+", metavar="FILE", help="output of the database")
-    add_instance(parser, option=True)
-    add_names(parser)
-
-
-def _add_read(parts: Subparsers) -> None:
-    parser = parts.add_parser(
+    read = parts.add_parser(
         "read",
         help="read a configuration into a deployment",
         description="Read a configuration into a deployment file, which the other parts and "
         "`placement export` take. Exit code 2: the configuration is broken (see lint).",
     )
-    _add_source(parser)
-    group = parser.add_argument_group("output")
-    add_json(group)
-    add_file(group, "write the deployment as JSON")
-    parser.set_defaults(run=_read)
-
-
-def _add_lint(parts: Subparsers) -> None:
-    parser = parts.add_parser(
+    lint = parts.add_parser(
         "lint",
         help="find errors and weaknesses of a configuration",
         description="Find constraints that cannot be met, preferences that are never met, losses "
         "that stop writes, and more. Exit code 2: something is broken; 3: whether --survive is "
         "met is not known, because the database chooses the place of some replicas.",
     )
-    _add_source(parser)
-    parser.add_argument(
-        "--survive",
-        metavar="LEVEL",
-        help="goal: keep a quorum after the loss of any one domain of LEVEL, for example country",
-    )
-    add_json(parser)
-    parser.set_defaults(run=_lint)
-
-
-def _add_evaluate(parts: Subparsers) -> None:
-    parser = parts.add_parser(
+    for part in (read, lint):
+        part.add_argument(
+            "system", metavar="SYSTEM", help="system (placement export --list shows the names)"
+        )
+        part.add_argument("files", nargs="+", metavar="FILE", help="output of the database")
+        add_instance(part, option=True)
+        add_names(part)
+    group = read.add_argument_group("output")
+    add_json(group)
+    add_file(group, "write the deployment as JSON")
+    read.set_defaults(run=_read)
+    goal = "keep a quorum after the loss of any one domain of LEVEL"
+    lint.add_argument("--survive", metavar="LEVEL", help=f"goal: {goal}, for example country")
+    add_json(lint)
+    lint.set_defaults(run=_lint)
+    evaluate = parts.add_parser(
         "evaluate",
         help="latency, losses, cost, and the gap to the proven best",
         description="Evaluate a deployment, and solve for the best one with as many replicas and "
         "voters, at most as many of them at one site as now, and the rules below. Exit code 2: the "
         "deployment breaks a rule.",
     )
-    parser.add_argument(
+    evaluate.add_argument(
         "deployment", metavar="FILE", help="a file that deployment read wrote, or a plan file"
     )
-    add_instance(parser, option=True)
-    group = parser.add_argument_group("rules")
-    group.add_argument(
-        "--survive",
-        metavar="LEVEL",
-        help="keep a quorum after the loss of any one domain of LEVEL",
-    )
+    add_instance(evaluate, option=True)
+    group = evaluate.add_argument_group("rules")
+    group.add_argument("--survive", metavar="LEVEL", help=goal)
     add_diversity(group)
     for option, what in (("--forbid", "a replica"), ("--no-vote", "a voter")):
         add_sites(group, option, f"sites that may not hold {what}")
@@ -130,21 +100,24 @@ def _add_evaluate(parts: Subparsers) -> None:
         metavar="S",
         help="most seconds of the search (default: no limit)",
     )
-    add_json(parser)
-    parser.set_defaults(run=_evaluate)
-
-
-def _add_diff(parts: Subparsers) -> None:
-    parser = parts.add_parser(
+    add_json(evaluate)
+    evaluate.set_defaults(run=_evaluate)
+    diff = parts.add_parser(
         "diff",
         help="differences between two deployments or plans, and the steps from one to the other",
         description="Compare two deployments or plans, and list the steps from the first to the "
         "second in a safe order.",
     )
-    parser.add_argument("before", metavar="BEFORE", help="a deployment or a plan")
-    parser.add_argument("after", metavar="AFTER", help="a deployment or a plan")
-    add_json(parser)
-    parser.set_defaults(run=_diff)
+    diff.add_argument("before", metavar="BEFORE", help="a deployment or a plan")
+    diff.add_argument("after", metavar="AFTER", help="a deployment or a plan")
+    add_json(diff)
+    diff.set_defaults(run=_diff)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the part that was asked for."""
+    code: int = args.run(args)
+    return code
 
 
 # --- read and lint ---------------------------------------------------------------------------
@@ -197,14 +170,9 @@ def _lint(args: argparse.Namespace) -> int:
     reading, findings = _reading(args)
     bad = broken(findings)
     if args.json:
+        rows = list(map(dataclasses.asdict, findings))
         document = deployment_document(reading.deployment)
-        print_json(
-            {
-                "broken": bad,
-                "findings": list(map(dataclasses.asdict, findings)),
-                "deployment": document,
-            }
-        )
+        print_json({"broken": bad, "findings": rows, "deployment": document})
     else:
         print_page(_deployment_text(reading.deployment))
         print_page("\n" + (_findings_text(findings) if findings else "Nothing found."))
@@ -377,8 +345,7 @@ def _diff(args: argparse.Namespace) -> int:
     from placement.errors import UnsupportedError
     from placement.text.text_tables import escape
 
-    before, _ = load_deployment(args.before)
-    after, _ = load_deployment(args.after)
+    before, after = (load_deployment(path)[0] for path in (args.before, args.after))
     words = before.differences(after)
     steps: Sequence[ServerMove] = ()
     why = ""
@@ -387,27 +354,22 @@ def _diff(args: argparse.Namespace) -> int:
     except UnsupportedError as error:
         why = str(error)
     if args.json:
-        print_json(
+        rows = [
             {
-                "same": not words,
-                "differences": list(words),
-                "steps": [
-                    {
-                        "step": step.kind,
-                        "site": None if step.replica is None else step.replica.site,
-                        "leader": step.leader.site,
-                        "voters": len(step.voting),
-                        "commit": step.commit,
-                        "text": step.text,
-                        "broken": list(step.broken),
-                    }
-                    for step in steps
-                ],
-                "no_steps": why or None,
+                "step": step.kind,
+                "site": None if step.replica is None else step.replica.site,
+                "leader": step.leader.site,
+                "voters": len(step.voting),
+                "commit": step.commit,
+                "text": step.text,
+                "broken": list(step.broken),
             }
-        )
+            for step in steps
+        ]
+        same = {"same": not words, "differences": list(words)}
+        print_json({**same, "steps": rows, "no_steps": why or None})
         return exits.FOUND
-    print(escape("The same roles.") if not words else "\n".join(map(escape, words)))
+    print("\n".join(map(escape, words or ("The same roles.",))))
     if steps:
         print("\nSteps, in a safe order")
         print("\n".join(f"{i:>3}. {escape(step.text)}" for i, step in enumerate(steps, 1)))

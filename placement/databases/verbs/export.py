@@ -164,28 +164,27 @@ def _list(args: argparse.Namespace) -> int:
         return exits.FOUND
     from placement.text import page_width, wrap
 
-    lines = []
+    blocks = []
     for system in systems:
-        lines.append(f"{system.name} ({system.title})")
         rows = [
             ("reads", system.inputs),
             ("says", system.says),
             ("cannot say", system.cannot),
             ("validated by", system.validated),
-            *(
-                (f"--set {name}=", f"{one.meaning} (default {one.default!r})")
-                for name, one in system.settings.items()
-            ),
         ]
-        lines += [
-            "  " + wrap(f"{what}: {words}", page_width() - 2, indent="    ") for what, words in rows
-        ]
-        lines.append("")
-    print("\n".join(lines[:-1]))
+        for name, one in system.settings.items():
+            rows.append((f"--set {name}=", f"{one.meaning} (default {one.default!r})"))
+        lines = (wrap(f"{what}: {words}", page_width() - 2, indent="    ") for what, words in rows)
+        blocks.append("\n  ".join([f"{system.name} ({system.title})", *lines]))
+    print("\n\n".join(blocks))
     return exits.FOUND
 
 
 def _document(system: DatabaseSystem) -> dict[str, object]:
+    settings = {
+        name: {"default": one.default, "meaning": one.meaning}
+        for name, one in system.settings.items()
+    }
     return {
         "name": system.name,
         "title": system.title,
@@ -193,8 +192,5 @@ def _document(system: DatabaseSystem) -> dict[str, object]:
         "says": system.says,
         "cannot": system.cannot,
         "validated": system.validated,
-        "settings": {
-            name: {"default": one.default, "meaning": one.meaning}
-            for name, one in system.settings.items()
-        },
+        "settings": settings,
     }
