@@ -135,14 +135,14 @@ def _shared_table(groups: Sequence[tuple[str, Sequence[Mapping[str, Any]]]], ref
     gaps = [{line[0]: line[5:7] for line in method_rows(rows, reference)} for _, rows in groups]
     lines = []
     for line in method_rows(every, reference):
-        method, cells, _, proven, best, _, _, median, worst, ratio, _ = line
+        method, cells, _, proven, _, _, _, median, _, ratio, _ = line
         shown = (
             "–".join(dict.fromkeys(text.removesuffix(" %") for text in found.get(method, ("–",))))
             for found in gaps
         )
-        lines.append((method, *shown, f"{proven}/{cells}", best, median, worst, ratio))
+        lines.append((method, *shown, f"{proven}/{cells}", median, ratio))
     heads = (title.removeprefix("Failure constraint: ").split(" put")[0] for title, _ in groups)
-    names = ("method", *heads, "proven", "best", *_heads(reference)[7:10])
+    names = ("method", *heads, "proven", "median time", _heads(reference)[9])
     return markdown_table(names, lines, rule=" --- ")
 
 

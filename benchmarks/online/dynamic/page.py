@@ -85,7 +85,6 @@ def _placements(rows: Rows) -> str:
         ("votes", lambda mine: f"{_above(mine, 'votes')} ({reference_gap(mine)})"),
         ("worse round", lambda mine: _above(mine, "", worst=True)),
         ("saved", lambda mine: _above(mine, "saved")),
-        ("marginal", lambda mine: _above(mine, "marginal")),
         ("local", lambda mine: _above(mine, "local")),
         ("greedy", lambda mine: _above(mine, "greedy", ".2f")),
         ("g = 3", lambda mine: "{:.1f}".format(
@@ -103,8 +102,7 @@ def _independent(rows: Rows) -> str:
         return f"{_above(mine, name, worst=worst)} ({gap:.1f})"
 
     return table(
-        groups(rows, "objects", "k", "correlation").values(),
-        ("objects, k", lambda mine: f"{mine[0]['objects']}, {mine[0]['k']}"),
+        groups([row for row in rows if row["objects"] == 2000], "k", "correlation").values(),
         ("corr.", lambda mine: f"{mine[0]['correlation']:g}"),
         ("votes", lambda mine: beside(mine, "votes")),
         ("votes, worse round", lambda mine: beside(mine, "votes", worst=True)),
