@@ -26,7 +26,9 @@ from heuristics.online.selection import (
 from placement.errors import InputError
 from placement.online import dynamic, reads, selection, spawn_streams
 from placement.online.dynamic import store_demand, vote_simulator
+from placement.online.dynamic.copy_protocol import ProtocolSettings
 from placement.online.dynamic.store_demand import random_ring
+from placement.online.reads.elections import ElectionSettings
 from placement.online.reads.retry_model import Backoff, RetryModel
 
 WRONG = [
@@ -91,6 +93,8 @@ def good():
         asked,
         problem,
         reads.ReadGoal.least_load(),
+        ElectionSettings(),
+        ProtocolSettings(),
         Backoff(),
         RetryModel(1.0, 1.0),
         UniformQuorum(0.2),

@@ -96,8 +96,8 @@ def _policies(
         row = _row(name, share, seed, found.reads, found.time, found.read_ms, found.write_ms)
         yield {**row, "copies": K, "hits": found.hits}
     streams = accesses(world, workload, seed)
-    best = sum(most_hits(each.events, K // 16) for each in streams)
-    reads = sum(int((each.events >= 0).sum()) for each in streams)
+    best = sum(most_hits(each, K // 16) for each in streams)
+    reads = sum(int((each >= 0).sum()) for each in streams)
     own = float(np.diag(world.geography.rtt).mean())
     yield {"policy": "Belady", "write_share": share, "hits": best / reads, "local_ms": own}
 

@@ -15,7 +15,6 @@ from heuristics.online.selection.policies import (
     RoundRobin,
     TwoChoices,
     WeightedResponseTime,
-    c3_score,
     comparison,
 )
 from heuristics.online.selection.run_policy import play, run
@@ -35,7 +34,6 @@ __all__ = [
     "RoundRobin",
     "TwoChoices",
     "WeightedResponseTime",
-    "c3_score",
     "comparison",
     "play",
     "run",

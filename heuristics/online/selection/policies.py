@@ -9,7 +9,6 @@ in ``csrc/selection.c``.
 
 from __future__ import annotations
 
-import math
 from dataclasses import KW_ONLY, dataclass, field
 from typing import ClassVar, Literal, get_args
 
@@ -36,10 +35,7 @@ __all__ = [
     "Tie",
     "TwoChoices",
     "WeightedResponseTime",
-    "c3_score",
     "comparison",
-    "cubic",
-    "inflection_ms",
 ]
 
 Tie = Literal["ring", "random"]
@@ -51,6 +47,10 @@ Wake = Literal["absim", "strict"]
 @dataclass(frozen=True)
 class LimiterRules:
     """C3's rate control: a token bucket per client and server whose rate follows a cubic curve.
+
+    Δ ms after a decrease the curve asks for γ·(Δ − K)³ + R0, with K = ∛(R0·β/γ). At Δ = 0 that is
+    (1 − β)·R0, whereas the decrease went to β·R0: with β = 0.2 the first increase jumps from a
+    fifth towards four fifths of R0. TCP CUBIC has no such step; the published constants do.
 
     Attributes
     ----------
@@ -97,57 +97,6 @@ class LimiterRules:
         check_fields(self, least=least, positive=("step", "decrease"), shares=["smoothing"])
         number(self.decrease, "decrease", maximum=1.0)
         text(self.wake, "wake", choices=get_args(Wake))
-
-
-def inflection_ms(rules: LimiterRules, saddle: float) -> float:
-    """Return K = ∛(R0·β/γ): ms after a decrease at which the cubic is back at R0."""
-    return math.cbrt(saddle * rules.decrease / rules.growth)
-
-
-def cubic(rules: LimiterRules, saddle: float, since_ms: float) -> float:
-    """Return γ·(Δ − K)³ + R0, the rate the curve asks for Δ ms after a decrease.
-
-    At Δ = 0 it is (1 − β)·R0, whereas the decrease went to β·R0: with β = 0.2 the first increase
-    jumps from a fifth towards four fifths of R0. TCP CUBIC has no such step; the published
-    constants do, and they are kept.
-
-    Examples
-    --------
-    >>> rules = LimiterRules()
-    >>> round(cubic(rules, 20.0, 100.0), 9), round(cubic(rules, 20.0, 0.0), 9)
-    (20.0, 16.0)
-    """
-    x = since_ms - inflection_ms(rules, saddle)
-    return rules.growth * (x * x * x) + saddle
-
-
-def c3_score(
-    outstanding: float,
-    queue: float,
-    service_ms: float,
-    network_ms: float,
-    *,
-    weight: float,
-    exponent: float = 3.0,
-) -> float:
-    """Return Ψ = (R̄ − S̄) + q̂^b·S̄ with q̂ = 1 + os·w + q̄; lower is better.
-
-    Parameters
-    ----------
-    outstanding
-        os: requests of this client sent to the server and unanswered.
-    queue
-        q̄: smoothed queue length reported by the server.
-    service_ms
-        S̄: smoothed service time.
-    network_ms
-        Smoothed (response time − service time), kept as one average.
-    weight
-        w, by default the number of clients.
-    exponent
-        b.
-    """
-    return network_ms + math.pow(1.0 + outstanding * weight + queue, exponent) * service_ms
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ read.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -17,11 +16,11 @@ from typing import Protocol
 import numpy as np
 
 from placement.errors import InputError
-from placement.online.dynamic.store_demand import HotSetWorld, RequestWorkload, requests
+from placement.online.dynamic.store_demand import HotSetWorld, RequestWorkload, TickLog, requests
 from placement.online.dynamic.vote_simulator import WriteForwarding, write_rtt
 from placement.support.checks import FloatArray, IntArray
 
-__all__ = ["Accesses", "Cache", "CacheTrace", "accesses", "simulate_caches"]
+__all__ = ["Cache", "CacheTrace", "accesses", "simulate_caches"]
 
 
 class Cache(Protocol):
@@ -59,22 +58,6 @@ class CacheTrace:
     reads: tuple[FloatArray, IntArray]
 
 
-@dataclass(frozen=True, eq=False)
-class Accesses:
-    """Accesses of the cache of one node, for replaying a policy or knowing the future.
-
-    Attributes
-    ----------
-    node
-        Index on the ring.
-    events
-        Keys in the order of requests; −key − 1 for a write.
-    """
-
-    node: int
-    events: IntArray
-
-
 def simulate_caches(
     world: HotSetWorld,
     workload: RequestWorkload,
@@ -107,8 +90,7 @@ def simulate_caches(
     closest = np.where(static[None], rtt[:, :, None], np.inf).argmin(axis=1)
     holder = world.ring.holders(world.keys)
     caches = _caches(world, make, k)
-    rows: list[tuple[float, float, float]] = []
-    latencies: Counter[float] = Counter()
+    log = TickLog()
     hits = misses = 0
     evicting = workload.write_keys == "read"
     for tick in requests(world, workload, seed):
@@ -138,42 +120,42 @@ def simulate_caches(
             hits += int(found.sum())
             misses += int((asked & ~found).sum())
         writes = write_rtt(rtt, closest, static, home[tick.write], tick.key[tick.write], forwarding)
-        read = latency[~tick.write]
-        values, counts = np.unique(read, return_counts=True)
-        latencies.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
-        rows.append((tick.start, _mean(read), _mean(writes)))
-    table = np.array(rows)
-    values = np.array(sorted(latencies))
-    return CacheTrace(
-        time=table[:, 0],
-        read_ms=table[:, 1],
-        write_ms=table[:, 2],
-        hits=hits / (hits + misses) if hits + misses else float("nan"),
-        reads=(values, np.array([latencies[v] for v in values.tolist()], dtype=np.intp)),
-    )
+        log.add(tick.start, latency[~tick.write], writes)
+    time, read_ms, write_ms = log.columns()
+    share = hits / (hits + misses) if hits + misses else float("nan")
+    return CacheTrace(time, read_ms, write_ms, share, log.reads())
 
 
-def accesses(world: HotSetWorld, workload: RequestWorkload, seed: int) -> list[Accesses]:
+class _Recorder:
+    """A cache that holds nothing and keeps what it is asked."""
+
+    def __init__(self) -> None:
+        self.events: list[int] = []
+
+    def read(self, key: int) -> bool:
+        self.events.append(key)
+        return False
+
+    def evict(self, key: int) -> None:
+        self.events.append(-key - 1)
+
+
+def accesses(world: HotSetWorld, workload: RequestWorkload, seed: int) -> list[IntArray]:
     """Return the accesses to the cache of each node in a run, nodes in order.
 
-    Reads of objects without a static copy at the reader's site, and all writes of objects that the
-    node would hold, unless the workload writes to other keys than are read.
+    Keys in the order of requests, −key − 1 for a write: reads of objects without a static copy at
+    the reader's site, and all writes of objects that the node would hold, unless the workload
+    writes to other keys than are read.
     """
-    static = world.problem(0).static
-    evicting = workload.write_keys == "read"
-    holder = world.ring.holders(world.keys)
-    parts: list[list[IntArray]] = [[] for _ in world.ring.site]
-    for tick in requests(world, workload, seed):
-        home = world.generators.site[tick.generator]
-        for site in range(len(holder)):
-            reading = (home == site) & ~static[site, tick.key] & ~tick.write
-            seen = reading | (tick.write & evicting)
-            nodes = holder[site, tick.key[seen]]
-            events = np.where(tick.write, -tick.key - 1, tick.key)[seen]
-            for node in np.unique(nodes).tolist():
-                parts[node].append(events[nodes == node])
-    empty = np.zeros(0, dtype=np.intp)
-    return [Accesses(node, np.concatenate(part or [empty])) for node, part in enumerate(parts)]
+    recorders: list[_Recorder] = []
+
+    def make(room: int) -> Cache:
+        recorders.append(_Recorder())
+        return recorders[-1]
+
+    per_site = np.bincount(world.ring.site, minlength=world.geography.count)
+    simulate_caches(world, workload, make, int(np.lcm.reduce(per_site)), seed)
+    return [np.array(recorder.events, dtype=np.intp) for recorder in recorders]
 
 
 def _caches(world: HotSetWorld, make: Callable[[int], Cache] | None, k: int) -> list[Cache] | None:
@@ -190,7 +172,3 @@ def _caches(world: HotSetWorld, make: Callable[[int], Cache] | None, k: int) -> 
             expected=f"a multiple of {int(per_site[0])}",
         )  # fmt: skip
     return [make(rooms[node]) for node in range(nodes)]
-
-
-def _mean(values: FloatArray) -> float:
-    return float(values.mean()) if len(values) else float("nan")

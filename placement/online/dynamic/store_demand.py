@@ -7,6 +7,7 @@ on shuffled keys. Generators restart in the course of the requests.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -35,6 +36,7 @@ __all__ = [
     "RequestWorkload",
     "Ring",
     "Tick",
+    "TickLog",
     "WriteKeys",
     "hot_set_world",
     "random_ring",
@@ -373,3 +375,32 @@ def requests(world: HotSetWorld, workload: RequestWorkload, seed: int) -> Iterat
         yield Tick(
             start, tuple(restarted), generators, who.astype(np.intp), key.astype(np.intp), write
         )
+
+
+class TickLog:
+    """Means of each tick of a run, and all latencies of reads counted."""
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[float, ...]] = []
+        self._latencies: Counter[float] = Counter()
+
+    def add(self, start: float, reads: FloatArray, *more: FloatArray | BoolArray | float) -> None:
+        """Add a tick: latencies of its reads in ms; of arrays the mean is kept, NaN of none."""
+        values, counts = np.unique(reads, return_counts=True)
+        self._latencies.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+        self._rows.append((start, *(_mean(each) for each in (reads, *more))))
+
+    def columns(self) -> FloatArray:
+        """Return starts of the ticks, mean latencies, and the further columns, a row for each."""
+        return np.array(self._rows).T
+
+    def reads(self) -> tuple[FloatArray, IntArray]:
+        """Return latencies of all reads in ms, increasing, with their number."""
+        values = sorted(self._latencies)
+        numbers = np.array([self._latencies[value] for value in values], dtype=np.intp)
+        return np.array(values), numbers
+
+
+def _mean(values: FloatArray | BoolArray | float) -> float:
+    array = np.asarray(values)
+    return float(array.mean()) if array.size else float("nan")

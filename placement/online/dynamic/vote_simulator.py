@@ -17,7 +17,7 @@ Latency is network time only: nodes never queue. A tick's requests see the state
 from __future__ import annotations
 
 import math
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -33,6 +33,7 @@ from placement.online.dynamic.store_demand import (
     HotSetWorld,
     RequestWorkload,
     Tick,
+    TickLog,
     WriteKeys,
     requests,
 )
@@ -54,12 +55,12 @@ from placement.support.checks import (
 
 __all__ = [
     "BloomSummary",
-    "ErrorCounter",
     "SimulationTrace",
     "VoteCluster",
     "VoteSettings",
     "WriteForwarding",
     "hot_sets",
+    "refresh_due",
     "simulate",
     "spread",
     "write_rtt",
@@ -123,41 +124,21 @@ class BloomSummary:
         return int(self._bloom.size_in_bits)
 
 
-class ErrorCounter:
-    """Decides when a client fetches new summaries: when too many of its requests went astray.
+def refresh_due(
+    requests: IntArray, errors: IntArray, threshold: float = 0.05, least: int = 100
+) -> BoolArray:
+    """Return whether each client fetches new summaries: when too many requests went astray.
 
-    Errors and requests count from the last refresh; a refresh is due when their ratio reaches the
-    threshold.
-
-    Parameters
-    ----------
-    threshold
-        Ratio of errors to requests; 5 % in the paper.
-    least
-        Requests below which nothing is decided: one error in one request is no ratio.
+    Requests and errors count from the last refresh. A refresh is due when their ratio reaches the
+    threshold, 5 % in the paper; below `least` requests nothing is decided, since one error in one
+    request is no ratio.
 
     Examples
     --------
-    >>> counter = ErrorCounter(threshold=0.05, least=100)
-    >>> counter.note(requests=99, errors=5), counter.note(requests=1, errors=0)
-    (False, True)
+    >>> refresh_due(np.array([99, 100, 100]), np.array([5, 5, 4])).tolist()
+    [False, True, False]
     """
-
-    def __init__(self, threshold: float = 0.05, least: int = 100) -> None:
-        number(threshold, "threshold", above=True, maximum=1.0)
-        number(least, "least", minimum=1.0)
-        self.threshold, self.least = threshold, least
-        self.requests = self.errors = 0
-
-    def note(self, requests: int, errors: int) -> bool:
-        """Count some requests with their errors; whether a refresh is due."""
-        self.requests += requests
-        self.errors += errors
-        return self.requests >= self.least and self.errors >= self.threshold * self.requests
-
-    def reset(self) -> None:
-        """Start over, after a refresh."""
-        self.requests = self.errors = 0
+    return np.asarray((requests >= least) & (errors >= threshold * requests))
 
 
 class WriteForwarding(StrEnum):
@@ -221,7 +202,7 @@ class VoteSettings:
     grace
         g: serving summaries in a row without a key before its copy is deleted.
     threshold, least
-        When clients refresh, see :class:`placement.online.dynamic.vote_simulator.ErrorCounter`.
+        When clients refresh, see :func:`refresh_due`.
     bloom_error
         False-positive rate that filters are sized for; 0: exact lists instead of filters.
     bloom_room
@@ -239,14 +220,14 @@ class VoteSettings:
     bloom_room: float = 1.5
 
     def __post_init__(self) -> None:
-        counts = dict.fromkeys(
-            ("k", "grace") if self.counters is None else ("k", "grace", "counters"), 1
-        )
+        counts = {"k": 1, "grace": 1, "least": 1}
+        if self.counters is not None:
+            counts["counters"] = 1
         check_fields(
             self, counts=counts, least={"gossip_s": 0.0}, positive=("round_s", "bloom_room")
         )
         number(self.bloom_error, "bloom_error", maximum=math.nextafter(1.0, 0.0))
-        ErrorCounter(self.threshold, self.least)
+        number(self.threshold, "threshold", above=True, maximum=1.0)
         if self.gossip_s >= self.round_s:
             raise InputError(
                 "gossip takes longer than a round", field="gossip_s", value=self.gossip_s,
@@ -468,11 +449,10 @@ class _ReplicationRun:
         self._lists = np.full((len(lists), max(map(len, lists))), -1, dtype=np.intp)
         for site, row in enumerate(lists):
             self._lists[site, : len(row)] = row
-        self._rows: list[tuple[float, ...]] = []
+        self._log = TickLog()
         self._restarts: list[float] = []
         self._recall: list[float] = []
         self._judged: BoolArray | None = None
-        self._latencies: Counter[float] = Counter()
 
     def step(self, tick: Tick) -> None:
         """Simulate one tick."""
@@ -495,22 +475,17 @@ class _ReplicationRun:
             tick.key[tick.write],
             self._forwarding,
         )
-        values, counts = np.unique(latency, return_counts=True)
-        self._latencies.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
         active = self._cluster.copies.active
-        sites = len(active)
-        self._rows.append(
-            (
-                tick.start,
-                _mean(latency),
-                _mean(writes),
-                _mean(positive),
-                _mean(negative),
-                self._share(self._hot),
-                self._share(self._best),
-                float(active.sum()) / sites,
-                float((active & self._hot).sum()) / sites,
-            )
+        self._log.add(
+            tick.start,
+            latency,
+            writes,
+            positive,
+            negative,
+            self._share(self._hot),
+            self._share(self._best),
+            float(active.sum()) / len(active),
+            float((active & self._hot).sum()) / len(active),
         )
 
     def _share(self, wanted: BoolArray) -> float:
@@ -573,24 +548,22 @@ class _ReplicationRun:
 
     def trace(self) -> SimulationTrace:
         """Return the trace of the run."""
-        table = np.array(self._rows)
-        values = np.array(sorted(self._latencies))
-        counts = np.array([self._latencies[value] for value in values.tolist()], dtype=np.intp)
+        time, read, write, positive, negative, every, best, active, correct = self._log.columns()
         return SimulationTrace(
-            time=table[:, 0],
-            read_ms=table[:, 1],
-            write_ms=table[:, 2],
-            false_positive=table[:, 3],
-            false_negative=table[:, 4],
-            identified=table[:, 5],
-            identified_best=table[:, 6],
-            active=table[:, 7],
-            correct=table[:, 8],
+            time,
+            read,
+            write,
+            positive,
+            negative,
+            every,
+            best,
+            active,
+            correct,
             restarts=tuple(self._restarts),
             refreshes=self._clients.refreshes,
             created=self._cluster.created,
             recall=np.array(self._recall),
-            reads=(values, counts),
+            reads=self._log.reads(),
         )
 
 
@@ -599,10 +572,6 @@ def _closest_static(geography: Geography, static: BoolArray) -> IntArray:
     order = np.argsort(geography.rtt, axis=1, kind="stable")
     held = static[order]  # (sites, rank, objects)
     return np.take_along_axis(order, held.argmax(axis=1), axis=1)
-
-
-def _mean(values: FloatArray | BoolArray) -> float:
-    return float(values.mean()) if len(values) else float("nan")
 
 
 class VotingClients:
@@ -624,18 +593,21 @@ class VotingClients:
         sites, objects = world.geography.count, len(world.keys)
         self.believed: BoolArray = np.zeros((len(self.site), sites, objects), dtype=bool)
         """Whether client c believes that site s has an object, shape (clients, sites, objects)."""
-        self._counters = [ErrorCounter(settings.threshold, settings.least) for _ in self.site]
+        self._requests, self._errors = np.zeros((2, len(self.site)), dtype=np.intp)
         self._made: dict[int, BoolArray] = {}
         self._version = -1
 
     def note(self, requests: IntArray, errors: IntArray, cluster: VoteCluster) -> None:
         """Count a tick's requests and errors per client; refresh where that is due."""
-        for client, counter in enumerate(self._counters):
-            if counter.note(int(requests[client]), int(errors[client])):
-                for site in self._preferred[self.site[client]]:
-                    self.believed[client, site] = self._summary(site, cluster)
-                counter.reset()
-                self.refreshes += 1
+        self._requests += requests
+        self._errors += errors
+        settings = self._settings
+        due = refresh_due(self._requests, self._errors, settings.threshold, settings.least)
+        for client in np.flatnonzero(due).tolist():
+            for site in self._preferred[self.site[client]]:
+                self.believed[client, site] = self._summary(site, cluster)
+        self._requests[due] = self._errors[due] = 0
+        self.refreshes += int(due.sum())
 
     def _summary(self, site: int, cluster: VoteCluster) -> BoolArray:
         """The summary of a site as it is now, looked up for every object; made once a round."""

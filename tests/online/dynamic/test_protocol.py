@@ -6,7 +6,6 @@ import dataclasses
 
 import pytest
 
-from placement.errors import InputError
 from placement.online.dynamic.copy_protocol import ProtocolSettings, simulate_protocol
 from tests.effort import examples
 
@@ -79,11 +78,3 @@ def test_one_seed_one_run():
     one, two = (simulate_protocol(ADVERSE, 5) for _ in range(2))
     assert one.history == two.history
     assert one.history != simulate_protocol(ADVERSE, 6).history
-
-
-@pytest.mark.parametrize(
-    ("field", "value"), [("static", 0), ("loss", 1.0), ("delay_ms", 0.0), ("persist", 1)]
-)
-def test_settings_are_checked(field, value):
-    with pytest.raises(InputError, match=field):
-        ProtocolSettings(**{field: value})

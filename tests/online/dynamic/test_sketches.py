@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.errors import InputError
 from placement.online.dynamic.sizing_formulas import bloom_bits
 from placement.online.dynamic.vote_counting import (
     SpaceSaving,
@@ -19,7 +18,7 @@ from placement.online.dynamic.vote_counting import (
     summary_of,
     top,
 )
-from placement.online.dynamic.vote_simulator import BloomSummary, ErrorCounter, spread
+from placement.online.dynamic.vote_simulator import BloomSummary, refresh_due, spread
 
 streams = st.lists(st.integers(0, 9), max_size=60)
 
@@ -184,19 +183,5 @@ def test_a_filter_that_is_too_full_errs_more():
 
 
 def test_refresh_is_due_at_five_per_cent_and_not_before():
-    counter = ErrorCounter(0.05, least=100)
-    assert not counter.note(99, 99)  # too few to tell
-    counter.reset()
-    assert not counter.note(1000, 49)
-    assert not counter.note(19, 1)
-    counter.reset()
-    assert counter.note(1000, 50)
-    counter.reset()
-    assert (counter.requests, counter.errors) == (0, 0)
-
-
-@pytest.mark.parametrize("make", [lambda: SpaceSaving(0), lambda: merge([], 0),
-                                  lambda: ErrorCounter(0), lambda: bloom_bits(0, 0.1)])  # fmt: skip
-def test_bad_parameters(make):
-    with pytest.raises(InputError):
-        make()
+    requests, errors = np.array([99, 1000, 1019, 1000]), np.array([99, 49, 50, 50])
+    assert refresh_due(requests, errors).tolist() == [False, False, False, True]

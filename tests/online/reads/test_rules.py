@@ -181,10 +181,3 @@ def test_the_optimum_beats_the_rules_where_gateways_differ():
         simulate(cluster, workload, rule, operations=10_000, seed=1).throughput for rule in rules
     ]
     assert throughput[0] > 1.1 * max(throughput[1:])
-
-
-@pytest.mark.parametrize("make", RULES)
-def test_bad_shares(make):
-    for share in (-0.1, 1.1, float("nan")):
-        with pytest.raises(InputError, match="share"):
-            make(share)

@@ -291,20 +291,6 @@ def test_bad_problems(change, field):
         ReadProblem(**{**good, **change})
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        {},
-        {"load_weight": -1},
-        {"load_weight": 1, "load_limit": -1},
-        {"latency_weight": 1, "latency_budget": float("nan")},
-    ],
-)
-def test_bad_goals(kind):
-    with pytest.raises(InputError):
-        ReadGoal(**kind)
-
-
 def test_illegal_strategies():
     problem = ReadProblem.uniform(3)
     for mixtures in (

@@ -116,13 +116,6 @@ def test_the_ladder_on_small_windows(seed):
     ladder(window, 10.0)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(examples(2)))
-def test_the_ladder_on_windows_of_fifteen(seed):
-    window = warm(SMALL, seed, C3(limiter=None), 150, 15)
-    ladder(window, 30.0)
-
-
 def ladder(window, seconds):
     """Bounds <= any order <= first come, first served <= every policy."""
     free, queued = solve(window, "any", seconds=seconds), solve(window, "fcfs", seconds=seconds)

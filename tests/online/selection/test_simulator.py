@@ -23,10 +23,8 @@ from heuristics.online.selection import (
     RandomChoice,
     TwoChoices,
     WeightedResponseTime,
-    c3_score,
     run,
 )
-from heuristics.online.selection.policies import cubic, inflection_ms
 from placement.errors import InputError, UnsupportedError
 from placement.online.selection import (
     LoadGenerators,
@@ -37,7 +35,14 @@ from placement.online.selection import (
     time_line,
 )
 from tests.effort import examples
-from tests.online.selection.worlds import ALL, paths, varied_paths
+from tests.online.selection.worlds import (
+    ALL,
+    c3_score,
+    cubic,
+    inflection_ms,
+    paths,
+    varied_paths,
+)
 
 
 def test_a_wait_that_rounding_swallows_still_ends():
@@ -411,28 +416,6 @@ def test_the_rate_falls_to_a_fifth_and_jumps_to_the_curve():
     # A step is at most s_max.
     slow = held_back([0, 1, 2, 49, 49.5, 60], dataclasses.replace(rules, step=0.1))
     assert slow[-1] == pytest.approx(49.5 + 0.7625 * 20 / 0.2)
-
-
-@pytest.mark.parametrize(
-    ("kind", "field", "value"),
-    [
-        (LimiterRules, "window_ms", 0.0),
-        (LimiterRules, "decrease", 1.5),
-        (LimiterRules, "growth", math.nan),
-        (LimiterRules, "floor", 1e-9),
-        (LimiterRules, "capacity", 0.5),
-        (LimiterRules, "wake", "now"),
-        (C3, "exponent", -1.0),
-        (C3, "weight", -2.0),
-        (C3, "smoothing", 0.0),
-        (C3, "tie", "none"),
-        (DynamicSnitch, "size", -1),
-        (DynamicSnitch, "badness", -1),
-    ],
-)
-def test_bad_parameters(kind, field, value):
-    with pytest.raises(InputError, match=field):
-        kind(**{field: value})
 
 
 def test_forced_reads_are_refused_where_they_cannot_be():

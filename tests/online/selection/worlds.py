@@ -51,6 +51,21 @@ ALL = [
 ]
 
 
+def c3_score(outstanding, queue, service_ms, network_ms, *, weight, exponent=3.0):
+    """(R̄ − S̄) + q̂^b·S̄ with q̂ = 1 + os·w + q̄."""
+    return network_ms + (1.0 + outstanding * weight + queue) ** exponent * service_ms
+
+
+def inflection_ms(rules, saddle):
+    """K = ∛(R0·β/γ): ms after a decrease at which the cubic is back at R0."""
+    return (saddle * rules.decrease / rules.growth) ** (1 / 3)
+
+
+def cubic(rules, saddle, since_ms):
+    """γ·(Δ − K)³ + R0."""
+    return rules.growth * (since_ms - inflection_ms(rules, saddle)) ** 3 + saddle
+
+
 @st.composite
 def paths(draw_from: st.DrawFn, most: int = 400) -> ServerSamplePath:
     """Sample paths of small clusters, one server and one client included."""
