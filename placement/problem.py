@@ -115,7 +115,7 @@ class Problem:
     distributions
         Of RTTs, for percentiles and shares in time: one, or one for each interval whose RTTs vary.
     outages
-        Probability of each outage, by site or LEVEL:DOMAIN, for "mean over outages".
+        Probability of each outage, by site, LEVEL:DOMAIN or "any LEVEL", for "mean over outages".
 
     Raises
     ------
@@ -241,7 +241,7 @@ class Problem:
         """Put a question of measures into objective, budget and moves."""
         fields = entry_points("placement.questions")["measures"].load()
         told = {"objective": self.objective, "budget": self.budget, "moves": self.moves}
-        for name, value in fields(asked, **told).items():
+        for name, value in fields(asked, self.instance, **told).items():
             object.__setattr__(self, name, value)
 
     def replace(self, **changes: object) -> Problem:

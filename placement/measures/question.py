@@ -55,6 +55,7 @@ __all__ = [
 ]
 
 MEAN = Measure(MeasureKind.MEAN)
+_OVER_OUTAGES = Measure(MeasureKind.MEAN, over_outages=True)
 _COST, _CHANGES, _COPIED = (
     Measure(kind) for kind in (MeasureKind.COST, MeasureKind.CHANGES, MeasureKind.COPIED)
 )
@@ -422,6 +423,7 @@ def _of_objective(objective: Objective) -> MeasureQuestion:
 
 def question_fields(
     asked: Mapping[str, object],
+    instance: Instance,
     *,
     objective: Objective,
     budget: float | None,
@@ -433,6 +435,8 @@ def question_fields(
     ----------
     asked
         `minimise`, `maximise`, `keep`, `distributions` and `outages` as a user gives them.
+    instance
+        That of the problem.
     objective, budget, moves
         What the problem says besides, which is joined with the measures.
 
@@ -480,13 +484,10 @@ def question_fields(
         distributions=instances_of(
             each, Distributions, "distributions", "placement.tail.Distributions"
         ),
-        outages={
-            name: number(p, f"outages[{name!r}]", maximum=1.0)
-            for name, p in mapping(asked.get("outages") or before.outages, "outages").items()
-        },
+        outages=_outages(asked.get("outages") or before.outages, instance),
         stored_gb=before.stored_gb if moves is None else moves.stored_gb,
     )
-    older = _older_kind(question, moves)
+    older = _older_kind(question, instance, moves)
     if older is None and moves is not None and moves.priced:
         raise InputError(
             "prices of moves are no measures",
@@ -507,13 +508,35 @@ def _stricter(limits: Sequence[Limit]) -> tuple[Limit, ...]:
     return tuple(found.values())
 
 
-def _older_kind(question: MeasureQuestion, moves: Moves | None) -> dict[str, object] | None:
+def _outages(given: object, instance: Instance) -> dict[str, float]:
+    """Return the probability of each outage; "any LEVEL" stands for every domain of a level."""
+    found: dict[str, float] = {}
+    for name, p in mapping(given, "outages").items():
+        level = name.removeprefix("any ")
+        chance = number(p, f"outages[{name!r}]", maximum=1.0)
+        found.update(
+            dict.fromkeys(_domains(instance, level), chance) if level != name else {name: chance}
+        )
+    return found
+
+
+def _domains(instance: Instance, level: str) -> list[str]:
+    """Return the names of all domains of a level as outages are named."""
+    labels = [label for label in dict.fromkeys(instance.labels(level)) if label is not None]
+    return labels if level == "site" else [f"{level}:{label}" for label in labels]
+
+
+def _older_kind(
+    question: MeasureQuestion, instance: Instance, moves: Moves | None
+) -> dict[str, object] | None:
     """Return the fields of a problem of an older kind that asks the same; None: there is none."""
     sums = {
         limit.measure: limit.bound for limit in question.keep if not limit.measure.kind.of_latency
     }
     latencies = [limit for limit in question.keep if limit.measure.kind.of_latency]
     objective = _older_objective(question, latencies)
+    if question.aim == _OVER_OUTAGES and not latencies:
+        objective = _weighted(question, instance)
     if objective is MEAN_LATENCY and (question.distributions or question.outages):
         return None  # no older kind holds them
     if objective is None or not sums.keys() <= {_COST, _CHANGES, _COPIED}:
@@ -527,6 +550,16 @@ def _older_kind(question: MeasureQuestion, moves: Moves | None) -> dict[str, obj
     if moves is not None or moving:
         moves = dataclasses.replace(moves or Moves(), at_most=at_most, copy_gb=sums.get(_COPIED))
     return {"objective": objective, "budget": sums.get(_COST), "moves": moves}
+
+
+def _weighted(question: MeasureQuestion, instance: Instance) -> Objective | None:
+    """Return the mean over outages of one level, where each of its domains has a probability."""
+    for level in ("site", *instance.domains):
+        names = _domains(instance, level)
+        if names and set(names) == question.outages.keys():
+            chances = {one.removeprefix(f"{level}:"): p for one, p in question.outages.items()}
+            return Contingency(level, "weighted", probability=chances)
+    return None
 
 
 def _older_objective(question: MeasureQuestion, keep: Sequence[Limit]) -> Objective | None:

@@ -191,6 +191,7 @@ def test_old_spellings_and_measures_are_one_question() -> None:
         {"objective": Contingency("region", percentile=Percentile(99.9, spread))},
         {"current": now, "moves": Moves(at_most=2, copy_gb=5.0, stored_gb=3.0)},
     ]
+    region = {f"region-{k}": 0.01 for k in range(3)}
     new: list[dict[str, object]] = [
         {"keep": "cost <= 40"},
         {"minimise": "p99", "distributions": spread},
@@ -213,6 +214,14 @@ def test_old_spellings_and_measures_are_one_question() -> None:
         if one.moves is not None and other.moves is not None:
             assert one.moves.given == other.moves.given
         assert question_of(one).describe() == question_of(other).describe()
+    weighted = Problem(
+        instance,
+        replicas=(3, 4),
+        voters=3,
+        minimise="mean over outages",
+        outages={"any region": 0.01},
+    )
+    assert weighted.objective == Contingency("region", "weighted", probability=region)
 
 
 def test_names_of_sites_and_clients_in_another_order_change_nothing() -> None:

@@ -53,7 +53,8 @@ def add_measures(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=P",
-        help="probability of the outage of a site or LEVEL:DOMAIN, for 'mean over outages'",
+        help="probability of an outage, for 'mean over outages': NAME is a site, LEVEL:DOMAIN, or "
+        "'any LEVEL' for each of a level; may be repeated",
     )
     add_percentile(parser)
 

@@ -1,4 +1,4 @@
-"""The options of a question: an instance, constraints, and a percentile or losses.
+"""The options of a question: an instance, constraints, and measures.
 
 For the verbs that ask one question many times: with several methods, or with several numbers of
 replicas and voters.
@@ -12,13 +12,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from placement.cli import argument_parser as types
-from placement.cli.option_groups.loss_options import add_goals, add_losses, apply_losses
 from placement.cli.option_groups.percentile_options import (
     add_measures,
     apply_measures,
     apply_percentile,
 )
-from placement.cli.options import add_constraints, add_instance, add_method, names, problem_from
+from placement.cli.options import (
+    add_constraints,
+    add_gone,
+    add_instance,
+    add_method,
+    names,
+    problem_from,
+)
 from placement.cli.table_output import add_table_output
 from placement.errors import InputError
 
@@ -36,8 +42,18 @@ def add_question(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)
     add_constraints(parser)
     add_measures(parser)
-    add_goals(parser, "after losses (default: the mean with nothing lost)")
-    add_losses(parser)
+    add_gone(
+        parser,
+        {
+            "--worst": "--minimise 'mean after the loss of any site'",
+            "--weighted": "--minimise 'mean over outages' --outage NAME=P",
+            "--limit": "--keep 'mean after the loss of any site <= 100 ms'",
+            "--level": "--minimise 'mean after the loss of any LEVEL'",
+            "--pairs": "--minimise 'mean after the loss of any two sites'",
+            "--leader-may-move": "'…, the leader may move' at the end of a measure after a loss",
+            "--clients-move": "'…, clients move' at the end of a measure after a loss",
+        },
+    )
 
 
 def question_from(args: argparse.Namespace, instance: Instance) -> Problem:
@@ -48,8 +64,7 @@ def question_from(args: argparse.Namespace, instance: Instance) -> Problem:
     InputError
         For options that contradict each other, and for names that the instance does not have.
     """
-    problem = apply_losses(apply_percentile(problem_from(args, instance), args), args)
-    return apply_measures(problem, args)
+    return apply_measures(apply_percentile(problem_from(args, instance), args), args)
 
 
 def add_sizes_question(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
