@@ -13,7 +13,6 @@ from placement.model.configuration import Configuration
 from placement.plan import Plan, evaluate
 from placement.problem import Problem, describe
 from placement.report.charts.html_tables import (
-    Column,
     data_table,
     facts,
     milliseconds,
@@ -161,13 +160,11 @@ def _replicas(plan: Plan, shown: Plan, lost: tuple[str, ...]) -> str:
     """Return the table of replicas after a loss, and of those lost with the role that they had."""
     before = _roles(plan)
     gone = {name: (f"{before[name][0]}, lost", None) for name in before if name in lost}
-    rows = [[name, *cells] for name, cells in {**_roles(shown), **gone}.items()]
-    return data_table(
-        "Replicas",
-        [Column("Site"), Column("Role"), Column("RTT from leader, ms", True)],
-        rows,
-        sortable=False,
-    )
+    rows = [
+        {"Site": name, "Role": role, "RTT from leader, ms": rtt}
+        for name, (role, rtt) in {**_roles(shown), **gone}.items()
+    ]
+    return data_table("Replicas", rows, sortable=False)
 
 
 def _roles(plan: Plan) -> dict[str, tuple[str, float | None]]:

@@ -20,7 +20,7 @@ from placement.explore.question import Question
 from placement.methods.registry import prove
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.report.charts.html_tables import Column, data_table, milliseconds
+from placement.report.charts.html_tables import TableRow, data_table, milliseconds
 from placement.report.charts.markup import Child, Markup, join, tag
 from placement.report.charts.svg_charts import Dots, Series, dots, lines
 from placement.report.map.map_view import Ground, map_view
@@ -190,9 +190,12 @@ def _beside(plan: Plan, site: str | None) -> list[Child]:
         found.append(
             data_table(
                 "Without one rule",
-                [Column("Rule"), Column("Better by, ms", True), Column("Plan then")],
                 [
-                    [one.rule, one.gain_ms, changes_in_words(plan, one.plan) or "the same plan"]
+                    {
+                        "Rule": one.rule,
+                        "Better by, ms": one.gain_ms,
+                        "Plan then": changes_in_words(plan, one.plan) or "the same plan",
+                    }
                     for one in costs
                 ],
                 sortable=False,
@@ -205,11 +208,15 @@ def _losses(plan: Plan) -> Markup | None:
     """Return the table of the losses of single sites with the leader that takes over."""
     if not (plan.found and plan.tells_losses):
         return None
-    rows: list[list[str | float | None]] = [
-        [row.lost, row.leader or "service stops", row.mean_latency] for row in plan.failures.each
+    rows: list[TableRow] = [
+        {
+            "Lost": row.lost,
+            "Leader then": row.leader or "service stops",
+            "Mean latency, ms": row.mean_latency,
+        }
+        for row in plan.failures.each
     ]
-    columns = [Column("Lost"), Column("Leader then"), Column("Mean latency, ms", True)]
-    return data_table(f"Loss of {plan.failures.what}", columns, rows, sortable=False)
+    return data_table(f"Loss of {plan.failures.what}", rows, sortable=False)
 
 
 def curve(problem: Problem) -> dict[str, object]:
@@ -272,8 +279,10 @@ def compared(plans: Sequence[Plan], names: Sequence[str], ground: Ground) -> dic
         return {"html": tag("p", None, "One of the questions has no plan."), "differs": [[], []]}
     table = data_table(
         f"{names[0]} and {names[1]}",
-        [Column(""), Column(names[0]), Column(names[1])],
-        [[what, *values] for what, values in _compared_values(plans)],
+        [
+            {"": what, **dict(zip(names, values, strict=True))}
+            for what, values in _compared_values(plans)
+        ],
         sortable=False,
     )
     changes = changes_in_words(first, second) or "the same sites, voters and leader"

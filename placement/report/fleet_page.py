@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from placement.report.charts.html_tables import Column, data_table, facts, percent, reasons, section
+from placement.report.charts.html_tables import data_table, facts, percent, reasons, section
 from placement.report.charts.markup import Markup, tag
 from placement.report.charts.svg_charts import Dots, Series, dots, lines
 
@@ -63,8 +63,14 @@ def _no_plan(content: Mapping[str, Any]) -> Markup:
         reasons("Why", [str(each) for each in content.get("reasons", ())][:_SHOWN]),
         data_table(
             "Limits that are short",
-            [Column("Limit"), Column("Short by", True), Column("Limit value", True)],
-            [[str(e["name"]), float(e["short_by"]), float(e["limit"])] for e in short],
+            [
+                {
+                    "Limit": str(one["name"]),
+                    "Short by": float(one["short_by"]),
+                    "Limit value": float(one["limit"]),
+                }
+                for one in short
+            ],
         )
         if short
         else None,
@@ -125,7 +131,6 @@ def _limits(limits: Sequence[Mapping[str, Any]]) -> Markup:
         for row in shown
     ]
     valued = [row for row in ranked if number(row, "price") > 0][:_SHOWN]
-    more = "Worth of one more unit, ms·operations"
     return section(
         "limits",
         "Shared limits",
@@ -140,22 +145,14 @@ def _limits(limits: Sequence[Mapping[str, Any]]) -> Markup:
         data_table(
             "All limits, the most expensive first",
             [
-                Column("Limit"),
-                Column("Load today", True),
-                Column("Load of the plan", True),
-                Column("Limit value", True),
-                Column("Full, %", True),
-                Column(more, True),
-            ],
-            [
-                [
-                    str(row["name"]),
-                    number(row, "today"),
-                    number(row, "load"),
-                    number(row, "limit"),
-                    full(row, "load"),
-                    number(row, "price"),
-                ]
+                {
+                    "Limit": str(row["name"]),
+                    "Load today": number(row, "today"),
+                    "Load of the plan": number(row, "load"),
+                    "Limit value": number(row, "limit"),
+                    "Full, %": full(row, "load"),
+                    "Worth of one more unit, ms·operations": number(row, "price"),
+                }
                 for row in ranked
             ],
         ),
@@ -170,24 +167,15 @@ def _payers(plans: Sequence[Mapping[str, Any]], paid: float) -> Markup:
         data_table(
             f"The {min(_SHOWN, len(ranked))} that pay most",
             [
-                Column("Database"),
-                Column("Copies", True),
-                Column("Share of all that is paid, %", True),
-                Column("Mean latency, ms", True),
-                Column("Alone, ms", True),
-                Column("Leader"),
-                Column("Replicas"),
-            ],
-            [
-                [
-                    str(one["database"]),
-                    int(one["copies"]),
-                    100 * float(one.get("paid") or 0.0) / paid,
-                    float(one["mean_ms"]),
-                    float(one["alone_ms"]),
-                    str(one["leader"]),
-                    ", ".join(map(str, one["replicas"])),
-                ]
+                {
+                    "Database": str(one["database"]),
+                    "Copies": int(one["copies"]),
+                    "Share of all that is paid, %": 100 * float(one.get("paid") or 0.0) / paid,
+                    "Mean latency, ms": float(one["mean_ms"]),
+                    "Alone, ms": float(one["alone_ms"]),
+                    "Leader": str(one["leader"]),
+                    "Replicas": ", ".join(map(str, one["replicas"])),
+                }
                 for one in ranked[:_SHOWN]
             ],
         ),

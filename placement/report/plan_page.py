@@ -16,7 +16,7 @@ from placement.overtime.moves.plan_moves import move_tables, moves_sentence, pla
 from placement.plan import Plan, evaluate
 from placement.problem import Problem, describe
 from placement.report.charts.html_tables import (
-    Column,
+    TableRow,
     data_table,
     duration,
     facts,
@@ -295,24 +295,15 @@ def _clients(plan: Plan) -> Markup:
     table = data_table(
         f"All {len(rows)} clients",
         [
-            Column("Client"),
-            Column("Operations, %", True),
-            Column("Nearest replica"),
-            Column("RTT to it, ms", True),
-            *([Column("RTT to leader, ms", True)] if led else []),
-            Column("Mean latency, ms", True),
-            *(Column(f"with {baseline_names(other)}, ms", True) for other in others),
-        ],
-        [
-            [
-                row.client,
-                100 * row.operations / total,
-                row.nearest,
-                row.to_nearest,
-                *([row.to_leader] if led else []),
-                row.latency,
-                *(other.per_client[c] for other in others),
-            ]
+            {
+                "Client": row.client,
+                "Operations, %": 100 * row.operations / total,
+                "Nearest replica": row.nearest,
+                "RTT to it, ms": row.to_nearest,
+                **({"RTT to leader, ms": row.to_leader} if led else {}),
+                "Mean latency, ms": row.latency,
+                **{f"with {baseline_names(b)}, ms": b.per_client[c] for b in others},
+            }
             for c, row in enumerate(rows)
         ],
     )
@@ -343,13 +334,15 @@ def _leaders(plan: Plan) -> Markup:
     table = data_table(
         "Leaders chosen by baseline rules",
         [
-            Column("Rule"),
-            Column("Leader"),
-            Column("Mean latency, ms", True),
-            Column("Over this plan, %", True),
-            Column("Remark"),
+            {
+                "Rule": one.strategy,
+                "Leader": one.leader or "–",
+                "Mean latency, ms": one.mean_latency,
+                "Over this plan, %": one.overhead,
+                "Remark": one.why,
+            }
+            for one in naive
         ],
-        [[c.strategy, c.leader or "–", c.mean_latency, c.overhead, c.why] for c in naive],
     )
     return section("leaders", "Ranking of leaders", picture, table)
 
@@ -397,33 +390,19 @@ def _failures(plan: Plan) -> Markup:
                     name="failures",
                 )
             )
-        rows: list[list[str | float | None]] = [
-            [
-                row.lost,
-                "yes" if row.survives else "no",
-                row.leader or "–",
-                row.mean_latency,
-                row.overhead,
-                row.worst_leader or "–",
-                row.worst_latency,
-            ]
+        rows: list[TableRow] = [
+            {
+                "Lost": row.lost,
+                "Serves on": "yes" if row.survives else "no",
+                "Leader then (best choice)": row.leader or "–",
+                "Mean latency, ms": row.mean_latency,
+                "Over normal, %": row.overhead,
+                "Worst leader": row.worst_leader or "–",
+                "Mean latency then, ms": row.worst_latency,
+            }
             for row in found.each
         ]
-        parts.append(
-            data_table(
-                f"Loss of any {found.describe().removesuffix(' is lost')}",
-                [
-                    Column("Lost"),
-                    Column("Serves on"),
-                    Column("Leader then (best choice)"),
-                    Column("Mean latency, ms", True),
-                    Column("Over normal, %", True),
-                    Column("Worst leader"),
-                    Column("Mean latency then, ms", True),
-                ],
-                rows,
-            )
-        )
+        parts.append(data_table(f"Loss of any {found.describe().removesuffix(' is lost')}", rows))
         if single and found.failover:
             order = ", then ".join(f"{name} ({ms:.1f} ms)" for name, ms in found.failover)
             parts.append(
@@ -439,8 +418,14 @@ def _operations(plan: Plan) -> Markup:
         "Latency of each operation",
         data_table(
             "Kinds of operations",
-            [Column("Operation"), Column("Share, %", True), Column("Mean latency, ms", True)],
-            [[row.operation, 100 * row.share, row.latency] for row in plan.per_operation],
+            [
+                {
+                    "Operation": row.operation,
+                    "Share, %": 100 * row.share,
+                    "Mean latency, ms": row.latency,
+                }
+                for row in plan.per_operation
+            ],
         ),
         *_waits(plan),
     )
@@ -450,29 +435,32 @@ def _waits(plan: Plan) -> list[Child]:
     """Return the tables of parts and waits; nothing where the four coefficients say all."""
     if not plan.problem.demand.has_waits:
         return []
-    numbers = ("To nearest", "To leader", "Waiting", "Constant")
     return [
         data_table(
             "What the latency of an operation is the sum of, ms",
-            [Column("Operation"), *(Column(name, True) for name in numbers)],
             [
-                [row.operation, row.to_nearest, row.to_leader, row.waiting, row.constant]
+                {
+                    "Operation": row.operation,
+                    "To nearest": row.to_nearest,
+                    "To leader": row.to_leader,
+                    "Waiting": row.waiting,
+                    "Constant": row.constant,
+                }
                 for row in plan.parts
             ],
         ),
         data_table(
             "Waits, one round each",
             [
-                Column("Operation"),
-                Column("Wait"),
-                Column("Mean, ms", True),
-                Column("Most often last"),
-                Column("Share, %", True),
-                Column("With one answer fewer, ms", True),
-            ],
-            [
-                [r.operation, r.wait, r.latency, r.last, 100 * r.last_share, r.one_fewer]
-                for r in plan.waits
+                {
+                    "Operation": row.operation,
+                    "Wait": row.wait,
+                    "Mean, ms": row.latency,
+                    "Most often last": row.last,
+                    "Share, %": 100 * row.last_share,
+                    "With one answer fewer, ms": row.one_fewer,
+                }
+                for row in plan.waits
             ],
         ),
     ]
@@ -480,8 +468,8 @@ def _waits(plan: Plan) -> list[Child]:
 
 def _background(plan: Plan) -> Markup:
     instance = plan.problem.instance
-    stats: list[list[str | float | None]] = [
-        [name, str(value) if isinstance(value, str) else float(value)]
+    stats: list[TableRow] = [
+        {"What": name, "Value": value if isinstance(value, str) else float(value)}
         for name, value in plan.stats.items()
     ]
     return section(
@@ -492,9 +480,7 @@ def _background(plan: Plan) -> Markup:
             f"interval{'' if len(instance.intervals) == 1 else 's'}; fingerprint "
             f"{instance.fingerprint[:16]}."),
         reasons("Provenance", instance.provenance),
-        data_table("Numbers of the search", [Column("What"), Column("Value", True)], stats)
-        if stats
-        else None,
+        data_table("Numbers of the search", stats) if stats else None,
     )  # fmt: skip
 
 
@@ -517,8 +503,10 @@ def _shown_tables(tables: Sequence[ValueTable]) -> list[Markup]:
     return [
         data_table(
             one.title,
-            [Column(column.name, column.decimals is not None) for column in one.columns],
-            one.rows,
+            [
+                dict(zip((column.name for column in one.columns), row, strict=True))
+                for row in one.rows
+            ],
             mark=() if one.chosen is None else (one.chosen,),
         )
         for one in tables

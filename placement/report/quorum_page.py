@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from placement.quorumstore.plan import QuorumPlan
-from placement.report.charts.html_tables import Column, data_table, facts, reasons, section
+from placement.report.charts.html_tables import data_table, facts, reasons, section
 from placement.report.charts.markup import Markup
 from placement.support.status import Status
 
@@ -36,26 +36,32 @@ def quorum_sections(plan: QuorumPlan) -> list[Markup]:
                  f"{plan.worst.threshold:,.2f} ms"),
             ]
         ),
-        data_table("Replicas", [Column("Site")], [[name] for name in plan.replicas]),
+        data_table("Replicas", [{"Site": name} for name in plan.replicas]),
     )  # fmt: skip
     losses = data_table(
         "Thresholds after every loss",
-        [Column("Lost"), Column("Reads, ms", True), Column("Writes, ms", True)],
         [
-            ["+".join(effect.lost) or "(nothing)", _finite(effect.read_threshold),
-             _finite(effect.write_threshold)]
+            {
+                "Lost": "+".join(effect.lost) or "(nothing)",
+                "Reads, ms": _finite(effect.read_threshold),
+                "Writes, ms": _finite(effect.write_threshold),
+            }
             for effect in plan.losses
         ],
-    )  # fmt: skip
+    )
     sites = data_table(
         "Latency of every site in normal operation",
-        [Column("Site"), Column("Reads", True), Column("Writes", True),
-         Column("Read, ms", True), Column("Write, ms", True)],
         [
-            [row.site, row.reads, row.writes, row.read_latency, row.write_latency]
+            {
+                "Site": row.site,
+                "Reads": row.reads,
+                "Writes": row.writes,
+                "Read, ms": row.read_latency,
+                "Write, ms": row.write_latency,
+            }
             for row in plan.per_site
         ],
-    )  # fmt: skip
+    )
     return [
         answer,
         section("losses", "Losses", losses),

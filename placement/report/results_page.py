@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from placement.report.charts.html_tables import (
-    Column,
+    TableRow,
     data_table,
     duration,
     facts,
@@ -107,7 +107,7 @@ def _methods(
     sized = len({row.get("sites") for row in rows if row["outcome"] == "ok"}) > 1
     gaps: list[Series] = []
     times: list[Series] = []
-    table: list[list[str | float | None]] = []
+    table: list[TableRow] = []
     for method, mine in by_method.items():
         ok = [row for row in mine if row["outcome"] == "ok"]
         gap = {r["key"]: g for r in ok if (g := row_gap(r, known)) is not None}
@@ -124,17 +124,17 @@ def _methods(
         seconds = [float(row["seconds"]) for row in ok]
         values = [100 * _rounded("gap", g) for g in gap.values()]
         table.append(
-            [
-                method,
-                float(len(mine)),
-                float(len(ok)),
-                float(sum(row["status"] in _PROVEN for row in ok)),
-                statistics.median(values) if values else None,
-                max(values) if values else None,
-                1000 * statistics.median(seconds) if seconds else None,
-                1000 * max(seconds) if seconds else None,
-                time_ratio(rows, method, reference),
-            ]
+            {
+                "Method": method,
+                "Cells": float(len(mine)),
+                "Answered": float(len(ok)),
+                "Proven": float(sum(row["status"] in _PROVEN for row in ok)),
+                "Median gap, %": statistics.median(values) if values else None,
+                "Worst gap, %": max(values) if values else None,
+                "Median time, ms": 1000 * statistics.median(seconds) if seconds else None,
+                "Worst time, ms": 1000 * max(seconds) if seconds else None,
+                f"Time, × {reference}": time_ratio(rows, method, reference),
+            }
         )
     return section(
         f"methods-{number}",
@@ -143,14 +143,7 @@ def _methods(
               x_label="replicas", y_label="gap, %", name=f"gap-{number}"),
         lines(times, caption="Median time", x_label="sites" if sized else "replicas",
               y_label="seconds (logarithmic)", logarithmic=True, name=f"time-{number}"),
-        data_table(
-            "Methods",
-            [Column("Method"), Column("Cells", True), Column("Answered", True),
-             Column("Proven", True), Column("Median gap, %", True), Column("Worst gap, %", True),
-             Column("Median time, ms", True), Column("Worst time, ms", True),
-             Column(f"Time, × {reference}", True)],
-            table,
-        ),
+        data_table("Methods", table),
     )  # fmt: skip
 
 
@@ -161,33 +154,26 @@ def _medians(groups: Mapping[int, Sequence[float]]) -> tuple[tuple[float, float]
 def _all_rows(
     rows: Sequence[Mapping[str, Any]], known: Mapping[str, tuple[float, float]]
 ) -> Markup:
-    table: list[list[str | float | None]] = []
+    table: list[TableRow] = []
     for row in rows:
         gap = row_gap(row, known) if row["outcome"] == "ok" else None
         table.append(
-            [
-                row["group"],
-                row["cell"]["method"],
-                row.get("status", row["outcome"]),
-                row.get("mean_latency_ms"),
-                None if gap is None else 100 * gap,
-                1000 * row["seconds"] if "seconds" in row else None,
-                row.get("peak_mb"),
-                row.get("reason", ""),
-            ]
+            {
+                "Question": row["group"],
+                "Method": row["cell"]["method"],
+                "Status": row.get("status", row["outcome"]),
+                "Mean latency, ms": row.get("mean_latency_ms"),
+                "Gap, %": None if gap is None else 100 * gap,
+                "Time, ms": 1000 * row["seconds"] if "seconds" in row else None,
+                "Peak memory, MiB": row.get("peak_mb"),
+                "Reason": row.get("reason", ""),
+            }
         )
     return section(
         "cells",
         "Every cell",
-        data_table(
-            f"{len(rows):,} cells",
-            [Column("Question"), Column("Method"), Column("Status"),
-             Column("Mean latency, ms", True), Column("Gap, %", True), Column("Time, ms", True),
-             Column("Peak memory, MiB", True), Column("Reason")],
-            table,
-            digits=3,
-        ),
-    )  # fmt: skip
+        data_table(f"{len(rows):,} cells", table, digits=3),
+    )
 
 
 def _scripts(rows: Sequence[Mapping[str, Any]]) -> Markup:
@@ -236,6 +222,20 @@ def _conditions(results: Results) -> Markup:
 
 def _number(value: object) -> float:
     return float(value) if isinstance(value, (int, float)) else math.nan
+
+
+def _cells(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> list[TableRow]:
+    """Return rows of a table whose columns are heading -> key; a key with % is a share."""
+
+    def cell(row: Mapping[str, Any], key: str) -> str | float | None:
+        value = row.get(key.removesuffix("%"))
+        if isinstance(value, (int, float)):
+            return 100.0 * value if key.endswith("%") else float(value)
+        if isinstance(value, (list, tuple)):
+            value = ", ".join(map(str, value))
+        return None if value is None else str(value) or "–"
+
+    return [{heading: cell(row, key) for heading, key in columns.items()} for row in rows]
 
 
 def comparison_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> list[Markup]:
@@ -289,24 +289,14 @@ def comparison_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> l
     content.append(
         data_table(
             "Methods",
-            [Column("Method"), Column("Status"), *([Column("Objective", True)] if other else []),
-             Column("Mean latency, ms", True), Column("Gap, %", True), Column("Own gap, %", True),
-             Column("Seconds", True), Column("Leader"), Column("Replicas"), Column("Reason")],
-            [
-                [
-                    str(row.get("method", "")),
-                    str(row.get("status", "")),
-                    *([_number(row.get("objective"))] if other else []),
-                    _number(row.get("mean_latency")),
-                    100 * _number(row.get("gap")),
-                    100 * _number(row.get("own_gap")),
-                    _number(row.get("seconds")),
-                    str(row.get("leader") or "–"),
-                    ", ".join(map(str, row.get("replicas") or ())) or "–",
-                    str(row.get("reason") or ""),
-                ]
-                for row in rows
-            ],
+            _cells(
+                rows,
+                {"Method": "method", "Status": "status"}
+                | ({"Objective": "objective"} if other else {})
+                | {"Mean latency, ms": "mean_latency", "Gap, %": "gap%", "Own gap, %": "own_gap%",
+                   "Seconds": "seconds", "Leader": "leader", "Replicas": "replicas",
+                   "Reason": "reason"},
+            ),
             digits=4,
         )
     )  # fmt: skip
@@ -345,15 +335,11 @@ def figures_sections(
             ),
             data_table(
                 "Methods",
-                [Column("Method"), Column("Status"), *(Column(h, True) for h in columns.values())],
-                [
-                    [
-                        str(row.get("method", "")),
-                        str(row.get("status", "")),
-                        *(_number(row.get(key)) for key in columns),
-                    ]
-                    for row in rows
-                ],
+                _cells(
+                    rows,
+                    {"Method": "method", "Status": "status"}
+                    | {head: key for key, head in columns.items()},
+                ),
                 digits=3,
             ),
         )
@@ -415,28 +401,14 @@ def sweep_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> list[M
                   y_label="seconds (logarithmic)", logarithmic=True),
             data_table(
                 "Cells",
-                [Column("Replicas", True), Column("Voters", True), Column("Status"),
-                 Column("Mean latency, ms", True),
-                 *([Column("Objective, ms", True)] if valued else []), Column("Gain, ms", True),
-                 Column("Gap, %", True), Column("Cost", True), Column("Seconds", True),
-                 Column("Leader"), Column("Sites"), Column("Reason")],
-                [
-                    [
-                        _number(row.get("replicas")),
-                        _number(row.get("voters")),
-                        str(row.get("status", "")),
-                        _number(row.get("mean_latency")),
-                        *([_number(row.get("value"))] if valued else []),
-                        _number(row.get("gain")),
-                        100 * _number(row.get("gap")),
-                        _number(row.get("cost")),
-                        _number(row.get("seconds")),
-                        str(row.get("leader") or "–"),
-                        ", ".join(map(str, row.get("replica_sites") or ())) or "–",
-                        str(row.get("reason") or ""),
-                    ]
-                    for row in rows
-                ],
+                _cells(
+                    rows,
+                    {"Replicas": "replicas", "Voters": "voters", "Status": "status",
+                     "Mean latency, ms": "mean_latency"}
+                    | ({"Objective, ms": "value"} if valued else {})
+                    | {"Gain, ms": "gain", "Gap, %": "gap%", "Cost": "cost", "Seconds": "seconds",
+                       "Leader": "leader", "Sites": "replica_sites", "Reason": "reason"},
+                ),
                 digits=4,
             ),
         )
@@ -453,12 +425,8 @@ def frontier_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> lis
     about
         The question in words, with currency and prices.
     """
-
-    def number(row: Mapping[str, Any], column: str) -> float:
-        return _number(row.get(column))
-
-    valued = any(number(row, "value") != number(row, "mean_latency") for row in rows)
-    points = tuple((number(row, "cost"), number(row, "value")) for row in rows)
+    valued = any(_number(row.get("value")) != _number(row.get("mean_latency")) for row in rows)
+    points = tuple((_number(row.get("cost")), _number(row.get("value"))) for row in rows)
     proven = [row.get("status") == "optimal" for row in rows]
     stairs = Series(
         "replicas / voters" + ("" if all(proven) else " (hollow: not proven)"),
@@ -481,32 +449,19 @@ def frontier_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> lis
             ),
             data_table(
                 "Points, cheapest first",
-                [
-                    Column("Cost per month", True),
-                    Column("Mean latency, ms", True),
-                    *([Column("Objective, ms", True)] if valued else []),
-                    Column("Status"),
-                    Column("Replicas", True),
-                    Column("Voters", True),
-                    Column("Leader"),
-                    Column("Change from the point before"),
-                    Column("Sites"),
-                ],
-                [
-                    [
-                        number(row, "cost"),
-                        number(row, "mean_latency"),
-                        *([number(row, "value")] if valued else []),
-                        str(row.get("status", "")),
-                        number(row, "replicas"),
-                        number(row, "voters"),
-                        str(row.get("leader") or "–"),
-                        str(row.get("change") or "–"),
-                        ", ".join(map(str, row.get("replica_sites") or ())) or "–",
-                    ]
-                    for row in rows
-                ],
-                digits=2,
+                _cells(
+                    rows,
+                    {"Cost per month": "cost", "Mean latency, ms": "mean_latency"}
+                    | ({"Objective, ms": "value"} if valued else {})
+                    | {
+                        "Status": "status",
+                        "Replicas": "replicas",
+                        "Voters": "voters",
+                        "Leader": "leader",
+                        "Change from the point before": "change",
+                        "Sites": "replica_sites",
+                    },
+                ),
             ),
         )
     ]
@@ -544,15 +499,12 @@ def protocol_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> lis
                  name="protocols"),
             data_table(
                 "Protocols",
-                [Column("Protocol"), Column("Status"),
-                 *(Column(f"{name}, ms".capitalize(), True) for _, _, name in series),
-                 Column("Leader"), Column("Reason")],
-                [
-                    [str(row["protocol"]), str(row.get("status", "")),
-                     *(_number(row.get(key)) for key, _, _ in series),
-                     str(row.get("leader") or "–"), str(row.get("reason") or "")]
-                    for row in rows
-                ],
+                _cells(
+                    rows,
+                    {"Protocol": "protocol", "Status": "status"}
+                    | {f"{name}, ms".capitalize(): key for key, _, name in series}
+                    | {"Leader": "leader", "Reason": "reason"},
+                ),
             ),
         )
     ]  # fmt: skip

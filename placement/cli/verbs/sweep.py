@@ -38,7 +38,7 @@ def add_parser(verbs: Subparsers) -> None:
         action="store_true",
         help="show the plans that no other plan beats in both latency and cost, as pareto does",
     )
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, of=None)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 from placement.report.charts.markup import Child, Markup, join, tag
 
 __all__ = [
-    "Column",
+    "TableRow",
     "data_table",
     "duration",
     "facts",
@@ -26,18 +26,13 @@ _LONG = 40
 """Rows after which a table is folded until asked for (by the script; without it all are shown)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column: its heading, and whether it holds numbers."""
-
-    name: str
-    number: bool = False
+TableRow: TypeAlias = Mapping[str, "str | float | None"]
+"""Heading -> cell of a row: text, or a number; NaN and None are a dash, infinity is ∞."""
 
 
 def data_table(
     caption: str,
-    columns: Sequence[Column],
-    rows: Sequence[Sequence[str | float | None]],
+    rows: Sequence[TableRow],
     *,
     digits: int = 2,
     mark: Sequence[int] = (),
@@ -49,11 +44,9 @@ def data_table(
     ----------
     caption
         What it shows; also names the region that scrolls.
-    columns
-        Headings.
     rows
-        Cells: text, or numbers (shown with `digits` decimals and sorted by value; NaN and None are
-        a dash, infinity is ∞).
+        Rows with the same headings. A column without text holds numbers, which are shown with
+        `digits` decimals and sorted by value.
     digits
         Decimals of numbers that are not whole.
     mark
@@ -61,36 +54,33 @@ def data_table(
     sortable
         Whether the headings are buttons, which the script of the page makes sort.
     """
+    heads = list(rows[0]) if rows else []
+    numbers = {head for head in heads if not any(isinstance(row[head], str) for row in rows)}
     head = tag(
         "tr",
         None,
         [
             tag(
                 "th",
-                {"scope": "col", "class": "number" if column.number else None},
-                tag("button", {"type": "button", "class": "sort"}, column.name)
-                if sortable
-                else column.name,
+                {"scope": "col", "class": "number" if name in numbers else None},
+                tag("button", {"type": "button", "class": "sort"}, name) if sortable else name,
             )
-            for column in columns
+            for name in heads
         ],
     )
     body: list[Child] = []
     for position, row in enumerate(rows):
         cells: list[Child] = []
-        for place, (column, value) in enumerate(zip(columns, row, strict=True)):
-            name = "th" if place == 0 and not column.number else "td"
+        for place, (column, value) in enumerate(row.items()):
+            name = "th" if place == 0 and column not in numbers else "td"
             attributes: dict[str, str | float | None] = {"scope": "row"} if name == "th" else {}
-            if isinstance(value, (int, float)) or value is None:
+            if isinstance(value, str):
+                attributes["class"] = "wordy" if len(value) > _WORDY else None
+                cells.append(tag(name, attributes, tag("bdi", None, value)))
+            else:
                 number = math.nan if value is None else float(value)
                 attributes |= {"class": "number", "data-value": _key(number)}
                 cells.append(tag(name, attributes, _shown(number, digits)))
-            else:
-                if column.number:
-                    attributes["class"] = "number"
-                elif len(value) > _WORDY:
-                    attributes["class"] = "wordy"
-                cells.append(tag(name, attributes, tag("bdi", None, value)))
         body.append(tag("tr", {"class": "marked" if position in set(mark) else None}, cells))
     return tag(
         "div",

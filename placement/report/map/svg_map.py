@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from placement.plan import Plan
-from placement.report.charts.html_tables import Column, data_table, section
+from placement.report.charts.html_tables import TableRow, data_table, section
 from placement.report.charts.markup import Child, Markup, join, tag
 from placement.report.map.map_view import Arrow, MapView, Mark, map_view
 from placement.support.checks import FloatArray
@@ -332,35 +332,22 @@ def _sites_table(plan: Plan) -> Markup:
     total = sum(served.values()) or 1.0
     view = map_view(instance, plan)
     levels = [level for level, names in instance.domains.items() if any(names)]
-    rows: list[list[str | float | None]] = []
+    rows: list[TableRow] = []
     for mark in view.replicas:
         member = members.get(mark.name)
         waits = "" if member is None else ("waited for" if member.counted else "not waited for")
         role = _ROLES[mark.role]
         holds = mark.role != "witness"
         rows.append(
-            [
-                float(mark.number),
-                mark.name,
-                role,
-                *(instance.domains[level][labels[mark.name]] or "–" for level in levels),
-                None if member is None else member.rtt,
-                waits,
-                float(count[mark.name]) if holds else None,
-                100 * served[mark.name] / total if holds else None,
-            ]
+            {
+                "No.": float(mark.number),
+                "Site": mark.name,
+                "Role": role,
+                **{level: instance.domains[level][labels[mark.name]] or "–" for level in levels},
+                "RTT from leader, ms": None if member is None else member.rtt,
+                "Vote": waits,
+                "Nearest to clients": float(count[mark.name]) if holds else None,
+                "Share of operations, %": 100 * served[mark.name] / total if holds else None,
+            }
         )
-    return data_table(
-        "Replicas, numbered as on the map",
-        [
-            Column("No.", True),
-            Column("Site"),
-            Column("Role"),
-            *(Column(level) for level in levels),
-            Column("RTT from leader, ms", True),
-            Column("Vote"),
-            Column("Nearest to clients", True),
-            Column("Share of operations, %", True),
-        ],
-        rows,
-    )
+    return data_table("Replicas, numbered as on the map", rows)
