@@ -41,6 +41,7 @@ import numpy as np
 
 from formulations.exact import tuning
 from formulations.exact.enumeration_claim import certified_or_named
+from formulations.exact.late_voters import LateIntervals, VotersByInterval
 from formulations.exact.reduced_problem import weighs_more_than_sites
 from formulations.exact.threshold_search import (
     MOST_RECORDED,
@@ -65,9 +66,12 @@ from placement.model.configuration import Configuration
 from placement.model.constraints import Rules
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
+from placement.proof.late.late_claim import rounding_of_shares
 from placement.proof.measures_proof import FORMAT
 from placement.support.checks import FloatArray, IntArray
 from placement.support.status import Status, Termination, end_early, relative_gap
+from placement.tail.late_operations import LateOperations
+from placement.tail.percentile_bound import SLACK
 
 __all__ = [
     "CLAIMED_LESS",
@@ -207,7 +211,6 @@ SEARCHED_LESS = 5e-10
 _ABOVE = 1e-10
 """Relative: limits of the search are above those of the evaluator, so that rounding is safe."""
 
-_LIMIT_SLACK = 0.98 * _ABOVE  # what a checker asks less of a limit than the search
 _CLAIM_SLACK = CLAIMED_LESS - SEARCHED_LESS  # what a certificate leaves unclaimed, for rounding
 _BELOW_WHOLE = 0.25  # a whole number that is better is lower by more than this
 _ROUNDING = 1e-12
@@ -347,6 +350,7 @@ class MeasuresSearch:
         ).astype(np.int32)
         self._rules: dict[int, Rules] = {}
         self._costs: dict[int, tuple[FloatArray, FloatArray]] = {}  # by the array that is counted
+        self._intervals: dict[tuple[LateOperations, ...], LateIntervals] = {}
         self._known: tuple[int, tuple[Function, ...]] | None = None
         self._started = time.perf_counter()
         if self.options.settings["certificate"]:
@@ -503,10 +507,22 @@ class MeasuresSearch:
         floors = []
         for leader in np.nonzero(self.problem.rules.may_lead)[0].tolist():
             *limits, minimised = self._functions(leader)
-            if all(self._floor(one, leader) <= _above(one.allowed) for one in limits):
+            if all(self._floor(one, leader) <= self._above(one) for one in limits):
                 floor = self._floor(minimised, leader) / minimised.scale
                 floors.append((floor - _ROUNDING * abs(floor), leader))
         return [(leader, floor) for floor, leader in sorted(floors)]
+
+    def _checked(self, limit: Function) -> float:
+        """Return by how much the table of a checker, and its threshold, may be off in X."""
+        if limit.bins:
+            return rounding_of_shares(limit.bins, len(self.clients))
+        return 2 * limit.rounding
+
+    def _above(self, limit: Function) -> float:
+        """Return the X up to which the search keeps a limit."""
+        if limit.bins:
+            return limit.allowed + max(SLACK, 2 * self._checked(limit))
+        return limit.allowed + _ABOVE * abs(limit.allowed) or math.ulp(0.0)
 
     def _floor(self, function: Function, leader: int) -> float:
         """Return the least X of the largest row: clients, prices and wait each at their least."""
@@ -541,7 +557,7 @@ class MeasuresSearch:
         fixed = rules.must_hold.copy()
         fixed[leader] = True
         limits = self._functions(leader)[:-1]
-        bounded = [(row, _above(one.allowed)) for one in limits for row in one.rows]
+        bounded = [(row, self._above(one)) for one in limits for row in one.rows]
         for row, allowed in bounded:
             if row.prices is None:
                 continue
@@ -565,14 +581,15 @@ class MeasuresSearch:
         *limits, minimised = self._functions(leader)
         found, number = [], 0
         for one in limits:
-            allowed = _above(one.allowed)
+            allowed = self._above(one)
+            slack = allowed - one.allowed - self._checked(one)
             for row in one.rows:
                 if not one.lazy or number in self.entered:
                     scale = max(allowed, _size(row))
                     if row.costs is None:
                         scale *= tuning.LIMIT_SCALE
                     scenario = self._scenario(row, leader, allowed, scale)
-                    found.append(_Numbered(number, scenario, _LIMIT_SLACK * abs(one.allowed)))
+                    found.append(_Numbered(number, scenario, max(slack, 0.0)))
                 number += 1
         asked, last = self._asked(minimised), range(number, number + len(minimised.rows))
         if minimised.lazy and not self.entered.intersection(last):
@@ -616,6 +633,13 @@ class MeasuresSearch:
     def _waits(self, row: Row) -> QuorumWait:
         assert row.waits is not None
         return QuorumWait.of(self.problem.rules, row.waits[0], 1.0)
+
+    def _late(self, row: Row) -> VotersByInterval:
+        assert row.late is not None
+        each = row.late.intervals
+        if each not in self._intervals:
+            self._intervals[each] = LateIntervals(each)
+        return self._intervals[each].voters(row.leader, row.late.deadline)
 
     def _counted(self, costs: FloatArray) -> FloatArray:
         """Return the costs of the clients that count, one array for rows that share theirs."""
@@ -686,11 +710,6 @@ class MeasuresSearch:
         outside.sort(reverse=True)
         self.entered.update(number for _, number in outside[: tuning.LIMIT_ROWS])
         return bool(outside)
-
-
-def _above(allowed: float) -> float:
-    """Return the X up to which the search keeps a limit."""
-    return allowed + _ABOVE * abs(allowed) or math.ulp(0.0)
 
 
 def _size(row: Row) -> float:

@@ -20,7 +20,6 @@ __all__ = [
     "LateCertificate",
     "LateRecords",
     "TreeRecord",
-    "rounding_of_shares",
 ]
 
 FORMAT = "replica-placement/percentile/1"
@@ -28,15 +27,6 @@ FORMAT = "replica-placement/percentile/1"
 
 CLAIMED_LESS = 9e-10
 """Share of the least mean by which a second claim is below it."""
-
-_TOLERANCE, _PER_BIN = 2e-12, 1e-13  # what a checker allows the evaluator, and for each bin
-_ROUNDED_PER_BIN, _ROUNDED_PER_CLIENT = 4e-15, 4e-15  # what its tables may be too low by
-
-
-def rounding_of_shares(last: int, clients: int) -> float:
-    """Share of late operations by which the tables and the budget of a checker may be off."""
-    per_bin = (_PER_BIN + _ROUNDED_PER_BIN) * (last + 1)
-    return 2 * _TOLERANCE + per_bin + _ROUNDED_PER_CLIENT * clients
 
 
 @dataclass(frozen=True, eq=False)

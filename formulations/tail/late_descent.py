@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from formulations.exact import tuning
-from formulations.tail.late_voters import VotersByInterval
+from formulations.exact.late_voters import VotersByInterval
 from placement.support.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["fewer_late"]

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from formulations.exact.late_voters import LateIntervals, LateSuccessors, VotersByInterval
 from formulations.exact.threshold_search import Scenario
-from formulations.tail.late_voters import LateIntervals, LateSuccessors, VotersByInterval
 from placement.contingency.objective import Contingency
 from placement.support.checks import BoolArray, FloatArray, IntArray
 

@@ -34,6 +34,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from formulations.exact import tuning
+from formulations.exact.late_voters import LateIntervals, VotersByInterval, voter_sets
 from formulations.exact.method import METHOD
 from formulations.exact.threshold_search import (
     Leaf,
@@ -41,14 +42,9 @@ from formulations.exact.threshold_search import (
     SearchCounters,
     search_leader,
 )
-from formulations.tail.late_certificate import (
-    LateRecords,
-    TreeRecord,
-    rounding_of_shares,
-)
+from formulations.tail.late_certificate import LateRecords, TreeRecord
 from formulations.tail.late_descent import fewer_late
 from formulations.tail.late_losses import LateLosses
-from formulations.tail.late_voters import LateIntervals, VotersByInterval, voter_sets
 from formulations.tail.leader_mean import LeaderMean
 from formulations.tail.percentile_claims import MEAN_SLACK
 from placement.contingency.objective import Contingency
@@ -60,6 +56,7 @@ from placement.methods.registry import run
 from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
+from placement.proof.late.late_claim import rounding_of_shares
 from placement.support.checks import BoolArray, FloatArray, IntArray
 from placement.support.status import Status, Termination, end_early
 from placement.tail.objective import Percentile

@@ -15,8 +15,10 @@ from placement.evaluation.cost_model import LinearCost, cost_model
 from placement.evaluation.score import TIE
 from placement.measures.measure import Measure, MeasureKind
 from placement.measures.question import MeasureQuestion
-from placement.measures.rows import Row, Statistic, rows, why_no_rows
+from placement.measures.rows import Row, Statistic, late_operations, rows, why_no_rows
+from placement.measures.values import percentile_of
 from placement.problem import Problem
+from placement.proof.late.late_claim import last_deadline
 from placement.support.checks import FloatArray, IntArray
 
 __all__ = ["Function", "beyond_thresholds", "counted_clients", "functions"]
@@ -36,11 +38,27 @@ class Function:
         Value of the function times this is X.
     allowed
         Largest X that the evaluator takes; +∞ where the function is minimised.
+    measure
+        What it is of; None: the mean, or a limit on prices.
+    bins
+        Of late operations: bins in the longest sum of RTTs. 0 for other functions.
     """
 
     rows: tuple[Row, ...]
     scale: float
     allowed: float
+    measure: Measure | None = None
+    bins: int = 0
+
+    @property
+    def rounding(self) -> float:
+        """X that the evaluator may be off by.
+
+        Its transforms are off by 1e-12, and by 1e-13 for each bin that it cuts off.
+        """
+        if self.bins:
+            return 2e-12 + 1e-13 * self.bins
+        return 1e-12 * abs(self.allowed)
 
     @property
     def lazy(self) -> bool:
@@ -71,8 +89,11 @@ def beyond_thresholds(problem: Problem) -> str | None:
         return None
     for measure in asked.measures:
         reason = why_no_rows(problem, measure)
-        if measure.kind in (MeasureKind.PERCENTILE, MeasureKind.WITHIN):
-            reason = "it is about distributions"
+        late = measure.kind in (MeasureKind.PERCENTILE, MeasureKind.WITHIN)
+        if late and (measure.after is not None or measure.over_outages):
+            reason = "it is about distributions after losses"
+        elif late and measure == asked.aim:
+            reason = "it is about distributions, and minimised"
         elif measure.over_outages or (measure.after is not None and measure.after.named):
             reason = "it is about outages, or one named loss"
         elif measure.after is not None and measure.after.clients_move:
@@ -130,11 +151,30 @@ def functions(problem: Problem, leader: int, *, ties: float = math.inf) -> tuple
 
 def _of(problem: Problem, measure: Measure, leader: int, allowed: float | None = None) -> Function:
     """Return a measure as a function; `allowed`: the largest value, or the least share."""
-    found = rows(problem, measure, leader)
-    assert found.statistic in (Statistic.ONE, Statistic.MAXIMUM)
-    most = math.inf if allowed is None else (allowed - found.offset) * found.scale
+    deadline, late = None, measure.kind in (MeasureKind.PERCENTILE, MeasureKind.WITHIN)
+    if measure.kind is MeasureKind.PERCENTILE and allowed is not None:
+        deadline = _last_bin(problem, measure, allowed)
+    found = rows(problem, measure, leader, deadline=deadline)
     each = tuple(_with_votes(problem, row) for row in found.rows)
-    return Function(each, abs(found.scale), most)
+    most = math.inf if allowed is None else (allowed - found.offset) * found.scale
+    if found.statistic is Statistic.DEADLINE:
+        most = found.allowed
+    assert found.statistic is not Statistic.WEIGHTED
+    return Function(each, abs(found.scale), most, measure, _bins(problem, measure) if late else 0)
+
+
+def _last_bin(problem: Problem, measure: Measure, allowed: float) -> int:
+    """Return the last deadline, in bins, that a limit on a percentile and its horizon allow."""
+    each = percentile_of(problem, measure).by_scenario(problem)
+    ways = [flow for one in late_operations(problem, measure) for flow in one.flows]
+    return min(math.floor(allowed / each[0].width), last_deadline(ways, each))
+
+
+def _bins(problem: Problem, measure: Measure) -> int:
+    """Return the bins of the longest sum of RTTs of an operation."""
+    late = late_operations(problem, measure)
+    hops = max((flow.hops for one in late for flow in one.flows), default=0)
+    return hops * (late[0].distributions.bins - 1) + 1
 
 
 def _linear(leader: int, cost: LinearCost) -> Row:

@@ -25,6 +25,7 @@ leader there are at most as many replicas as the limits let in where they are th
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import itertools
 import math
@@ -35,15 +36,26 @@ import numpy as np
 
 from placement.errors import CertificateError
 from placement.evaluation.score import closest_first
+from placement.measures.measure import Measure
 from placement.measures.rows import Row
 from placement.measures.scenarios import Function, beyond_thresholds, counted_clients, functions
+from placement.measures.values import focused, percentile_of
 from placement.model.constraints import Rules
 from placement.problem import Problem
 from placement.proof.choice.site_choice import SiteChoice
+from placement.proof.choice.sorted_sites import SortedSites
 from placement.proof.claim import Scale
 from placement.proof.costs.rounded_costs import TableCosts
 from placement.proof.event_tree import CELLS_PER_STEP, State
-from placement.proof.threshold_proof import ThresholdProof, check_clients, prove_leaders
+from placement.proof.late.late_claim import LateClaim, LateTables
+from placement.proof.late.late_votes import SHARE_BITS
+from placement.proof.threshold_proof import (
+    NO_BETAS,
+    BoundPart,
+    ThresholdProof,
+    check_clients,
+    prove_leaders,
+)
 from placement.support.checks import FloatArray, IntArray
 from placement.support.work import Work
 
@@ -89,20 +101,29 @@ class MeasuresClaim:
         if reason is not None:
             raise ValueError(f"certificates of this format do not take it: {reason}")
         self.clients = counted_clients(problem)
+        self._late: dict[Measure, LateClaim] = {}
         rtt = problem.demand.client_rtt[0][self.clients]
         places = np.int16 if rtt.shape[1] < 2**15 else np.int32
         self.rank: IntArray = np.argsort(closest_first(rtt), axis=1).astype(places)
 
-    def thresholds(self, leader: int) -> list[tuple[Row, float | None]]:
-        """Return the rows under a leader, and the threshold that each must reach; None: none."""
+    def late(self, measure: Measure) -> LateClaim:
+        """Return what the late operations of a measure are worked out from."""
+        if measure not in self._late:
+            part = focused(self.problem, measure.operations, measure.clients)
+            goal = percentile_of(self.problem, measure)
+            self._late[measure] = LateClaim(part, None, goal)
+        return self._late[measure]
+
+    def thresholds(self, leader: int) -> list[tuple[Row, float | None, Measure | None]]:
+        """Return the rows under a leader, with the threshold that each must reach; None: none."""
         *limits, minimised = functions(self.problem, leader, ties=self.ties)
-        found: list[tuple[Row, float | None]] = [
-            (row, limit.allowed + _ROUNDING * abs(limit.allowed))
+        found: list[tuple[Row, float | None, Measure | None]] = [
+            (row, limit.allowed + limit.rounding, limit.measure)
             for limit in limits
             for row in limit.rows
         ]
         needed = None if self.bound is None else _needed(minimised, self.bound)
-        return [*found, *((row, needed) for row in minimised.rows)]
+        return [*found, *((row, needed, minimised.measure) for row in minimised.rows)]
 
 
 def _needed(minimised: Function, bound: float) -> float:
@@ -259,6 +280,43 @@ class _RowTable:
         return np.asarray(below.astype(np.int64))
 
 
+class _LateTable:
+    """Late operations under a leader at a deadline, as a row: see `LateTables`."""
+
+    bits, lost = SHARE_BITS, frozenset[int]()
+
+    def __init__(
+        self, claim: MeasuresClaim, question: LateClaim, row: Row, threshold: float, work: Work
+    ) -> None:
+        assert row.late is not None
+        sites, times = len(claim.rules.may_hold), row.late.deadline + 1
+        cells = sites * (len(question.claim.clients) + sites) * times * (1 + len(question.flows))
+        work.take(cells // CELLS_PER_STEP)
+        self.tables = LateTables(question, row.leader, row.late.deadline, work)
+        shares = np.zeros((len(claim.clients), sites), dtype=np.int64)
+        shares[np.searchsorted(claim.clients, question.claim.clients)] = self.tables.shares
+        self.costs = TableCosts(claim.rank, self.tables.costs.grid, shares)
+        self.threshold: int | None = math.ceil(math.ldexp(threshold, SHARE_BITS)) + 1
+        self._known: dict[frozenset[int], int] = {}
+
+    def rest(self, state: State, most: int) -> int | None:
+        """Return the late operations at the leader from below; None: too few voters."""
+        del most  # the rules of the question say it
+        return self.tables.led(state)
+
+    def least_prices(self, rules: Rules, state: State, free: Sequence[int]) -> int:
+        """Return 0: there are no prices."""
+        del rules, state, free
+        return 0
+
+    def of(self, reads: int, voters: Sequence[int]) -> int:
+        """Return X from below of the replicas that cost `reads` and a set of voters."""
+        key = frozenset(voters)
+        if key not in self._known:
+            self._known[key] = self.tables.of(key)
+        return reads + self._known[key]
+
+
 class MeasuresProof(ThresholdProof[None]):
     """The proof of one leader.
 
@@ -274,28 +332,82 @@ class MeasuresProof(ThresholdProof[None]):
 
     def __init__(self, claim: MeasuresClaim, leader: int, work: Work) -> None:
         self.claim, self.leader, rules = claim, leader, claim.rules
+        self._given = work
         self._rows = claim.thresholds(leader)
-        self._tables: dict[int, _RowTable] = {}
+        self._tables: dict[int, _RowTable | _LateTable] = {}
         self._losses = [
             frozenset[int]() if row.lost is None else frozenset(np.nonzero(row.lost)[0].tolist())
-            for row, _ in self._rows
+            for row, _, _ in self._rows
         ]
         self._led: dict[tuple[int, int], _RowTable] = {}  # by scenario and who leads after its loss
         self._order = list(range(len(self._rows)))  # what ruled out something last comes first
         most = rules.replicas_max
-        for scenario, (row, threshold) in enumerate(self._rows):
+        for scenario, (row, threshold, _) in enumerate(self._rows):
             if row.prices is not None and threshold is not None:
-                most = min(most, self._table(scenario).admitted())
+                table = self._table(scenario)
+                assert isinstance(table, _RowTable)
+                most = min(most, table.admitted())
         choice = SiteChoice(dataclasses.replace(rules, replicas_max=most), leader, None)
         whom, clients = f"leader {leader}", len(claim.clients)
         grids = [(None, CELLS_PER_STEP)]
         super().__init__(choice, whom, work, clients, len(self._rows), grids)
 
-    def _table(self, scenario: int) -> _RowTable:
+    def _table(self, scenario: int) -> _RowTable | _LateTable:
         if scenario not in self._tables:
-            row, threshold = self._rows[scenario]
-            self._tables[scenario] = _RowTable(self.claim, self.leader, row, threshold)
+            row, threshold, measure = self._rows[scenario]
+            table: _RowTable | _LateTable
+            if row.late is None:
+                table = _RowTable(self.claim, self.leader, row, threshold)
+            else:
+                assert measure is not None
+                assert threshold is not None
+                known = self.claim.late(measure)
+                _ = known.nearby  # which copies share
+                question = copy.copy(known)
+                question.rules = self.choice.rules
+                table = _LateTable(self.claim, question, row, threshold, self._given)
+            self._tables[scenario] = table
         return self._tables[scenario]
+
+    def _other(self, event: Sequence[Any], number: int, state: State) -> bool:
+        """Check the claim that no voters satisfy all scenarios, each bounded alone."""
+        if event[0] != "voters":
+            return super()._other(event, number, state)
+        parts = self._read(event)
+        for form, cells_per_step in self._forms(parts):
+            self._take(parts, cells_per_step)
+            if self._no_voters(form, state, parts):
+                return True
+        raise self._flaw(number, "some voters are left")
+
+    def _no_voters(self, form: None, state: State, parts: Sequence[BoundPart]) -> bool:
+        """Return whether the clients' bound of each scenario leaves too little for any voters."""
+        late: list[tuple[LateTables, int]] = []
+        near: list[set[int] | None] = [None]
+        for part in parts:
+            table = self._table(part.scenario)
+            if table.lost or table.threshold is None:
+                continue
+            self.bounds += 1
+            free = self._open_sites(state)
+            fixed, rho = table.costs.evaluation(state.inside, free, part.u, NO_BETAS)
+            longer = table.costs.detours(state.inside, free)
+            rho = [saved + more for saved, more in zip(rho, longer, strict=True)]
+            least = self.choice.least_sum(SortedSites(state.inside, free, rho))
+            if least is None:
+                return True
+            left = table.threshold - fixed - least
+            if isinstance(table, _LateTable):
+                late.append((table.tables, left))
+            elif self._rows[part.scenario][0].votes is None:
+                close = {site for site, wait in enumerate(table.waits) if wait < left}
+                if self.leader not in close:
+                    return True
+                near.append(close)
+        far = self.claim.rules.voters - self.claim.rules.quorum
+        return any(
+            tables.none_below(state, left, some, far) for tables, left in late for some in near
+        )
 
     # --- bounds -----------------------------------------------------------------------------
 
@@ -330,7 +442,7 @@ class MeasuresProof(ThresholdProof[None]):
     def closed_at_once(self, state: State) -> bool:
         """Return whether every client at its best site, and the best voters, reach a threshold."""
         free, rules = self._free(state), self.choice.rules
-        for scenario, (row, threshold) in enumerate(self._rows):
+        for scenario, (row, threshold, _) in enumerate(self._rows):
             if row.constant == math.inf and threshold is not None:
                 return True  # the leader's own loss, after which nobody can lead
             if self._losses[scenario]:
@@ -404,7 +516,7 @@ class MeasuresProof(ThresholdProof[None]):
 
     def _over_after(self, scenario: int, replicas: frozenset[int], voters: Sequence[int]) -> bool:
         """Return whether a plan reaches a threshold after a loss, whoever may lead then."""
-        row, threshold = self._rows[scenario]
+        row, threshold, _ = self._rows[scenario]
         rules, lost = self.claim.rules, self._losses[scenario]
         alive = [v for v in voters if v not in lost]
         by_leader = {one.leader: one for one in row.successors} or {self.leader: row}

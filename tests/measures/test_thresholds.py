@@ -17,6 +17,7 @@ from placement.measures import After, Limit, Measure, MeasureKind
 from placement.measures.values import value, values
 from placement.proof.certificate_check import check_certificate
 from placement.proof.measures_proof import FORMAT
+from placement.tail.rtt_spread import spread_distributions
 from placement.testing.small_worlds import every_configuration, random_instance
 from tests.effort import seeds
 
@@ -36,6 +37,12 @@ LOSSES = [
     Measure(MeasureKind.MEAN, clients=("client-1",), after=After("provider")),
     Measure(MeasureKind.MEAN, after=After("region", leader_moves=True)),
     Measure(MeasureKind.MEAN, after=After("site", together=2)),
+]
+LATE = [
+    Measure(MeasureKind.PERCENTILE, 0.9),
+    Measure(MeasureKind.PERCENTILE, 0.5, operations=("writes",)),
+    Measure(MeasureKind.WITHIN, 250.0),
+    Measure(MeasureKind.WITHIN, 90.5, operations=("reads",), clients=("client-1", "client-2")),
 ]
 SUMS = [
     Measure(kind)
@@ -63,13 +70,16 @@ def world(seed: int) -> Problem:
     if rng.random() < 0.2:
         asked["non_voters"] = ("site-2",)
     present = Configuration.of(1, (1, 2, 3)[:voters], (1, 2, 3))
+    if seed % 3 == 0:
+        asked["distributions"] = spread_distributions(instance, 0.4, horizon=900)
     return Problem(instance, current=present, **asked)  # type: ignore[arg-type]
 
 
 def usable(problem: Problem, measure: Measure) -> bool:
     """Whether the measure has operations in an instance."""
     try:
-        problem.replace(keep=[Limit(measure, most=1e9)])
+        share = measure.share
+        problem.replace(keep=[Limit(measure, least=0.0) if share else Limit(measure, 1e9)])
     except ValueError:
         return False
     return True
@@ -83,13 +93,15 @@ def question(seed: int) -> tuple[Problem, Measure, list[tuple[float, float]]]:
     measures = [one for one in (*LATENCIES, *LOSSES, *SUMS) if usable(free, one)]
     aim = measures[int(rng.integers(len(measures)))]
     keep, kept = [], np.ones(len(known), dtype=bool)
+    limited = [*measures, *(one for one in LATE if usable(free, one))]
     for _ in range(int(rng.integers(0, 4))):
-        measure = measures[int(rng.integers(len(measures)))]
+        measure = limited[int(rng.integers(len(limited)))]
         found = values(free, measure, known)
         ends = found[np.isfinite(found)] if np.isfinite(found).any() else np.ones(1)
         at = float(np.quantile(ends, rng.choice([0.0, 0.1, 0.5, 0.9]), method="lower"))
-        most = max(0.0, at * (1 + rng.choice([0.0, -1e-3, 1e-3, -0.3])))
-        limit = Limit(measure, most=most)
+        at *= 1 + rng.choice([0.0, -1e-3, 1e-3, -0.3])
+        at = max(0.0, at)
+        limit = Limit(measure, least=min(1.0, at)) if measure.share else Limit(measure, at)
         keep.append(limit)
         kept &= np.array([limit.kept(one) for one in found.tolist()], dtype=bool)
     worth = values(free, aim, known).tolist()

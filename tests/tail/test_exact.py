@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import placement
+from formulations.exact.late_voters import LateVoters, VoterOrder
 from formulations.exact.threshold_search import missing
 from formulations.tail import percentile_search
-from formulations.tail.late_voters import LateVoters, VoterOrder
 from formulations.tail.percentile_method import solve
 from placement import Problem, Status
 from placement.methods.options import Options

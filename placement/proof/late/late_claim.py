@@ -41,10 +41,23 @@ from placement.tail.latency_mixture import Flow, flows
 from placement.tail.objective import Percentile
 from placement.tail.rtt_distributions import Distributions
 
-__all__ = ["LateClaim", "LateTables", "last_deadline"]
+__all__ = ["LateClaim", "LateTables", "last_deadline", "rounding_of_shares"]
 
 _TOLERANCE, _PER_BIN = Fraction(2, 10**12), Fraction(1, 10**13)
 _OVERFLOWS = 1 - 3e-9  # the evaluator calls a latency of mass below 1 - 1e-9 one that overflows
+_ROUNDED_PER_BIN, _ROUNDED_PER_CLIENT = 4e-15, 4e-15  # what the tables may be too low by
+
+
+def rounding_of_shares(last: int, clients: int) -> float:
+    """Share of late operations by which these tables and their budget may be off.
+
+    Parameters
+    ----------
+    last, clients
+        Bins of the longest sum, and clients.
+    """
+    per_bin = (float(_PER_BIN) + _ROUNDED_PER_BIN) * (last + 1)
+    return 2 * float(_TOLERANCE) + per_bin + _ROUNDED_PER_CLIENT * clients
 
 
 def last_deadline(ways: Iterable[Flow], distributions: Sequence[Distributions]) -> int:
@@ -81,6 +94,8 @@ class LateClaim:
     bound
         For the second claim: no plan that keeps the deadline has a mean below it. None: no plan
         keeps the deadline.
+    goal
+        A percentile that is asked about in place of the objective; None: the objective.
 
     Raises
     ------
@@ -106,10 +121,13 @@ class LateClaim:
         The latest deadline that counts after a loss, in bins; None: that of the claim.
     """
 
-    def __init__(self, problem: Problem, bound: float | None) -> None:
-        asked = problem.objective
-        goal = asked.percentile if isinstance(asked, Contingency) else asked
-        assert isinstance(goal, Percentile)
+    def __init__(
+        self, problem: Problem, bound: float | None, goal: Percentile | None = None
+    ) -> None:
+        asked = problem.objective if goal is None else goal
+        found_goal = asked.percentile if isinstance(asked, Contingency) else asked
+        assert isinstance(found_goal, Percentile)
+        goal = found_goal
         self.losses: list[frozenset[int]] = []
         self.leader_may_move, self.limit = False, None
         if isinstance(asked, Contingency):

@@ -5,7 +5,7 @@
 
 #include "late.h"
 
-/* ---- The lower bound of formulations/tail/late_voters.py: the first v - 1 sites where RTTs are stochastically
+/* ---- The lower bound of formulations/exact/late_voters.py: the first v - 1 sites where RTTs are stochastically
    ordered, else the envelope of the sites from each place on. */
 
 enum { SLOTS = 4096 };
