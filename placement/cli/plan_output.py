@@ -14,7 +14,7 @@ from placement.text import escape, plan_text, values_text
 
 if TYPE_CHECKING:
     from placement.evaluation.bill import MonthlyBill
-    from placement.overtime.moves.plan_moves import PlanMoves
+    from placement.overtime.moves.move_steps import PlanMoves
     from placement.plan import Plan
     from placement.support.status import Status
 
@@ -73,7 +73,7 @@ def show_plan(plan: Plan, args: argparse.Namespace) -> int:
             document = {**document, "bill_tiers": bill_document(tiered)}
         moves = _moves(plan)
         if moves is not None:
-            from placement.overtime.moves.plan_moves import moves_document
+            from placement.overtime.moves.move_steps import moves_document
 
             document = {**document, "move": moves_document(moves)}
         print_json(document)
@@ -99,13 +99,13 @@ def _moves(plan: Plan) -> PlanMoves | None:
     """Return the way from the present configuration of the question to the plan."""
     if plan.problem.current is None:
         return None
-    from placement.overtime.moves.plan_moves import plan_moves
+    from placement.overtime.moves.move_steps import plan_moves
 
     return plan_moves(plan)
 
 
 def _moves_text(moves: PlanMoves) -> str:
-    from placement.overtime.moves.plan_moves import move_tables, moves_sentence
+    from placement.overtime.moves.move_steps import move_tables, moves_sentence
     from placement.text import wrap
     from placement.text.text_tables import section
 

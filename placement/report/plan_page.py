@@ -12,7 +12,7 @@ from placement.evaluation.bill import bill_of, bill_tables
 from placement.evaluation.rules_of_thumb import RuleOfThumb, rules_of_thumb
 from placement.evaluation.value_tables import ValueTable
 from placement.model.configuration import Configuration
-from placement.overtime.moves.plan_moves import move_tables, moves_sentence, plan_moves
+from placement.overtime.moves.move_steps import move_tables, moves_sentence, plan_moves
 from placement.plan import Plan, evaluate
 from placement.problem import Problem, describe
 from placement.report.charts.html_tables import (

@@ -374,8 +374,7 @@ def _present(
     import numpy as np
 
     from placement.model.configuration import Configuration
-    from placement.overtime.replay.deployments import NOBODY
-    from placement.overtime.replay.read_tables import read_deployments
+    from placement.overtime.replay.deployments import NOBODY, read_deployments
 
     today: Deployments = read_deployments(args.deployments, instance, databases)
     found = []

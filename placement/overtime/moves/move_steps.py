@@ -1,15 +1,12 @@
-"""Steps of a move: a list none of whose steps endangers committed data.
+"""Steps of a move, none of which endangers committed data; and when a move to a plan pays.
 
     add a learner → it catches up → promote it → hand over the leadership → demote → remove
 
 New replicas come first and old ones go last. Voters come and go one at a time, so that quorums of
-consecutive sets meet (:mod:`placement.overtime.moves.move_steps`). The leader is a voter at every
-moment. The order of promotions and demotions keeps what both ends keep (number of voters, and
-domains that may be lost) if any order does; other replicas vote for a while if this helps. A
-promise that cannot be kept is named at the step that breaks it. A database may stay at every prefix
-for any time.
-
-Quorum sizes while voters come and go one at a time, so that old and new quorums always meet.
+consecutive sets meet. The leader is a voter at every moment. The order of promotions and demotions
+is a shortest one that keeps what both ends keep (number of voters, and domains that may be lost) if
+any order does; other replicas vote for a while if this helps. A promise that cannot be kept is
+named at the step that breaks it. A database may stay at every prefix for any time.
 
 A commit waits for m of v voters, an election for e. Within one set of voters every commit must be
 seen by every election, m + e > v. Across a change from V to V', while some servers still count by
@@ -22,16 +19,13 @@ every second voter, m(w) = m + ⌈(w − v)/2⌉ and e alike: the sum of m(w) an
 w + 2. If two configurations do not lie on one such line, the walk goes through majorities. The
 quorums are changed at either end while the voters stay: first those that grow, then those that
 shrink.
-
-Losses that a set of voters must survive while it is being changed.
-
-Order in which voters join and leave: a shortest way from one set of voters to another.
 """
 
 from __future__ import annotations
 
 import heapq
 import itertools
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -40,9 +34,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from placement.errors import InputError
-from placement.evaluation.objective import quorum_size
+from placement.evaluation.move_costs import MoveCosts
+from placement.evaluation.moves import Moves, RoleChanges, changes
+from placement.evaluation.objective import quorum_size, score_of
+from placement.evaluation.score import score
+from placement.evaluation.value_tables import ValueColumn, ValueTable
 from placement.model.configuration import Configuration
 from placement.model.constraints import GroupRule, majority
+from placement.plan import Plan
 from placement.problem import Problem
 
 __all__ = [
@@ -52,6 +51,7 @@ __all__ = [
     "LossGuard",
     "MoveState",
     "MoveStep",
+    "PlanMoves",
     "QuorumSizes",
     "SizeRule",
     "SpreadGuard",
@@ -59,6 +59,10 @@ __all__ = [
     "VoterChange",
     "VoterState",
     "common_guards",
+    "move_tables",
+    "moves_document",
+    "moves_sentence",
+    "plan_moves",
     "quorum_path",
     "quorums_intersect",
     "quorums_of",
@@ -179,9 +183,8 @@ def safe_steps(
 
     Notes
     -----
-    See :func:`placement.overtime.moves.move_steps.shortest_change_sequence` for the cost
-    of the search. When it
-    gives up (dozens of voters that change), promotions and demotions alternate, and the steps still
+    See :func:`shortest_change_sequence` for the cost of the search. When it gives up (dozens of
+    voters that change), promotions and demotions alternate, and the steps still
     say what breaks.
     """
     quorums = start or QuorumSizes.majorities(len(before.voters))
@@ -606,3 +609,140 @@ def _trace(
         state, move = came[state]
         moves.append(move)
     return tuple(reversed(moves))
+
+
+# Way from the configuration that runs today to a plan: steps, gain, and when it pays
+
+
+@dataclass(frozen=True, eq=False)
+class PlanMoves:
+    """The way from the present configuration to a plan.
+
+    Attributes
+    ----------
+    problem
+        The question of the plan.
+    changes
+        What changes.
+    before, after
+        Mean latency of the present configuration and of the plan, ms.
+    price
+        Price of all changes, not spread over the horizon, ms added to one period.
+    steps
+        Safe steps in their order, each with the mean latency that the database has after it, ms.
+    """
+
+    problem: Problem
+    changes: RoleChanges
+    before: float
+    after: float
+    price: float
+    steps: tuple[tuple[MoveStep, float], ...]
+
+    @property
+    def gain(self) -> float:
+        """Mean latency that the move saves, ms; negative where it costs some."""
+        return self.before - self.after
+
+    @property
+    def pays_after(self) -> float:
+        """Periods of the demand after which the gain has paid the price; infinite: never."""
+        if not self.price:
+            return 0.0
+        return self.price / self.gain if self.gain > 0 else math.inf
+
+
+def plan_moves(plan: Plan) -> PlanMoves | None:
+    """Return how a plan is reached from `Problem.current`; None without one, or without a plan.
+
+    Notes
+    -----
+    O(steps) evaluations, and the search for a safe order of the steps.
+    """
+    problem, found, present = plan.problem, plan.configuration, plan.problem.present
+    if found is None or present is None:
+        return None
+    steps = tuple(
+        (step, _mean_after(problem, step)) for step in steps_between(problem, present, found)
+    )
+    before = score_of(problem, present) / problem.demand.operations
+    after = score_of(problem, found) / problem.demand.operations
+    price = MoveCosts(problem.instance, present, _whole(problem.moves)).price.value(found)
+    return PlanMoves(problem, changes(present, found), before, after, price, steps)
+
+
+def _mean_after(problem: Problem, step: MoveStep) -> float:
+    """Return the mean latency after a step, ms."""
+    state = step.after
+    serving = [r for r in state.replicas if r not in state.behind]
+    leader = state.configuration.leader
+    value = score(problem.demand, leader, state.voters, serving, state.quorums.commit)
+    return value / problem.demand.operations
+
+
+def _whole(moves: Moves | None) -> Moves:
+    """Return the prices alone, not spread."""
+    if moves is None:
+        return Moves()
+    return Moves(moves.add, moves.remove, moves.promote, moves.demote, moves.leader)
+
+
+def moves_sentence(moves: PlanMoves) -> str:
+    """Return the gain of the move, and when the move pays, as one sentence."""
+    if not moves.changes:
+        return f"Nothing changes: the present configuration is the answer, {moves.before:.3f} ms."
+    count = moves.changes.size
+    words = f"{count} change{'' if count == 1 else 's'}: {moves.before:.3f} ms becomes "
+    words += f"{moves.after:.3f} ms, a gain of {moves.gain:.3f} ms"
+    if moves.before > 0:
+        words += f" ({100 * moves.gain / moves.before:.1f} %)"
+    if not moves.price:
+        return words + "."
+    if math.isinf(moves.pays_after):
+        return words + f". The price is {moves.price:.3f} ms; no gain pays it back."
+    return words + (
+        f". The price is {moves.price:.3f} ms: it is paid back after "
+        f"{moves.pays_after:.1f} periods of the demand."
+    )
+
+
+def move_tables(moves: PlanMoves) -> tuple[ValueTable, ...]:
+    """Return the steps as a table; no rows if nothing changes."""
+    sites, last, rows = moves.problem.instance.sites, moves.before, []
+    for number, (step, mean) in enumerate(moves.steps, 1):
+        rows.append((str(number), step_text(step, sites), mean, last - mean))
+        last = mean
+    columns = (
+        ValueColumn("step"),
+        ValueColumn("what to do"),
+        ValueColumn("mean after it, ms", 3),
+        ValueColumn("gain, ms", 3),
+    )
+    return (ValueTable("Moves from today's configuration", columns, tuple(rows)),) if rows else ()
+
+
+def moves_document(moves: PlanMoves) -> Mapping[str, object]:
+    """Return the way to the plan as JSON values, with names."""
+    sites, now = moves.problem.instance.sites, moves.changes
+
+    def names(chosen: tuple[int, ...]) -> list[str]:
+        return [sites[site] for site in chosen]
+
+    pays = moves.pays_after
+    return {
+        "changes": now.size,
+        "leader": now.leader,
+        "added": names(now.added),
+        "removed": names(now.removed),
+        "promoted": names(now.promoted),
+        "demoted": names(now.demoted),
+        "before_ms": moves.before,
+        "after_ms": moves.after,
+        "gain_ms": moves.gain,
+        "price_ms": moves.price,
+        "pays_after_periods": None if math.isinf(pays) else pays,
+        "steps": [
+            {**step_document(step, sites), "mean_ms": None if math.isinf(mean) else mean}
+            for step, mean in moves.steps
+        ],
+    }

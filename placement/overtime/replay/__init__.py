@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from placement.overtime.decayed_counts import decayed_counts as decayed_counts
     from placement.overtime.replay.deployments import NOBODY as NOBODY
     from placement.overtime.replay.deployments import Deployments as Deployments
-    from placement.overtime.replay.leader_ranking import LeaderRanking as LeaderRanking
-    from placement.overtime.replay.leader_ranking import leader_rankings as leader_rankings
-    from placement.overtime.replay.leader_ranking import ranking_text as ranking_text
+    from placement.overtime.replay.deployments import Trace as Trace
+    from placement.overtime.replay.replay_report import LeaderRanking as LeaderRanking
+    from placement.overtime.replay.replay_report import leader_rankings as leader_rankings
+    from placement.overtime.replay.replay_report import ranking_text as ranking_text
     from placement.overtime.replay.results import Replay as Replay
     from placement.overtime.replay.results import StrategyCosts as StrategyCosts
     from placement.overtime.replay.results import gains as gains
@@ -32,12 +33,11 @@ if TYPE_CHECKING:
     from placement.overtime.replay.run_replay import ReplayProgress as ReplayProgress
     from placement.overtime.replay.run_replay import replay as replay
     from placement.overtime.replay.tier12 import interval_scores as interval_scores
-    from placement.overtime.replay.trace import Trace as Trace
 
 _HOME = {
     "placement.overtime.decayed_counts": ("Decay", "DecayedCounts", "decayed_counts"),
-    "placement.overtime.replay.deployments": ("Deployments", "NOBODY"),
-    "placement.overtime.replay.leader_ranking": (
+    "placement.overtime.replay.deployments": ("Deployments", "NOBODY", "Trace"),
+    "placement.overtime.replay.replay_report": (
         "LeaderRanking",
         "leader_rankings",
         "ranking_text",
@@ -45,7 +45,6 @@ _HOME = {
     "placement.overtime.replay.results": ("Replay", "StrategyCosts", "gains", "summary"),
     "placement.overtime.replay.run_replay": ("ReplayProgress", "STRATEGIES", "replay"),
     "placement.overtime.replay.tier12": ("interval_scores",),
-    "placement.overtime.replay.trace": ("Trace",),
 }
 
 __all__ = [*chain.from_iterable(_HOME.values())]

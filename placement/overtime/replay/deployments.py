@@ -1,11 +1,9 @@
-"""Deployment of each database: replicas, voters, and the leader its owner prefers.
-
-Asking a registered method for the plan of one moment (tier 3).
-"""
+"""Demand by database and interval, and the configurations that databases run on: read and made."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,23 +11,176 @@ import numpy as np
 from placement.errors import InputError
 from placement.evaluation.waits.wait_checks import refuse_waits
 from placement.feasibility.feasible_plans import violations
+from placement.io.demand_tables import read_demand
+from placement.io.formats.tables import is_blank, name_cell, quantity_cell, read_table
 from placement.methods.options import Options
 from placement.methods.registry import Method, load_method, run
 from placement.model.configuration import Configuration
 from placement.model.instance import Instance
-from placement.overtime.replay.trace import Trace
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.support.checks import BoolArray, FloatArray, IntArray
+from placement.support.checks import LARGEST, BoolArray, FloatArray, IntArray, unique_names
 from placement.support.status import Termination
+from placement.workloads.activity import Timeline
+from placement.workloads.fleets import Block
 
 __all__ = [
     "NOBODY",
     "Deployments",
+    "Trace",
     "interval_problem",
     "plan_of_all_intervals",
     "plan_of_interval",
+    "read_deployments",
+    "read_trace",
 ]
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """Counts per database, interval, client and operation.
+
+    The counts are checked but not copied where they are contiguous float64 already: a thousand
+    databases are a hundred megabytes.
+
+    Parameters
+    ----------
+    databases
+        Names, unique.
+    intervals
+        Labels, unique, oldest first. Their length is whatever it is: minutes or days.
+    counts
+        n[db, i, c, o], finite, >= 0, shape (databases, intervals, clients, operations); clients and
+        operations in the order of the instance that the trace is replayed on.
+
+    Raises
+    ------
+    InputError
+        For duplicate names, another shape, or a count that is negative or not finite.
+    """
+
+    databases: tuple[str, ...]
+    intervals: tuple[str, ...]
+    counts: FloatArray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "databases", unique_names(self.databases, "databases"))
+        object.__setattr__(self, "intervals", unique_names(self.intervals, "intervals"))
+        try:
+            counts = np.ascontiguousarray(self.counts, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"not a table of numbers ({error})", field="counts", expected="numbers"
+            ) from None
+        wanted = (len(self.databases), len(self.intervals))
+        if counts.ndim != 4 or counts.shape[:2] != wanted:
+            raise InputError(
+                "wrong shape",
+                field="counts",
+                value=counts.shape,
+                expected=f"{wanted[0]} databases × {wanted[1]} intervals × clients × operations",
+            )
+        if not counts.size:
+            raise InputError("nothing to replay", field="counts", expected="at least one count")
+        # The least is NaN if anything is, and the largest shows infinity: two passes, no copies.
+        if not (counts.min() >= 0 and counts.max() <= LARGEST):
+            bad = np.argwhere(~((counts >= 0) & (counts <= LARGEST)))[0].tolist()
+            raise InputError(
+                f"out of range at database {self.databases[bad[0]]!r}, interval "
+                f"{self.intervals[bad[1]]!r}, client {bad[2]}, operation {bad[3]}",
+                field="counts",
+                value=float(counts[tuple(bad)]),
+                expected=f"a number from 0 to {LARGEST:g}",
+            )
+        object.__setattr__(self, "counts", counts)
+
+    @classmethod
+    def of_instance(cls, instance: Instance) -> Trace:
+        """Return the demand of an instance as the trace of one database."""
+        return cls((instance.name,), instance.intervals, instance.counts[np.newaxis])
+
+    @classmethod
+    def of_blocks(cls, blocks: Iterable[Block], timeline: Timeline) -> Trace:
+        """Return generated databases (:func:`placement.workloads.fleets`) as one trace."""
+        parts = list(blocks)
+        if not parts:
+            raise InputError("nothing to replay", field="blocks", expected="at least one block")
+        return cls(
+            tuple(each.name for block in parts for each in block.databases),
+            timeline.labels,
+            np.concatenate([block.counts for block in parts]).astype(np.float64, copy=False),
+        )
+
+    def __len__(self) -> int:
+        return len(self.databases)
+
+    def part(self, first: int, last: int) -> Trace:
+        """Return the databases from `first` up to, but without, `last`."""
+        return Trace(self.databases[first:last], self.intervals, self.counts[first:last])
+
+    def of(self, databases: Sequence[str]) -> Trace:
+        """Return some databases by name, in the order given.
+
+        Raises
+        ------
+        InputError
+            For a name that the trace does not have, or given twice.
+        """
+        place = {name: i for i, name in enumerate(self.databases)}
+        names = unique_names(databases, "databases")
+        for name in names:
+            if name not in place:
+                raise InputError(
+                    "no such database",
+                    field="database",
+                    value=name,
+                    expected=f"one of the {len(self)} databases of the trace",
+                )
+        return Trace(names, self.intervals, self.counts[[place[name] for name in names]])
+
+    def merged(self, size: int) -> Trace:
+        """Return the same demand in intervals `size` times as long.
+
+        A last interval that is not complete is left out: it would be compared with whole ones.
+
+        Raises
+        ------
+        InputError
+            For a size below 1, or more than there are intervals.
+        """
+        whole = len(self.intervals) // size if size >= 1 else 0
+        if whole < 1:
+            raise InputError(
+                "out of range",
+                field="merge",
+                value=size,
+                expected=f"1 to {len(self.intervals)}, the number of intervals",
+            )
+        shape = (len(self), whole, size, *self.counts.shape[2:])
+        counts = self.counts[:, : whole * size].reshape(shape).sum(axis=2)
+        return Trace(self.databases, self.intervals[: whole * size : size], counts)
+
+    def check_fits(self, instance: Instance) -> None:
+        """Refuse an instance of other clients, operations, or, where RTTs vary, intervals."""
+        shape = (len(instance.clients), len(instance.operations))
+        if self.counts.shape[2:] != shape:
+            raise InputError(
+                "a trace of other clients or operations",
+                field="counts",
+                value=self.counts.shape[2:],
+                expected=f"{shape[0]} clients × {shape[1]} operations, as in {instance.name}",
+            )
+        if instance.varying_rtt and instance.intervals != self.intervals:
+            raise InputError(
+                "the RTTs were measured in other intervals",
+                field="intervals",
+                value=self.intervals[0],
+                expected=f"the {len(instance.intervals)} intervals of {instance.name}, from "
+                f"{instance.intervals[0]!r} to {instance.intervals[-1]!r}",
+            )
+
+
+# Deployment of each database: replicas, voters, and the leader its owner prefers
 
 NOBODY = -1
 """Instead of a site index: no leader is preferred, or none can be named."""
@@ -309,3 +460,154 @@ def plan_of_all_intervals(problem: Problem, counts: FloatArray, method: str) -> 
     plan = plan_of_interval(load_method(method), interval_problem(problem, np.asarray(counts), 0))
     assert plan.configuration is not None  # `plan_of_interval` saw to that
     return plan.configuration
+
+
+# Demand and deployments from tables: CSV, TSV or Parquet, checked cell by cell
+
+
+def read_trace(path: str | os.PathLike[str], instance: Instance) -> tuple[Trace, tuple[str, ...]]:
+    """Read demand per database and interval, by the reader that ``placement import`` uses.
+
+    Parameters
+    ----------
+    path
+        A table as :func:`placement.io.demand_tables.read_demand` takes it, with a column
+        ``interval``. Without ``database`` all rows are of one database, named after the instance.
+    instance
+        Whose clients and operations the table names; where its RTTs vary, its intervals too.
+
+    Returns
+    -------
+    Trace
+        Databases in the order of their first row; intervals oldest first.
+    notes
+        Sentences that say what the reader did, such as "sorted 48 intervals by time".
+
+    Raises
+    ------
+    InputError
+        Naming file, row and column, as the reader does; and for a table without intervals.
+    MissingDependencyError
+        For Parquet without pyarrow.
+    """
+    found = read_demand(
+        path,
+        clients=instance.clients,
+        operations=[operation.name for operation in instance.operations],
+        intervals=instance.intervals if instance.varying_rtt else None,
+    )
+    if not found.intervals:
+        raise InputError(
+            "no such column",
+            source=found.source,
+            field="interval",
+            expected="a column that says in which interval the operations were issued",
+        )
+    return Trace(found.databases or (instance.name,), found.intervals, found.counts), found.notes
+
+
+# --- deployments -----------------------------------------------------------------------------
+
+
+def read_deployments(
+    path: str | os.PathLike[str], instance: Instance, databases: Sequence[str]
+) -> Deployments:
+    """Read the present configuration of each database.
+
+    Parameters
+    ----------
+    path
+        CSV, TSV or Parquet with the columns ``database``, ``site``, ``role``: a row per replica;
+        the role is ``replica`` (read-only), ``voter``, or ``leader`` (a voter that is preferred as
+        leader; at most one per database). An optional column ``share`` tells the share of the
+        database's groups that each voter leads today; a database has none, or they sum to 1.
+    instance
+        Whose sites the table names.
+    databases
+        Those that need a deployment; rows of others are an error.
+
+    Raises
+    ------
+    InputError
+        Naming file, row and column: for an unknown database, site or role, a site given twice, two
+        leaders, a database without rows or without a voter, shares that do not sum to 1.
+    """
+    table = read_table(path)
+    columns = [table.column(name) for name in ("database", "site", "role")]
+    share_column = table.columns.index("share") if "share" in table.columns else None
+    shares = np.zeros((len(databases), len(instance.sites)))
+    number = {name: i for i, name in enumerate(databases)}
+    held = np.zeros((len(databases), len(instance.sites)), dtype=bool)
+    votes = held.copy()
+    wishes = np.full(len(databases), NOBODY, dtype=np.intp)
+    for row, cells in enumerate(table.rows):
+        at = table.at(row)
+        database, site, role = (
+            name_cell(cells[column], at, table.columns[column]).strip() for column in columns
+        )
+        if database not in number:
+            raise InputError(
+                "a database without demand",
+                source=at,
+                field="database",
+                value=database,
+                expected=f"one of the {len(number)} databases of the demand",
+            )
+        try:
+            place = int(instance.site_indices([site], "site")[0])
+        except InputError as error:
+            raise error.at(at) from None
+        if role not in ("replica", "voter", "leader"):
+            raise InputError(
+                "unknown role",
+                source=at,
+                field="role",
+                value=role,
+                expected="replica, voter, leader",
+            )
+        index = number[database]
+        if held[index, place]:
+            raise InputError(
+                f"a site of {database} given twice", source=at, field="site", value=site,
+                expected="once",
+            )  # fmt: skip
+        held[index, place] = True
+        votes[index, place] = role != "replica"
+        if share_column is not None and not is_blank(cells[share_column]):
+            shares[index, place] = quantity_cell(cells[share_column], at, "share", "0 to 1")
+            if role == "replica" and shares[index, place]:
+                raise InputError(
+                    "a share of leaders at a site that does not vote",
+                    source=at,
+                    field="share",
+                    value=cells[share_column],
+                    expected="a share of a voter, or nothing",
+                )
+        if role == "leader":
+            if wishes[index] != NOBODY:
+                raise InputError(
+                    f"a second leader of {database}",
+                    source=at,
+                    field="role",
+                    value=site,
+                    expected=f"one (first {instance.sites[wishes[index]]})",
+                )
+            wishes[index] = place
+    for index, database in enumerate(databases):
+        if not votes[index].any():
+            raise InputError(
+                f"database {database} has no voter",
+                source=table.source,
+                field="database",
+                expected="a row with role voter or leader for every database of the demand",
+            )
+        total = float(shares[index].sum())
+        if total and abs(total - 1) > 1e-6:
+            raise InputError(
+                f"the shares of the leaders of {database} do not sum to 1",
+                source=table.source,
+                field="share",
+                value=total,
+                expected="1, or no shares",
+            )
+    return Deployments(held, votes, wishes, shares if shares.any() else None)

@@ -12,7 +12,7 @@ from placement.datasets import distance_rtt as geo
 from placement.errors import InputError
 from placement.model.instance import Instance
 from placement.model.operations import STANDARD_OPERATIONS
-from placement.overtime.replay.trace import Trace
+from placement.overtime.replay.deployments import Trace
 from placement.support.checks import FloatArray, IntArray
 from placement.workloads import Clients, Database, Law, Timeline, fleet, generate
 

@@ -23,11 +23,11 @@ from placement.overtime.decayed_counts import Decay, decayed_counts
 from placement.overtime.replay.deployments import (
     NOBODY,
     Deployments,
+    Trace,
     interval_problem,
     plan_of_interval,
 )
 from placement.overtime.replay.results import SiteSets, StrategyCosts
-from placement.overtime.replay.trace import Trace
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
 from placement.support.checks import FloatArray

@@ -62,30 +62,19 @@ def plot_overheads(result: Replay, database: str, *, title: str = "") -> Figure:
             expected="one that is in the result",
         )
     row = result.databases.index(database)
-    figure, panels = figure_panels(len(result.tiers))
-    for axes, tier in zip(panels, result.tiers, strict=True):
-        shown: dict[str, FloatArray] = {}
-        for outcome in result.outcomes:
-            if outcome.tier != tier or outcome.strategy not in _SERIES:
-                continue
-            over = result.overhead(tier, outcome.strategy)[row]
-            if np.isfinite(over).any():
-                shown[outcome.strategy] = over
-        # Strategies often agree for hours: lines drawn first are wider, so that none hides another.
-        for strategy, width in zip(shown, np.linspace(4.5, 1.2, len(shown)), strict=True):
-            colour, dashes = _SERIES[strategy]
-            axes.plot(shown[strategy], color=colour, ls=dashes, lw=width, label=strategy)
-        _time(axes, result.intervals)
-        axes.set_ylabel("latency above the oracle (%)")
-        axes.set_title(f"tier {tier}", fontsize=10)
-        most = max(
-            (float(np.nanmax(over[np.isfinite(over)])) for over in shown.values()), default=1
-        )
-        axes.set_ylim(-0.02 * most if most > 0 else -0.05, None)  # a line at zero stays whole
-        if axes.get_legend_handles_labels()[1]:
-            axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
-    figure.suptitle(_plain(title or database), fontsize=11)
-    return figure
+    panels = {}
+    for tier in result.tiers:
+        lines = {
+            each.strategy: result.overhead(tier, each.strategy)[row]
+            for each in result.outcomes
+            if each.tier == tier and each.strategy in _SERIES
+        }
+        panels[f"tier {tier}"] = {
+            name: over for name, over in lines.items() if np.isfinite(over).any()
+        }
+    return plot_reductions(
+        panels, result.intervals, of="latency above the oracle (%)", title=title or database
+    )
 
 
 def plot_reduction_histogram(
@@ -182,13 +171,16 @@ def plot_reductions(
     figure, places = figure_panels(len(panels))
     others = [(METHODS[0], "-"), (METHODS[1], "--"), (METHODS[2], "-.")]
     for axes, (name, lines) in zip(places, panels.items(), strict=True):
+        # lines often agree for hours: those drawn first are wider, so that none hides another
+        widths = np.linspace(1.2 + 0.66 * (len(lines) - 1), 1.2, len(lines)).tolist()
         for number, (label, values) in enumerate(lines.items()):
             colour, dashes = _SERIES.get(label, others[number % len(others)])
-            axes.plot(values, color=colour, ls=dashes, lw=1.4, label=label)
+            axes.plot(values, color=colour, ls=dashes, lw=widths[number], label=label)
         axes.set_title(name, fontsize=10)
         axes.set_ylabel(of)
         axes.axhline(0, color=METHODS[7], lw=0.8)
-        axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
+        if lines:
+            axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
         _time(axes, intervals)
     figure.suptitle(_plain(title), fontsize=11)
     return figure

@@ -43,12 +43,11 @@ from dataclasses import dataclass, replace
 from placement.errors import InputError, UnsupportedError
 from placement.evaluation.waits.wait_checks import refuse_waits
 from placement.methods.registry import load_method, refusal
-from placement.overtime.replay.deployments import Deployments
+from placement.overtime.replay.deployments import Deployments, Trace
 from placement.overtime.replay.planned import replay_planned
 from placement.overtime.replay.quorum_waits import QuorumWaits
 from placement.overtime.replay.results import Replay, SiteSets, StrategyCosts, joined
 from placement.overtime.replay.tier12 import fixed_roles, replay_tier12
-from placement.overtime.replay.trace import Trace
 from placement.problem import Problem
 
 __all__ = ["BLOCK", "STRATEGIES", "ReplayProgress", "replay"]

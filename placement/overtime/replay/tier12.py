@@ -15,10 +15,9 @@ import numpy as np
 from placement.errors import InputError
 from placement.evaluation.score import TIE, first_best, leader_scores
 from placement.overtime.decayed_counts import Decay, decayed_counts
-from placement.overtime.replay.deployments import NOBODY, Deployments
+from placement.overtime.replay.deployments import NOBODY, Deployments, Trace
 from placement.overtime.replay.quorum_waits import QuorumWaits
 from placement.overtime.replay.results import SiteSets, StrategyCosts
-from placement.overtime.replay.trace import Trace
 from placement.problem import Problem
 from placement.support.checks import BoolArray, FloatArray, IntArray
 

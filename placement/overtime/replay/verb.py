@@ -200,7 +200,7 @@ def _trace(args: argparse.Namespace, instance: Instance) -> tuple[Trace, tuple[s
 
     wishes: tuple[str | None, ...] = ()
     if args.demand is not None:
-        from placement.overtime.replay.read_tables import read_trace
+        from placement.overtime.replay.deployments import read_trace
 
         trace, notes = read_trace(args.demand, instance)
         print_notes(args.demand, notes)
@@ -248,7 +248,7 @@ def _deployments(
 
     instance = problem.instance
     if args.deployments is not None:
-        from placement.overtime.replay.read_tables import read_deployments
+        from placement.overtime.replay.deployments import read_deployments
 
         return read_deployments(args.deployments, instance, trace.databases)
     named = [

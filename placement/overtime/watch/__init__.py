@@ -1,7 +1,6 @@
 """Recommendations from arriving demand: after every interval, keep or move.
 
 watch_settings.py   options, and the fingerprint that ties them to a state file
-interval_reader.py  files -> intervals, each whole or refused
 arrivals.py         arrived intervals: a folder of files, or one table that grows
 recommend.py        state + interval -> state + recommendation (pure)
 state_store.py      the state file: one transaction per interval

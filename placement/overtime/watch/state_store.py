@@ -13,13 +13,9 @@ last printed line may be printed again.
     file             files of a folder that are done with
 
 Every transaction holds the state to the one that this process knows, so that a second watch on the
-file is refused before it reads or writes. A checksum beside each row of state and recommendation
-shows changes that no watch made.
-
-Values of a state file as they were written, or an error that names table and column.
-
-A state file is a database that other programs may open and change. Every value that is read from it
-is checked here before it is used.
+file is refused before it reads or writes. A state file is a database that other programs may open:
+a checksum beside each row of state and recommendation shows changes that no watch made, and a row
+that passes is as it was written.
 """
 
 from __future__ import annotations
@@ -29,20 +25,16 @@ import hashlib
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from placement.errors import InputError, PlacementError
-from placement.io.formats.document import parse_json
 from placement.io.formats.files import check_file
 from placement.model.configuration import Configuration
 from placement.overtime.decayed_counts import DecayedCounts
-from placement.overtime.watch.arrivals import Arrival, FileMark
-from placement.overtime.watch.interval_reader import IntervalKey
+from placement.overtime.watch.arrivals import Arrival, FileMark, IntervalKey
 from placement.overtime.watch.recommend import Recommendation, WatchState, initial_state
 from placement.overtime.watch.watch_settings import WatchSettings
 
@@ -52,13 +44,6 @@ __all__ = [
     "Store",
     "UsedInterval",
     "read_log",
-    "refused",
-    "stored_configuration",
-    "stored_demand",
-    "stored_json",
-    "stored_recommendation",
-    "stored_text",
-    "stored_whole",
 ]
 
 VERSION = 2
@@ -86,6 +71,9 @@ CREATE TABLE file (
 
 _COLUMNS = "sequence, interval, kind, place, source, digest, document"
 """Columns of `recommendation` under its checksum."""
+
+
+_Path = str | os.PathLike[str]
 
 
 class Rejection(NamedTuple):
@@ -140,7 +128,7 @@ class Store:
     _link: sqlite3.Connection
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], settings: WatchSettings) -> Store:
+    def open(cls, path: _Path, settings: WatchSettings) -> Store:
         """Open a state file, or begin a new one.
 
         Raises
@@ -163,7 +151,7 @@ class Store:
                     _begin(link, settings)
                 _check_kind(link, path)
                 _check_settings(link, path, settings)
-                return cls(Path(path), *_load(link, path, settings), link)
+                return cls(Path(path), *_load(link, path), link)
         except BaseException:
             link.close()
             raise
@@ -181,13 +169,8 @@ class Store:
             ).fetchone()
         if row is None:
             return None
-        used = UsedInterval(
-            stored_whole(row[0], self.path, "recommendation.sequence", least=1, most=self.sequence),
-            stored_text(row[4], self.path, "recommendation.source"),
-            stored_text(row[5], self.path, "recommendation.digest"),
-        )
         _hold_to_checksum(self.path, f"recommendation {row[0]}", row)
-        return used
+        return UsedInterval(row[0], row[4], row[5])
 
     def commit_interval(self, arrival: Arrival, state: WatchState, advice: Recommendation) -> None:
         """Commit an interval: its recommendation, the state after it, and that all before is shown.
@@ -259,16 +242,8 @@ class Store:
         """Return the files that are done with, by name."""
         with self._transaction():
             rows = self._link.execute("SELECT name, size, changed_ns, digest FROM file").fetchall()
-        marks = [
-            FileMark(
-                stored_text(name, self.path, "file.name"),
-                stored_whole(size, self.path, "file.size"),
-                stored_whole(changed, self.path, "file.changed_ns", least=-(2**63)),
-                stored_text(digest, self.path, "file.digest"),
-            )
-            for name, size, changed, digest in rows
-        ]
-        return {mark.name: mark for mark in marks}
+        # a mark that was changed fits no file: the file is read again
+        return {row[0]: FileMark(*row) for row in rows}
 
     def finish(self, marks: tuple[FileMark, ...]) -> None:
         """Remember files as done with."""
@@ -299,7 +274,7 @@ class Store:
             yield
 
 
-def read_log(path: str | os.PathLike[str]) -> tuple[list[Mapping[str, object]], list[Rejection]]:
+def read_log(path: _Path) -> tuple[list[Mapping[str, object]], list[Rejection]]:
     """Return all recommendations and reports of a state file, without changing it.
 
     Raises
@@ -322,11 +297,7 @@ def read_log(path: str | os.PathLike[str]) -> tuple[list[Mapping[str, object]], 
     finally:
         link.close()
     documents = [_recommendation(row, path) for row in rows]
-    names = ("report.kind", "report.source", "report.interval", "report.message")
-    return documents, [
-        Rejection(*(stored_text(cell, path, name) for cell, name in zip(row, names, strict=True)))
-        for row in reports
-    ]
+    return documents, [Rejection(*map(str, row)) for row in reports]
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -342,7 +313,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 @contextlib.contextmanager
-def _sane(path: str | os.PathLike[str]) -> Iterator[None]:
+def _sane(path: _Path) -> Iterator[None]:
     """Turn the errors of SQLite into ours, naming the file."""
     try:
         yield
@@ -355,7 +326,7 @@ def _sane(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _one_transaction(link: sqlite3.Connection, path: str | os.PathLike[str]) -> Iterator[None]:
+def _one_transaction(link: sqlite3.Connection, path: _Path) -> Iterator[None]:
     with _sane(path):
         link.execute("BEGIN IMMEDIATE")
         try:
@@ -370,7 +341,7 @@ def _is_busy(error: sqlite3.OperationalError) -> bool:
     return error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
-def _another_watch(path: str | os.PathLike[str]) -> PlacementError:
+def _another_watch(path: _Path) -> PlacementError:
     return PlacementError(f"{os.fspath(path)}: another watch writes to this state file")
 
 
@@ -378,7 +349,7 @@ def _empty(link: sqlite3.Connection) -> bool:
     return not link.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
 
 
-def _check_kind(link: sqlite3.Connection, path: str | os.PathLike[str]) -> None:
+def _check_kind(link: sqlite3.Connection, path: _Path) -> None:
     application = link.execute("PRAGMA application_id").fetchone()[0]
     version = link.execute("PRAGMA user_version").fetchone()[0]
     if application != _APPLICATION:
@@ -430,28 +401,28 @@ def _checksum(row: Sequence[object]) -> str:
     return hashlib.sha256(json.dumps(list(row), default=repr).encode()).hexdigest()
 
 
-def _hold_to_checksum(path: str | os.PathLike[str], field: str, row: Sequence[object]) -> None:
+def _hold_to_checksum(path: _Path, field: str, row: Sequence[object]) -> None:
     """Refuse a row whose last column is not the checksum of the columns before it."""
     if row[-1] != _checksum(row[:-1]):
-        raise refused(path, field, "a changed row", "the row that a watch wrote")
+        raise _refused(path, field, "a changed row", "the row that a watch wrote")
 
 
-def _recommendation(row: Sequence[object], path: str | os.PathLike[str]) -> Mapping[str, object]:
-    number = stored_whole(row[0], path, "recommendation.sequence")
-    document = stored_recommendation(row[6], path, number)
-    _hold_to_checksum(path, f"recommendation {number}", row)
+def _recommendation(row: Sequence[object], path: _Path) -> Mapping[str, object]:
+    """Return the document of a row of `recommendation`."""
+    _hold_to_checksum(path, f"recommendation {row[0]}", row)
+    document: Mapping[str, object] = json.loads(str(row[6]))
     return document
 
 
-def _check_settings(
-    link: sqlite3.Connection, path: str | os.PathLike[str], settings: WatchSettings
-) -> None:
+def _check_settings(link: sqlite3.Connection, path: _Path, settings: WatchSettings) -> None:
     stored = dict(link.execute("SELECT key, value FROM meta").fetchall())
     if stored.get("fingerprint") == settings.fingerprint:
         return
-    before, now = stored_json(stored.get("settings"), path, "meta.settings"), settings.document()
-    if not isinstance(before, dict):
-        raise refused(path, "meta.settings", before, "the settings of a watch")
+    now = settings.document()
+    try:
+        before = dict(json.loads(stored["settings"]))
+    except (KeyError, TypeError, ValueError):
+        raise _refused(path, "meta.settings", stored, "the settings of a watch") from None
     other = next((key for key in now if before.get(key) != now[key]), "settings")
     raise InputError(
         "the state file has other settings",
@@ -462,37 +433,31 @@ def _check_settings(
     )
 
 
-def _load(
-    link: sqlite3.Connection, path: str | os.PathLike[str], settings: WatchSettings
-) -> tuple[int, IntervalKey | None, WatchState, str]:
+def _load(link: sqlite3.Connection, path: _Path) -> tuple[int, IntervalKey | None, WatchState, str]:
     """Return the intervals used, the time of the last, the state after, and its checksum."""
     row = link.execute(
         "SELECT sequence, demand, current, streak, checksum, shown FROM state"
     ).fetchone()
     if row is None:
-        raise refused(path, "state", None, "one row")
-    empty = initial_state(settings)
-    sequence = stored_whole(row[0], path, "state.sequence")
+        raise _refused(path, "state", None, "one row")
+    _hold_to_checksum(path, "state", row[:5])
+    sequence, demand, current, streak, checksum, shown = row
     count, first, final = link.execute(
         "SELECT count(*), min(sequence), max(sequence) FROM recommendation"
     ).fetchone()
     if count != sequence or (count and (first, final) != (1, sequence)):
-        raise refused(path, "state.sequence", sequence, f"{count}, as many as recommendations")
-    demand = stored_demand(row[1], path, empty.demand, sequence)
-    current = stored_configuration(row[2], path, len(settings.instance.sites))
-    streak = stored_whole(row[3], path, "state.streak", most=sequence)
-    stored_whole(row[5], path, "state.shown", most=sequence)
-    _hold_to_checksum(path, "state", row[:5])
+        raise _refused(path, "state.sequence", sequence, f"{count}, as many as recommendations")
+    if shown not in range(sequence + 1):
+        raise _refused(path, "state.shown", shown, f"a whole number from 0 to {sequence}")
+    running = None if current is None else Configuration.of(*json.loads(current))
+    state = WatchState(DecayedCounts.from_json(json.loads(demand)), running, streak)
     last = link.execute(
-        "SELECT kind, place FROM recommendation WHERE sequence = ?", [sequence]
+        f"SELECT {_COLUMNS}, checksum FROM recommendation WHERE sequence = ?", [sequence]
     ).fetchone()
     if last is None:
-        return sequence, None, WatchState(demand, current, streak), row[4]
-    kind = stored_text(last[0], path, "recommendation.kind")
-    if kind not in ("number", "time"):
-        raise refused(path, "recommendation.kind", kind, "'number' or 'time'")
-    place = stored_whole(last[1], path, "recommendation.place", least=-(2**63))
-    return sequence, IntervalKey(kind, place), WatchState(demand, current, streak), row[4]
+        return sequence, None, state, checksum
+    _hold_to_checksum(path, f"recommendation {sequence}", last)
+    return sequence, IntervalKey(last[2], last[3]), state, checksum
 
 
 def _configuration_text(configuration: Configuration | None) -> str | None:
@@ -503,13 +468,7 @@ def _configuration_text(configuration: Configuration | None) -> str | None:
     )
 
 
-_Path = str | os.PathLike[str]
-
-_TEXTS = ("interval", "action")
-_NUMBERS = ("now_ms", "then_ms")
-
-
-def refused(path: _Path, field: str, value: object, expected: str) -> InputError:
+def _refused(path: _Path, field: str, value: object, expected: str) -> InputError:
     """Return the error for a value that no watch wrote."""
     return InputError(
         "not a state file of a watch",
@@ -518,149 +477,3 @@ def refused(path: _Path, field: str, value: object, expected: str) -> InputError
         value=value,
         expected=f"{expected}; restore the file, or begin a new state file",
     )
-
-
-def stored_whole(
-    value: object, path: _Path, field: str, *, least: int = 0, most: int = 2**63 - 1
-) -> int:
-    """Return a whole number from `least` to `most`, or raise InputError."""
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise refused(path, field, value, f"a whole number from {least} to {most}")
-    return value
-
-
-def stored_text(value: object, path: _Path, field: str) -> str:
-    """Return a text, or raise InputError."""
-    if not isinstance(value, str):
-        raise refused(path, field, value, "a text")
-    return value
-
-
-def stored_json(value: object, path: _Path, field: str) -> object:
-    """Return the value of a JSON text, or raise InputError."""
-    text = stored_text(value, path, field)
-    try:
-        return parse_json(text, field)
-    except InputError as error:  # broken, a number out of range, a key twice, nested too deeply
-        raise refused(path, field, text[:60], f"JSON ({error})") from None
-
-
-def stored_configuration(value: object, path: _Path, sites: int) -> Configuration | None:
-    """Return the present configuration: [leader, [voters], [replicas]], or None for no value.
-
-    Raises
-    ------
-    InputError
-        For anything but site indices below `sites`, each once, with the leader among the voters and
-        these among the replicas.
-    """
-    field = "state.current"
-    if value is None:
-        return None
-    found = stored_json(value, path, field)
-
-    def bad() -> InputError:
-        expected = (
-            f"[leader, [voters], [replicas]] of the {sites} sites, leader ∈ voters ⊆ replicas"
-        )
-        return refused(path, field, value, expected)
-
-    if not isinstance(found, list) or len(found) != 3:
-        raise bad()
-    leader, voters, replicas = found
-    if not isinstance(voters, list) or not isinstance(replicas, list):
-        raise bad()
-    for site in (leader, *voters, *replicas):
-        if isinstance(site, bool) or not isinstance(site, int) or not 0 <= site < sites:
-            raise bad()
-    if not {leader} <= set(voters) <= set(replicas):
-        raise bad()
-    if len(set(voters)) < len(voters) or len(set(replicas)) < len(replicas):
-        raise bad()
-    return Configuration.of(leader, voters, replicas)
-
-
-def stored_demand(
-    value: object, path: _Path, empty: DecayedCounts, intervals: int
-) -> DecayedCounts:
-    """Return the decayed counts after some intervals.
-
-    Parameters
-    ----------
-    value
-        JSON text of :meth:`DecayedCounts.to_json`.
-    path
-        The state file, for messages.
-    empty
-        The state before the first interval, which gives decay and shape.
-    intervals
-        How many intervals were used.
-
-    Raises
-    ------
-    InputError
-        For another decay, shape, number of intervals or weight, and counts that are no finite
-        numbers >= 0.
-    """
-    field = "state.demand"
-    found = stored_json(value, path, field)
-    if not isinstance(found, Mapping):
-        raise refused(path, field, found, "decayed counts")
-    try:
-        demand = DecayedCounts.from_json(found)
-    except (InputError, OverflowError) as error:
-        raise refused(path, field, found, f"decayed counts ({error})") from None
-    weight = 0.0
-    for _ in range(intervals):
-        weight = weight / empty.decay.factor + 1.0
-    for name, there, due in (
-        ("decay", demand.decay.factor, empty.decay.factor),
-        ("shape", demand.counts.shape, empty.counts.shape),
-        ("intervals", demand.intervals, intervals),
-    ):
-        if there != due:
-            raise refused(path, f"{field}.{name}", there, str(due))
-    if not np.isclose(demand.weight, weight, rtol=1e-6):
-        raise refused(
-            path, f"{field}.weight", demand.weight, f"{weight:g} of {intervals} intervals"
-        )
-    return demand
-
-
-def stored_recommendation(value: object, path: _Path, sequence: object) -> Mapping[str, object]:
-    """Return the document of a recommendation as far as it is shown.
-
-    Raises
-    ------
-    InputError
-        For JSON of another form.
-    """
-    field = f"recommendation {sequence}"
-    found = stored_json(value, path, field)
-    if not isinstance(found, dict):
-        raise refused(path, field, found, "a document of a recommendation")
-
-    def check(name: str, kind: Callable[[object], bool], expected: str) -> None:
-        if name not in found or not kind(found[name]):
-            raise refused(path, f"{field}: {name}", found.get(name), expected)
-
-    for name in _TEXTS:
-        check(name, lambda x: isinstance(x, str), "a text")
-    check("leader", lambda x: x is None or isinstance(x, str), "the name of a site, or null")
-    for name in _NUMBERS:
-        check(name, lambda x: x is None or _is_number(x), "a number, or null")
-    check("reasons", lambda x: _all(x, lambda y: isinstance(y, str)), "a list of sentences")
-    check(
-        "steps",
-        lambda x: _all(x, lambda y: isinstance(y, dict) and isinstance(y.get("text"), str)),
-        "a list of steps",
-    )
-    return found
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _all(values: object, kind: Callable[[object], bool]) -> bool:
-    return isinstance(values, list) and all(map(kind, values))

@@ -146,7 +146,7 @@ def run(args: argparse.Namespace) -> int:
     """Watch."""
     from placement.methods.registry import load_method, refusal
     from placement.overtime.watch import Store, Watch, source_of
-    from placement.overtime.watch.interval_reader import CountColumns
+    from placement.overtime.watch.arrivals import CountColumns
 
     if args.log:
         return _log(args)
@@ -258,7 +258,7 @@ def _prices(args: argparse.Namespace, problem: Problem) -> MovePrices:
         return MovePrices(*(0.0 if price is None else price for price in given))
     if refusal(load_method(args.method), problem) is not None:
         return MovePrices()  # the refusal is told later
-    from placement.overtime.watch.default_prices import default_prices
+    from placement.overtime.watch.watch_settings import default_prices
 
     return default_prices(problem, args.method)
 

@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from placement.errors import InputError
-from placement.overtime.watch.arrivals import Arrival, ArrivalScan, FileMark, Source
-from placement.overtime.watch.interval_reader import IntervalKey
+from placement.overtime.watch.arrivals import Arrival, ArrivalScan, FileMark, IntervalKey, Source
 from placement.overtime.watch.recommend import advise
 from placement.overtime.watch.state_store import Rejection, Store
 from placement.overtime.watch.watch_settings import WatchSettings

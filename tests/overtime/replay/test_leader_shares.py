@@ -7,7 +7,7 @@ from placement import Configuration, Problem
 from placement.errors import InputError
 from placement.io import save_instance
 from placement.overtime.replay import NOBODY, Deployments, Trace, gains, replay
-from placement.overtime.replay.read_tables import read_deployments
+from placement.overtime.replay.deployments import read_deployments
 from placement.plan import objective_value
 from placement.tail import Distributions, Percentile
 from placement.testing import random_instance

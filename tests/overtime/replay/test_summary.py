@@ -11,7 +11,7 @@ import placement
 from placement import Instance, Problem
 from placement.errors import InputError
 from placement.overtime.replay import Deployments, Trace, replay
-from placement.overtime.replay.leader_ranking import LeaderRanking, leader_rankings, ranking_text
+from placement.overtime.replay.replay_report import LeaderRanking, leader_rankings, ranking_text
 from placement.overtime.replay.results import gains, summary
 from tests.overtime.replay.cases import READS_MOVE, two_towns, world27
 

@@ -14,7 +14,7 @@ from placement.errors import InputError
 from placement.io import read_counts
 from placement.io.formats import column_reader as frames
 from placement.overtime.replay import NOBODY, Trace
-from placement.overtime.replay.read_tables import read_deployments, read_trace
+from placement.overtime.replay.deployments import read_deployments, read_trace
 
 WORLD = Instance(
     sites=("fra", "iad"),

@@ -10,8 +10,8 @@ from placement.evaluation.objective import score_of
 from placement.overtime.decayed_counts import Decay
 from placement.overtime.moves import Hysteresis, MovePrices
 from placement.overtime.watch import WatchSettings, advise
-from placement.overtime.watch.default_prices import default_prices
 from placement.overtime.watch.recommend import initial_state
+from placement.overtime.watch.watch_settings import default_prices
 
 
 def moves_of(problem: Problem, prices: MovePrices, days: int = 2) -> int:

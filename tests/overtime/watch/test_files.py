@@ -11,7 +11,7 @@ import pytest
 
 from placement.errors import InputError
 from placement.io.formats.tables import parquet_bytes
-from placement.overtime.watch.interval_reader import interval_key
+from placement.overtime.watch.arrivals import interval_key
 from tests.overtime.watch.worlds import (
     Run,
     csv_text,

@@ -17,7 +17,7 @@ from placement.errors import InputError, PlacementError
 from placement.overtime.decayed_counts import Decay
 from placement.overtime.moves import Hysteresis, MovePrices
 from placement.overtime.watch import Store
-from placement.overtime.watch.interval_reader import IntervalKey
+from placement.overtime.watch.arrivals import IntervalKey
 from placement.overtime.watch.state_store import Rejection, read_log
 from tests.overtime.watch.worlds import Run, csv_text, demand, drop, settings, world
 
@@ -68,47 +68,22 @@ def test_other_files_are_no_state(tmp_path: Path) -> None:
 
 
 FORGED = [
-    ("state.sequence", "UPDATE state SET sequence = 9"),
-    ("state.sequence", "UPDATE state SET sequence = 'three'"),
-    ("state.sequence", "DELETE FROM recommendation WHERE sequence = 1"),
+    ("state", "UPDATE state SET sequence = 9"),
     ("state", "DELETE FROM state"),
-    ("state.demand", "UPDATE state SET demand = 'no JSON'"),
-    ("state.demand", "UPDATE state SET demand = '[1]'"),
-    ("state.demand", "UPDATE state SET demand = replace(demand, '\"shape\": [6', '\"shape\": [7')"),
-    ("state.demand.decay", "UPDATE state SET demand = json_set(demand, '$.decay', '0x1p+1')"),
-    ("state.demand.intervals", "UPDATE state SET demand = json_set(demand, '$.intervals', 7)"),
-    ("state.demand.weight", "UPDATE state SET demand = json_set(demand, '$.weight', 77)"),
-    ("state.demand", "UPDATE state SET demand = json_set(demand, '$.counts[0]', -1)"),
-    ("state.demand", "UPDATE state SET demand = printf('{%s: [%.*c', 'x', 9999, '9')"),
-    ("state.demand", "UPDATE state SET demand = replace(demand, '{', '{\"decay\": \"0x1p+0\", ')"),
-    ("state.current", "UPDATE state SET current = '[-1]'"),
-    ("state.current", "UPDATE state SET current = '[0, [0, 2, 4], [0, 2, 4, -1]]'"),
-    ("state.current", "UPDATE state SET current = '[0, [0, 2, 4], [0, 2, 4, 6]]'"),
-    ("state.current", "UPDATE state SET current = '[1, [0, 2, 4], [0, 2, 4, 5]]'"),
-    ("state.current", "UPDATE state SET current = '[0, [0, 2, 3], [0, 2, 4, 5]]'"),
-    ("state.current", "UPDATE state SET current = '[0, [0, 2, 2], [0, 2, 4, 5]]'"),
-    ("state.current", "UPDATE state SET current = '[true, [true, 2], [true, 2]]'"),
-    ("state.current", "UPDATE state SET current = x'00ff'"),
+    ("state.sequence", "DELETE FROM recommendation WHERE sequence = 1"),
+    ("state", "UPDATE state SET demand = 'no JSON'"),
     ("state", "UPDATE state SET demand = json_set(demand, '$.counts[0]', 3.25)"),
     ("state", "UPDATE state SET current = '[0, [0, 2, 3], [0, 2, 3, 5]]'"),
+    ("state", "UPDATE state SET current = x'00ff'"),
     ("state", "UPDATE state SET streak = 1 - streak"),
-    ("state.streak", "UPDATE state SET streak = -1"),
-    ("state.streak", "UPDATE state SET streak = 1.5"),
     ("state.shown", "UPDATE state SET shown = 99"),
     ("state.shown", "UPDATE state SET shown = 'all'"),
-    ("recommendation.kind", "UPDATE recommendation SET kind = 'moon' WHERE sequence = 3"),
-    ("recommendation.place", "UPDATE recommendation SET place = 'x' WHERE sequence = 3"),
-    ("recommendation 3", "UPDATE state SET shown = 2; UPDATE recommendation SET document = '{'"),
-    ("recommendation 3", "UPDATE state SET shown = 2; UPDATE recommendation SET document = '[]'"),
-    ("recommendation 3: reasons", "UPDATE state SET shown = 2; UPDATE recommendation "
-     "SET document = json_set(document, '$.reasons', 5)"),
-    ("recommendation 3", "UPDATE state SET shown = 2; UPDATE recommendation "
-     "SET document = json_set(document, '$.then_ms', 1.5)"),
-    ("recommendation 3", "UPDATE state SET shown = 2; UPDATE recommendation SET interval = x'00'"),
+    ("recommendation 3", "UPDATE recommendation SET kind = 'moon' WHERE sequence = 3"),
+    ("recommendation 3", "UPDATE recommendation SET document = '{' WHERE sequence = 3"),
+    ("recommendation 3", "UPDATE recommendation "
+     "SET document = json_set(document, '$.then_ms', 1.5) WHERE sequence = 3"),
     ("recommendation 2", "UPDATE recommendation SET source = 'elsewhere' WHERE sequence = 2"),
-    ("recommendation.digest", "UPDATE recommendation SET digest = x'00'"),
-    ("file.size", "UPDATE file SET size = 'big'"),
-    ("file.digest", "UPDATE file SET digest = x'00'"),
+    ("recommendation 2", "UPDATE recommendation SET digest = x'00' WHERE sequence = 2"),
     ("meta.settings", "UPDATE meta SET value = '{' WHERE key = 'settings'; "
      "UPDATE meta SET value = 'x' WHERE key = 'fingerprint'"),
 ]  # fmt: skip
@@ -148,19 +123,23 @@ def test_a_state_that_no_watch_wrote_is_refused(
 
 
 def test_a_log_that_no_watch_wrote_is_refused(three: Path, tmp_path: Path) -> None:
-    for i, forgery in enumerate(
-        (
-            "UPDATE recommendation SET document = '{}'",
-            "INSERT INTO report VALUES (1,x'00','','','','')",
-        )
-    ):
-        state = tmp_path / f"{i}.db"
-        shutil.copy(three / "s.db", state)
-        link = sqlite3.connect(state)
-        link.executescript(forgery)
-        link.close()
-        with pytest.raises(InputError, match="not a state file of a watch"):
-            read_log(state)
+    state = tmp_path / "s.db"
+    shutil.copy(three / "s.db", state)
+    link = sqlite3.connect(state)
+    link.executescript("UPDATE recommendation SET document = '{}'")
+    link.close()
+    with pytest.raises(InputError, match="not a state file of a watch"):
+        read_log(state)
+
+
+def test_changed_marks_of_files_let_the_files_be_read_again(three: Path, tmp_path: Path) -> None:
+    shutil.copytree(three, tmp_path / "it")
+    link = sqlite3.connect(tmp_path / "it" / "s.db")
+    link.executescript("UPDATE file SET size = 'big', digest = x'00'")
+    link.close()
+    with Run(settings(2), tmp_path / "it" / "in", tmp_path / "it" / "s.db") as run:
+        run.look()
+        assert run.shown == run.reports == []
 
 
 def test_two_watches_on_one_state_do_not_mix(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from placement import Instance, Problem
 from placement.overtime.decayed_counts import Decay
 from placement.overtime.moves import Hysteresis, MovePrices
 from placement.overtime.watch import Store, Watch, WatchSettings, source_of
-from placement.overtime.watch.interval_reader import CountColumns
+from placement.overtime.watch.arrivals import CountColumns
 from placement.overtime.watch.recommend import advise, initial_state
 
 Counts = npt.NDArray[np.float64]
