@@ -158,18 +158,22 @@ def evaluate_deployment(
         places = instance.site_indices(list(names), "sites").tolist()
         return [world.sites[place * copies + k] for place in places for k in range(copies)]
 
-    roles = _roles_on(deployment, world, copies)
+    index = {name: i for i, name in enumerate(world.sites)}
+    roles = {
+        index[one.site] + k: role for one in deployment.held for k, role in enumerate(one.each)
+    }
     voters = [site for site, role in roles.items() if role.votes and role.acknowledges]
     replicas = [site for site, role in roles.items() if role.serves]
     # without a voter to lose no configuration meets the goal; a quorum that adapts has another one
     spare = len(voters) - max(deployment.quorum, len(voters) - deployment.quorum + 1)
     goal = survive if deployment.least is None and spare >= 1 else None
     never = {*deployment.voters_at} - {*deployment.may_lead_at}
+    witnesses = len({*voters} - {*replicas})
     problem = Problem(
         world,
         replicas=len(replicas) + free,
         voters=len(voters) + deployment.free_voters,
-        witnesses=len({*voters} - {*replicas}),
+        witnesses=witnesses,
         quorum=deployment.quorum,
         leaders=each(s for s in instance.sites if s not in never) if never else None,
         survive=None if goal is None else spread(goal),
@@ -177,79 +181,36 @@ def evaluate_deployment(
         forbidden=each(forbidden),
         non_voters=each(non_voters),
     )
-    placed = problem.replace(
-        survive=None,
-        leaders=None,
-        replicas=len(replicas),
-        witnesses=len({*voters} - {*replicas}) + deployment.free_voters,
-    )
+    witnesses += deployment.free_voters
+    alone = problem.replace(survive=None, leaders=None, replicas=len(replicas), witnesses=witnesses)
+    placed = _Placed(deployment, alone, roles, copies)
     each_leader = [
-        Configuration.of(
-            index, [*voters, *_farthest(deployment, placed, copies, roles, index)], replicas
-        )
-        for index, role in roles.items()
-        if role.leads and world.sites[index - index % copies] in tier
+        Configuration.of(site, [*voters, *placed.farthest(site)], replicas)
+        for site, role in roles.items()
+        if role.leads and placed.home(site) in tier
     ]
-    worth = {one.leader: objective_value(placed, one) for one in each_leader}
+    worth = {one.leader: objective_value(alone, one) for one in each_leader}
     chosen = max(each_leader, key=lambda one: worth[one.leader])
-    plan = evaluate(placed, chosen, method="as read")
-    rows, _, unknown = _losses(deployment, placed, chosen, roles, copies, spread(level))
+    plan = evaluate(alone, chosen, method="as read")
+    rows, _, unknown = placed.losses(chosen, spread(level))
     left_open = _open_words(deployment, tier) if free else []
     if unknown:
         left_open.append(f"not known: the loss of {level} {listed(unknown)}")
     reasons = list(plan.reasons)
     if survive is not None:
-        _, stops, unknown = _losses(deployment, placed, chosen, roles, copies, spread(survive))
+        _, stops, unknown = placed.losses(chosen, spread(survive))
         if unknown and level != survive:
             left_open.append(f"not known: the loss of {survive} {listed(unknown)}")
-        reasons += [
-            f"does not survive the loss of {survive} {lost}: {why}" for lost, why in stops.items()
-        ]
+        begin = f"does not survive the loss of {survive}"
+        reasons += [f"{begin} {lost}: {why}" for lost, why in stops.items()]
     best = solve(problem, "exact", time_limit=time_limit)
-    rate = placed.demand.operations
+    rate = alone.demand.operations
     leaders: dict[str, float] = {}
     for leader, value in sorted(worth.items(), key=lambda one: -one[1]):
-        leaders.setdefault(world.sites[leader - leader % copies], value / rate)
+        leaders.setdefault(placed.home(leader), value / rate)
     moves = _descent(problem, chosen) if not free else ()
-    return DeploymentValue(
-        plan,
-        tuple(leaders.items()),
-        tuple(reasons),
-        best,
-        rows,
-        moves,
-        copies,
-        tuple(left_open),
-    )
-
-
-def _farthest(
-    deployment: Deployment, problem: Problem, copies: int, roles: Collection[int], leader: int
-) -> list[int]:
-    """Return sites for the voters without a place, the farthest from a leader that are possible."""
-    world, taken = problem.instance, {*roles}
-    voting = [one for one in deployment.open if one.role == "voter"]
-    pools = [(one.sites, one.replicas) for one in voting]
-    either = [one for one in deployment.open if one.role == "either"]
-    known = sum(one.replicas for one in deployment.open) == (
-        deployment.free_voters + deployment.free_non_voters
-    )
-    rest = tuple({site for one in either for site in one.sites}) if known else ()
-    pools.append((rest, deployment.free_voters - sum(one.replicas for one in voting)))
-    for sites, count in pools:
-        able = [
-            place
-            for place, name in enumerate(world.sites)
-            if place not in taken and (not sites or world.sites[place - place % copies] in sites)
-        ]
-        able.sort(key=lambda place: -float(problem.demand.site_rtt[0, leader, place]))
-        if len(able) < count:
-            raise UnsupportedError(
-                f"{count} voters without a place have {len(able)} possible places, with at most "
-                f"{copies} replicas at a site: add constraints (placement deployment lint)"
-            )
-        taken |= {*able[:count]}
-    return sorted(taken - {*roles})
+    found = (plan, tuple(leaders.items()), tuple(reasons), best, rows, moves, copies)
+    return DeploymentValue(*found, tuple(left_open))
 
 
 def _open_words(deployment: Deployment, tier: Collection[str]) -> list[str]:
@@ -265,12 +226,6 @@ def _open_words(deployment: Deployment, tier: Collection[str]) -> list[str]:
     return words
 
 
-def _roles_on(deployment: Deployment, world: Instance, copies: int) -> dict[int, Role]:
-    """Return the role of each replica by the index of its site in the instance with copies."""
-    index = {name: i for i, name in enumerate(world.sites)}
-    return {index[one.site] + k: role for one in deployment.held for k, role in enumerate(one.each)}
-
-
 def _tier(deployment: Deployment, able: Collection[str]) -> tuple[str, ...]:
     """Return the sites of which one leads next: equally preferred, and among the able ones."""
     tiers = deployment.tiers[:1] if deployment.order_void else deployment.tiers
@@ -278,77 +233,98 @@ def _tier(deployment: Deployment, able: Collection[str]) -> tuple[str, ...]:
     return next((tier for tier in found if tier), tuple(able))
 
 
-def _losses(
-    deployment: Deployment,
-    problem: Problem,
-    chosen: Configuration,
-    roles: Mapping[int, Role],
-    copies: int,
-    level: str,
-) -> tuple[Failures, dict[str, str], list[str]]:
-    """Return the effect of each loss, why writes stop after some, and losses of unknown effect.
+@dataclass(frozen=True)
+class _Placed:
+    """A deployment on the sites of a problem: roles by site, each site of the instance copied."""
 
-    Of leaders that are equally likely, the worst is shown.
-    """
-    world, rate = problem.instance, problem.demand.operations
-    homes = {site: world.sites[site - site % copies] for site in roles}
-    normal = objective_value(problem, chosen) / rate
-    rows: list[Failure] = []
-    stops: dict[str, str] = {}
-    unknown: list[str] = []
-    lead = homes[chosen.leader]
-    free = sorted(
-        {*chosen.voters} - {*roles},
-        key=lambda site: float(problem.demand.site_rtt[0, chosen.leader, site]),
-    )
-    for loss in losses(problem, level):
-        gone = loss.sites & {*roles}
-        group = {world.sites[site - site % copies] for site in loss.sites}
-        held = sum(deployment.voters_at.get(site, 0) for site in group)
-        least, most = deployment.votes_within(group, world.sites[::copies]) if free else (0, 0)
-        if free and not deployment.outage(group, lead, least - held):
-            if lead in group or deployment.outage(group, lead, most - held):
+    deployment: Deployment
+    problem: Problem
+    roles: Mapping[int, Role]
+    copies: int
+
+    def home(self, site: int) -> str:
+        """Return the site of the instance that a copy stands for."""
+        return self.problem.instance.sites[site - site % self.copies]
+
+    def _by_distance(self, sites: Iterable[int], leader: int) -> list[int]:
+        rtt = self.problem.demand.site_rtt[0, leader]
+        return sorted(sites, key=lambda site: -float(rtt[site]))
+
+    def farthest(self, leader: int) -> list[int]:
+        """Return sites for the voters without a place: possible ones, far from a leader."""
+        one, taken = self.deployment, {*self.roles}
+        voting = [pool for pool in one.open if pool.role == "voter"]
+        pools = [(pool.sites, pool.replicas) for pool in voting]
+        known = sum(pool.replicas for pool in one.open) == one.free_voters + one.free_non_voters
+        rest = {site for pool in one.open if pool.role == "either" for site in pool.sites}
+        left = one.free_voters - sum(pool.replicas for pool in voting)
+        pools.append((tuple(rest) if known else (), left))
+        for sites, count in pools:
+            every = range(len(self.problem.instance.sites))
+            able = [s for s in every if s not in taken and (not sites or self.home(s) in sites)]
+            if len(able) < count:
+                raise UnsupportedError(
+                    f"{count} voters without a place have {len(able)} possible places, with at "
+                    f"most {self.copies} replicas at a site: add constraints (placement deployment "
+                    "lint)"
+                )
+            taken |= {*self._by_distance(able, leader)[:count]}
+        return sorted(taken - {*self.roles})
+
+    def losses(
+        self, chosen: Configuration, level: str
+    ) -> tuple[Failures, dict[str, str], list[str]]:
+        """Return the effect of each loss, why writes stop after some, and which is not known.
+
+        Of leaders that are equally likely, the worst is shown.
+        """
+        problem, one = self.problem, self.deployment
+        rate, lead = problem.demand.operations, self.home(chosen.leader)
+        normal = objective_value(problem, chosen) / rate
+        rows: list[Failure] = []
+        stops: dict[str, str] = {}
+        unknown: list[str] = []
+        far = self._by_distance({*chosen.voters} - {*self.roles}, chosen.leader)[::-1]
+        everywhere = problem.instance.sites[:: self.copies]
+        for loss in losses(problem, level):
+            gone = loss.sites & {*self.roles}
+            group = {self.home(site) for site in loss.sites}
+            free = (0, 0)  # fewest and most voters without a place that are lost
+            if far:
+                held = sum(one.voters_at.get(site, 0) for site in group)
+                least, most = one.votes_within(group, everywhere)
+                free = (least - held, most - held)
+            why = one.outage(group, lead, free[0])
+            if why and (gone or free[0]):
+                stops[loss.name] = why
+                rows.append(Failure(loss.name, False, None, math.inf, None, math.inf, math.inf))
+            elif far and (lead in group or one.outage(group, lead, free[1])):
                 unknown.append(loss.name)
-                continue
-            if gone:
-                gone |= {*free[: most - held]}
-        if not gone:
-            continue
-        why = deployment.outage(group, lead, least - held if free else 0)
-        if why:
-            stops[loss.name] = why
-            rows.append(Failure(loss.name, False, None, math.inf, None, math.inf, math.inf))
-            continue
-        adapted, now = _adapted(deployment, problem, chosen, roles, gone)
+            elif gone:
+                scores = self._after(chosen, gone | {*far[: free[1]]})
+                leader = max(scores, key=lambda site: scores[site])
+                latency, name = scores[leader] / rate, problem.instance.sites[leader]
+                change = overhead(latency, normal)
+                rows.append(Failure(loss.name, True, name, latency, name, latency, change))
+        return Failures(level, normal, tuple(rows), ()), stops, unknown
+
+    def _after(self, chosen: Configuration, gone: frozenset[int]) -> dict[int, float]:
+        """Return the score by next leader after a loss: spares step in, the farthest ones first."""
+        one, roles = self.deployment, self.roles
+        able = {site for site in chosen.voters if site not in roles or roles[site].acknowledges}
+        left = able - gone
+        spares = {site for site, role in roles.items() if role is ROLES["spare"]} - gone
+        needed = max(0, one.quorum - len(left))
+        joined = self._by_distance(spares, chosen.leader)[:needed]
+        now = replace(chosen, voters=tuple(sorted({*chosen.voters, *joined})))
+        quorum = min(one.quorum, len(left) + len(joined))
+        adapted = self.problem.replace(voters=len(now.voters), quorum=quorum)
         scores = score_after(adapted, now, gone)
-        if chosen.leader in gone:
-            able = [site for site in scores if roles[site].leads]
-            tier = _tier(deployment, {homes[site]: True for site in able})
-            scores = {site: scores[site] for site in able if homes[site] in tier}
-        leader = max(scores, key=lambda site: scores[site])
-        latency = scores[leader] / rate
-        name = world.sites[leader]
-        change = overhead(latency, normal)
-        rows.append(Failure(loss.name, True, name, latency, name, latency, change))
-    return Failures(level, normal, tuple(rows), ()), stops, unknown
-
-
-def _adapted(
-    deployment: Deployment,
-    problem: Problem,
-    chosen: Configuration,
-    roles: Mapping[int, Role],
-    gone: frozenset[int],
-) -> tuple[Problem, Configuration]:
-    """Return question and configuration after a loss: spares step in, the farthest ones first."""
-    able = {site for site in chosen.voters if site not in roles or roles[site].acknowledges}
-    left = [site for site in chosen.voters if site in able - gone]
-    spares = [site for site, role in roles.items() if role is ROLES["spare"] and site not in gone]
-    spares.sort(key=lambda site: -float(problem.demand.site_rtt[0, chosen.leader, site]))
-    joined = spares[: max(0, deployment.quorum - len(left))]
-    now = replace(chosen, voters=tuple(sorted({*chosen.voters, *joined})))
-    quorum = min(deployment.quorum, len(left) + len(joined))
-    return problem.replace(voters=len(now.voters), quorum=quorum), now
+        if chosen.leader not in gone:
+            return scores
+        leads = [site for site in scores if roles[site].leads]
+        tier = _tier(one, dict.fromkeys(map(self.home, leads)))
+        return {site: scores[site] for site in leads if self.home(site) in tier}
 
 
 def _descent(problem: Problem, configuration: Configuration) -> tuple[tuple[str, float], ...]:

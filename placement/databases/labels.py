@@ -7,7 +7,8 @@ such a column it says nothing on places, and a finding says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from placement.databases.deployment import Deployment, OpenReplicas, OpenRole
@@ -17,7 +18,14 @@ from placement.databases.texts import refusal
 from placement.errors import InputError
 from placement.languages.yaml_texts import YamlValue
 
-__all__ = ["ConstraintClause", "LabelTest", "Labels", "PlacedReplicas", "with_roles"]
+__all__ = [
+    "ConstraintClause",
+    "LabelTest",
+    "Labels",
+    "PlacedReplicas",
+    "RoleRule",
+    "deployment_of_rules",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +246,50 @@ def _clash(labels: Sequence[LabelTest]) -> bool:
     return False
 
 
-def with_roles(deployment: Deployment, roles: Mapping[str, Mapping[str, int]]) -> Deployment:
-    """Return a deployment whose replicas have special roles, by site and role."""
+@dataclass(frozen=True, slots=True)
+class RoleRule:
+    """Replicas of one role with their constraints, as PD takes them and TiDB makes them.
+
+    Attributes
+    ----------
+    role
+        "leader", "voter", "follower" or "learner".
+    count, labels, field
+        How many, where, and the field that says it, for messages.
+    special
+        A role of :data:`placement.databases.deployment.ROLES`, or empty.
+    """
+
+    role: str
+    count: int
+    labels: Sequence[LabelTest]
+    field: str
+    special: str = ""
+
+
+def deployment_of_rules(
+    system: str, rules: Iterable[RoleRule], labels: Labels, *, name: str = "", kept: str = ""
+) -> Deployment:
+    """Return the deployment of rules that add up; a rule for the leader names the first leader."""
+    voting, others, leading = PlacedReplicas(), PlacedReplicas(), PlacedReplicas()
+    roles: dict[str, Counter[str]] = {}
+    for rule in rules:
+        sites = labels.sites(rule.labels, rule.field)
+        (others if rule.role == "learner" else voting).add(sites, rule.count)
+        if rule.role == "leader":
+            leading.add(sites, 1)
+        if rule.special and rule.count > 0 and sites is not None and len(sites) == 1:
+            roles.setdefault(sites[0], Counter())[rule.special] += rule.count
+    deployment = Deployment.of(
+        system,
+        voting.held,
+        others.held,
+        leaders=tuple(leading.held),
+        free_voters=voting.free,
+        free_non_voters=others.free,
+        open=(*voting.open("voter"), *others.open("non-voter")),
+        name=name,
+        kept=kept,
+    )
     held = (replace(one, special=tuple(roles.get(one.site, {}).items())) for one in deployment.held)
     return replace(deployment, held=tuple(held))

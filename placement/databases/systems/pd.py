@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from placement.databases.deployment import Deployment
 from placement.databases.findings import Findings
-from placement.databases.labels import Labels, LabelTest, PlacedReplicas, with_roles
+from placement.databases.labels import Labels, LabelTest, RoleRule, deployment_of_rules
 from placement.databases.servers import MovePath
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
 from placement.databases.texts import json_text, json_values, one_document, refusal
@@ -191,11 +191,10 @@ def _read(texts: Texts, request: Request) -> Reading:
 def _roles(rules: Sequence[_Rule], request: Request) -> tuple[Deployment, Findings]:
     """Return the roles of the rules that hold for one range of keys."""
     findings = Findings()
-    voting, others, leading = PlacedReplicas(), PlacedReplicas(), PlacedReplicas()
+    placed: list[RoleRule] = []
     key, source = request.text("locality_key"), rules[0].document.source
     labels = Labels(source, "the rules", key, request.localities, folds=True)
     counts = dict.fromkeys(_ROLES, 0)
-    roles: dict[str, dict[str, int]] = {}
     apart: dict[str, None] = {}
     for one in rules:
         rule, name = one.document, f"the rule {one.id!r}"
@@ -213,16 +212,12 @@ def _roles(rules: Sequence[_Rule], request: Request) -> tuple[Deployment, Findin
             continue
         if count > 10_000:
             raise rule.refuse("count", "out of range", "a number of replicas")
-        sites = labels.sites(_labels(rule, labels), rule.key("label_constraints"))
-        (others if role == "learner" else voting).add(sites, count)
-        if role == "leader":
-            leading.add(sites, 1)
+        tests, field = _labels(rule, labels), rule.key("label_constraints")
         special = role if role == "follower" else ""
         if witness:
             special = "unread" if role == "learner" else "witness"
-        if special and sites is not None and len(sites) == 1:
-            here = roles.setdefault(sites[0], {})
-            here[special] = here.get(special, 0) + count
+        placed.append(RoleRule(role, count, tests, field, special))
+        sites = labels.sites(tests, field)
         level, able = _isolation(rule), sites or labels.localities.sites
         if labels.folded(level) == key and count > len(able):
             what = f"{name} forbids two replicas in one {key} (isolation_level) and asks for "
@@ -266,18 +261,9 @@ def _roles(rules: Sequence[_Rule], request: Request) -> tuple[Deployment, Findin
         _refused(findings, "two-leaders", f"{counts['leader']} rules have the role leader")
     if not counts["leader"] and not counts["voter"]:
         _refused(findings, "no-voter", "no rule has the role leader or voter")
-    deployment = Deployment.of(
-        "pd",
-        voting.held,
-        others.held,
-        leaders=tuple(leading.held),
-        free_voters=voting.free,
-        free_non_voters=others.free,
-        open=(*voting.open("voter"), *others.open("non-voter")),
-        kept=_bundles(rules),
-    )
+    deployment = deployment_of_rules("pd", placed, labels, kept=_bundles(rules))
     findings += labels.findings()
-    return with_roles(deployment, roles), findings
+    return deployment, findings
 
 
 def _refused(findings: Findings, rule: str, evidence: str, end: str = "PD refuses that") -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from placement.databases.deployment import Deployment
 from placement.databases.findings import Findings
-from placement.databases.labels import Labels, LabelTest, PlacedReplicas, with_roles
+from placement.databases.labels import Labels, LabelTest, RoleRule, deployment_of_rules
 from placement.databases.servers import MovePath
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
 from placement.databases.texts import refusal
@@ -73,7 +73,8 @@ def _read(texts: Texts, request: Request) -> Reading:
             value = policy.options[option]
             raise labels.refuse(option, "an option of old versions", value, "FOLLOWER_CONSTRAINTS")
     short = any(option in policy.options for option in _SUGAR)
-    deployment = (_from_regions if short else _from_constraints)(policy, labels)
+    rules = (_from_regions if short else _from_constraints)(policy, labels)
+    deployment = deployment_of_rules("tidb", rules, labels, name=policy.name)
     findings += labels.findings()
     levels = policy.options.get("SURVIVAL_PREFERENCES", "").strip(" []").split(",")
     spare = deployment.voters - majority(deployment.voters)
@@ -168,8 +169,8 @@ def _rules(policy: _PolicyOptions) -> Findings:
     return found
 
 
-def _from_regions(policy: _PolicyOptions, labels: Labels) -> Deployment:
-    """Return the roles of the short form, in which the other regions share one number."""
+def _from_regions(policy: _PolicyOptions, labels: Labels) -> list[RoleRule]:
+    """Return the rules of the short form, in which the other regions share one number."""
     regions = policy.regions
     primary = policy.options.get("PRIMARY_REGION", regions[0] if regions else "")
     voters = policy.number("FOLLOWERS", 2) + 1
@@ -179,63 +180,37 @@ def _from_regions(policy: _PolicyOptions, labels: Labels) -> Deployment:
         raise labels.refuse("SCHEDULE", "unknown schedule", schedule, hint)
     here = -(-voters // max(1, len(regions))) if schedule == "EVEN" else voters // 2 + 1
     here = min(here, voters) if len(regions) > 1 else voters
-    others = tuple(name for name in regions if name != primary)
-    held = PlacedReplicas()
-    for names, number in (((primary,), here), (others, voters - here)):
-        if names:
-            held.add(labels.sites([LabelTest(True, labels.key, names)], "REGIONS"), number)
-    site = labels.localities.site_of(primary, policy.source, "PRIMARY_REGION")
-    free = voters - sum(held.held.values())
-    return Deployment.of(
-        "tidb",
-        held.held,
-        leaders=(site,),
-        free_voters=free,
-        open=held.open("voter"),
-        name=policy.name,
-    )
+    at = [LabelTest(True, labels.key, (primary,))]
+    others = [LabelTest(True, labels.key, tuple(name for name in regions if name != primary))]
+    return [
+        RoleRule("leader", 1, at, "PRIMARY_REGION"),
+        RoleRule("voter", here - 1, at, "PRIMARY_REGION"),
+        *([RoleRule("voter", voters - here, others, "REGIONS")] if others[0].values else []),
+    ]
 
 
-def _from_constraints(policy: _PolicyOptions, labels: Labels) -> Deployment:
-    """Return the roles of constraints: CONSTRAINTS hold for every role besides its own."""
+def _from_constraints(policy: _PolicyOptions, labels: Labels) -> list[RoleRule]:
+    """Return the rules of constraints: CONSTRAINTS hold for every role besides its own."""
     common = labels.clause(policy.flow("CONSTRAINTS"), "CONSTRAINTS")
     if common.counted:
         value = policy.options["CONSTRAINTS"]
         raise labels.refuse("CONSTRAINTS", "numbers for all roles", value, "a list")
-
-    def placed(role: str, default: int) -> PlacedReplicas:
-        option = f"{role}_CONSTRAINTS"
-        value = policy.flow(option)
-        if role == "LEADER" and isinstance(value, dict):
-            value = list(value)
-        clause = labels.clause(value, option)
-        total = sum(count for _, count in clause.counted if count > 0)
+    rules = []
+    for role, default in (("leader", 1), ("follower", 2), ("learner", 0)):
+        option = f"{role.upper()}_CONSTRAINTS"
+        given = policy.flow(option)
+        words: list[str] = list(given) if isinstance(given, dict) else []
+        one_leader = role == "leader" and bool(words)
+        clause = labels.clause([*words] if one_leader else given, option)
+        # followers of TiDB may lead after a loss: they are voters of PD
+        kind = "voter" if role == "follower" else role
+        for text, (tests, count) in zip(words, clause.counted, strict=bool(clause.counted)):
+            special = "follower" if _EVICT in text and role == "follower" else ""
+            rules.append(RoleRule(kind, count, (*tests, *common.common), option, special))
         if not clause.counted:
-            total = 1 if role == "LEADER" else policy.number(f"{role}S", default)
-        return labels.placed(clause, total, option, common.common)
-
-    leader, followers, learners = placed("LEADER", 1), placed("FOLLOWER", 2), placed("LEARNER", 0)
-    voters = {**followers.held}
-    for name in leader.held:
-        voters[name] = voters.get(name, 0) + 1
-    given = policy.flow("FOLLOWER_CONSTRAINTS")
-    roles: dict[str, dict[str, int]] = {}
-    for text, count in given.items() if isinstance(given, dict) else ():
-        words = labels.conjunction(text.split(","), "") if _EVICT in text else ()
-        place = labels.sites(words, "") if words else None
-        if place and len(place) == 1:
-            roles.setdefault(place[0], {"follower": 0})["follower"] += int(str(count))
-    deployment = Deployment.of(
-        "tidb",
-        voters,
-        learners.held,
-        leaders=tuple(leader.held),
-        free_voters=followers.free + leader.free,
-        free_non_voters=learners.free,
-        open=(*followers.open("voter"), *leader.open("voter"), *learners.open("non-voter")),
-        name=policy.name,
-    )
-    return with_roles(deployment, roles)
+            count = default if role == "leader" else policy.number(f"{role.upper()}S", default)
+            rules.append(RoleRule(kind, count, (*clause.common, *common.common), option))
+    return rules
 
 
 # --- writing ---------------------------------------------------------------------------------
