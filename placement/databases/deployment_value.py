@@ -183,7 +183,7 @@ def evaluate_deployment(
     )
     witnesses += deployment.free_voters
     alone = problem.replace(survive=None, leaders=None, replicas=len(replicas), witnesses=witnesses)
-    placed = _Placed(deployment, alone, roles, copies)
+    placed = _DeployedProblem(deployment, alone, roles, copies)
     each_leader = [
         Configuration.of(site, [*voters, *placed.farthest(site)], replicas)
         for site, role in roles.items()
@@ -234,7 +234,7 @@ def _tier(deployment: Deployment, able: Collection[str]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class _Placed:
+class _DeployedProblem:
     """A deployment on the sites of a problem: roles by site, each site of the instance copied."""
 
     deployment: Deployment
