@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from heuristics.online.dynamic.copy_choices import run_votes
-from heuristics.online.reads import C3Majority, LeaseHolder, NearestMajority, UniformQuorum
+from heuristics.online.reads import LeaseHolder, UniformQuorum
 from heuristics.online.selection import (
     C3,
     DynamicSnitch,
@@ -98,8 +98,6 @@ def good():
         Backoff(),
         RetryModel(1.0, 1.0),
         UniformQuorum(0.2),
-        C3Majority(),
-        NearestMajority(rtt=np.ones((3, 3))),
         geography,
         world,
         world.ring,

@@ -104,7 +104,6 @@ def table(seeds: Sequence[int], *, independent: bool = False) -> Iterator[dict[s
                 "votes_g3": three.mean_cost,
                 "copies_g3": float(three.mean_replicas.mean()),
                 "saved": run_votes(problem, weight=Weight.SAVED).mean_cost,
-                "marginal": run_votes(problem, weight=Weight.MARGINAL).mean_cost,
                 "local": local_topk(problem).cost,
                 "greedy": greedy(problem).cost,
                 "optimum": best.cost,

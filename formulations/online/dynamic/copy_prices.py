@@ -1,4 +1,4 @@
-"""The best dynamic copies by prices of room at each site (G3).
+"""The best dynamic copies by prices of room at each site.
 
 For prices μ >= 0 the problem falls apart into objects, each choosing its subset Y of sites:
 
@@ -8,7 +8,7 @@ Every L(μ) is a lower bound on the cost of copies within capacity. L is concave
 in at most a dozen prices. Kelley's cutting planes therefore find its maximum in some tens of
 evaluations; they are queried between the best point so far and the optimum of the model (in-out,
 Ben-Ameur and Neto 2007). max L is the optimum of the linear relaxation over subsets, never below
-that of G1 and G2.
+that of the program of :mod:`formulations.online.dynamic.copy_programs`.
 
 An object whose single savings are below the prices at every site takes no copies (savings are
 submodular), so only objects that beat a floor under the prices have a table. This is what makes

@@ -1,6 +1,6 @@
 """The best dynamic copies of one round or of several as an integer program, solved and proven.
 
-Savings are telescoped over distance (G2 of the design). For a client site i and an object o let
+Savings are telescoped over distance. For a client site i and an object o let
 j_1, j_2, …, j_L be its preferred sites that are closer than any static copy, in its order, at
 distances d_1 <= … <= d_L, and d_{L+1} the distance of the closest static copy. A copy among the
 first t saves the step d_{t+1} − d_t:

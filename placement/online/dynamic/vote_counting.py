@@ -53,8 +53,6 @@ class Weight(StrEnum):
     """1: the rule of the paper."""
     SAVED = "saved"
     """The ms a copy saves the client against the closest static copy."""
-    MARGINAL = "marginal"
-    """The ms a copy saves the client against the best copy besides it."""
 
 
 def vote_rates(
@@ -75,7 +73,7 @@ def vote_rates(
 
     Notes
     -----
-    O(Σ_i |preferred_i| · objects); :attr:`Weight.MARGINAL` costs another factor |preferred_i|.
+    O(Σ_i |preferred_i| · objects).
     """
     rtt, static = problem.geography.rtt, problem.static
     result = np.zeros(static.shape)
@@ -86,24 +84,11 @@ def vote_rates(
             voting = looking & ~static[j]
             if weight is Weight.COUNT:
                 worth = np.ones(problem.objects)
-            elif weight is Weight.SAVED:
-                worth = problem.static_rtt[site] - rtt[site, j]
             else:
-                worth = _best_without(problem, copies, site, j) - rtt[site, j]
+                worth = problem.static_rtt[site] - rtt[site, j]
             result[j] += np.where(voting, problem.reads[site] * np.maximum(worth, 0.0), 0.0)
             looking &= ~(static[j] | copies[j])
     return result
-
-
-def _best_without(
-    problem: ReplicationProblem, copies: BoolArray, site: int, left_out: int
-) -> FloatArray:
-    best: FloatArray = problem.static_rtt[site].copy()
-    for j in problem.geography.preferred[site]:
-        if j != left_out:
-            distance = problem.geography.rtt[site, j]
-            np.minimum(best, np.where(copies[j], distance, np.inf), out=best)
-    return best
 
 
 def most_voted(votes: FloatArray | IntArray, k: int) -> IntArray:

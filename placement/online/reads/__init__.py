@@ -28,7 +28,6 @@ from placement.online.reads.read_problem import (
     subsets_of,
 )
 from placement.online.reads.read_simulator import (
-    Answered,
     FromStrategy,
     ReadRule,
     ReadRun,
@@ -38,7 +37,6 @@ from placement.online.reads.read_simulator import (
 )
 
 __all__ = [
-    "Answered",
     "FromStrategy",
     "HistoryEntry",
     "Quorum",

@@ -4,8 +4,8 @@ The sample path is drawn beforehand: operation number o has the same kind, key, 
 under every rule; clients take the numbers in the order in which they become free, which does depend
 on the rule (a closed loop).
 
-A rule is asked at the gateway, once per attempt, which nodes to read from. One that learns is told
-of what came back. Rules of the paper and beyond are in ``heuristics.online.reads``.
+A rule is asked at the gateway, once per attempt, which nodes to read from. The rules of the paper
+are in ``heuristics.online.reads``.
 
 Clients run in a closed loop. A read visits its gateway, then the nodes that its rule names, half an
 RTT away. It is done when all of them have answered. It returns the highest version of the answers,
@@ -43,7 +43,6 @@ from placement.online.simulation import EventLoop, Latencies, spawn_streams, sum
 from placement.support.checks import BoolArray, FloatArray, flag, instance_of, number, text, whole
 
 __all__ = [
-    "Answered",
     "FromStrategy",
     "LogEntry",
     "ReadRule",
@@ -132,32 +131,6 @@ def uniforms(rng: np.random.Generator, block: int = 4096) -> Iterator[float]:
         yield from rng.random(block).tolist()
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """Content of a reply.
-
-    Attributes
-    ----------
-    gateway, node
-        Who asked, who answered.
-    now
-        Time of receipt, ms.
-    response_ms
-        From sending to receipt.
-    service_ms
-        Work of this read at the node.
-    queue
-        Requests at the node (waiting and in service) when this one arrived, itself not counted.
-    """
-
-    gateway: int
-    node: int
-    now: float
-    response_ms: float
-    service_ms: float
-    queue: int
-
-
 class RuleState:
     """A rule at work in one run."""
 
@@ -168,16 +141,11 @@ class RuleState:
         """
         raise NotImplementedError
 
-    def answered(self, reply: Answered) -> None:
-        """Take note of a reply; only called when the rule learns."""
-
 
 class ReadRule:
     """A rule: immutable, and asked for a fresh state by every run."""
 
     label: ClassVar[str]
-    learns: ClassVar[bool] = False
-    """Whether :meth:`RuleState.answered` is to be called."""
 
     @property
     def name(self) -> str:
@@ -466,7 +434,7 @@ class _ReadSimulation(EventLoop):
     ) -> None:
         super().__init__()
         self.cluster, self.path = cluster, path
-        self.leader, self.learns = cluster.leader, rule.learns
+        self.leader = cluster.leader
         self.rule = rule.start(cluster.nodes, self.leader, path.rule)
         self.machines = [Machine(cluster.cores) for _ in range(cluster.nodes)]
         self.replicas = Replicas(cluster.nodes, self.leader, cluster.visibility, strong)
@@ -533,26 +501,13 @@ class _ReadSimulation(EventLoop):
 
     def read_at(self, attempt: _Attempt, node: int) -> None:
         """The read arrives at a node; its answer is put on the way."""
-        work = float(self.path.work[attempt.operation, 1 + node])
-        service = self.cluster.read_ms * work
-        machine = self.machines[node]
-        queue = 0
-        if self.learns:
-            end, queue = machine.visit_counted(self.now, service)
-        else:
-            end = machine.visit(self.now, service)
-        back = self.half[node][attempt.gateway]
-        self.at(end + back, self.reply, attempt, node, end, service, queue)
+        work = self.cluster.read_ms * float(self.path.work[attempt.operation, 1 + node])
+        end = self.machines[node].visit(self.now, work)
+        self.at(end + self.half[node][attempt.gateway], self.reply, attempt, node, end)
 
-    def reply(
-        self, attempt: _Attempt, node: int, served: float, service: float, queue: int
-    ) -> None:
+    def reply(self, attempt: _Attempt, node: int, served: float) -> None:
         """An answer is back: what the replica showed at the end of its service counts."""
         o, key = attempt.operation, attempt.key
-        if self.learns:
-            wait = self.now - attempt.sent
-            answer = Answered(attempt.gateway, node, self.now, wait, service, queue)
-            self.rule.answered(answer)
         attempt.pending -= 1
         seen = self.replicas.see(node, key, served)
         if seen > attempt.best:
@@ -681,11 +636,10 @@ class Machine:
     first core to be free takes it. No event is needed for that.
     """
 
-    __slots__ = ("_free", "_running", "busy")
+    __slots__ = ("_free", "busy")
 
     def __init__(self, cores: int) -> None:
         self._free = [0.0] * cores
-        self._running: list[float] = []
         self.busy = 0.0
         """Core-milliseconds of work accepted so far."""
 
@@ -696,13 +650,3 @@ class Machine:
         heapq.heapreplace(self._free, end)
         self.busy += work
         return end
-
-    def visit_counted(self, now: float, work: float) -> tuple[float, int]:
-        """Like `visit`; also return the number of jobs in the queue or in service on arrival."""
-        running = self._running
-        while running and running[0] <= now:
-            heapq.heappop(running)
-        found = len(running)
-        end = self.visit(now, work)
-        heapq.heappush(running, end)
-        return end, found

@@ -83,14 +83,6 @@ def test_milliseconds_against_static_are_better_than_counts():
         assert local_topk(problem).cost < counted.mean_cost
 
 
-def test_milliseconds_against_the_next_copy_are_not():
-    """Marginal savings make neighbours give up the same copy at once: worse than counts."""
-    for seed in (1, 2, 3):
-        problem = published_problem(seed)
-        marginal = run_votes(problem, weight=Weight.MARGINAL)
-        assert marginal.mean_cost > run_votes(problem, weight=Weight.SAVED).mean_cost
-
-
 def test_deletion_waits_for_consecutive_absences():
     static = np.zeros((1, 2), dtype=bool)
     copies = CopySet(static, grace=3)
