@@ -26,7 +26,7 @@ PACKAGES = {
 
 ROOMS = {
     "benchmarks/contingency": 894,
-    "benchmarks/exact": 1671,
+    "benchmarks/exact": 1648,
     "benchmarks/explore": 318,
     "benchmarks/fleet": 117,
     "benchmarks/foundation": 306,
@@ -41,7 +41,7 @@ ROOMS = {
     "benchmarks/peers": 399,
     "benchmarks/quorumstore": 294,
     "benchmarks/rtt_model": 146,
-    "benchmarks/tail": 593,
+    "benchmarks/tail": 576,
     "benchmarks/tuning": 290,
     "formulations/contingency": 2887,
     "formulations/cpsat": 1169,

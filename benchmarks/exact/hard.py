@@ -32,8 +32,7 @@ import math
 import statistics
 import sys
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -45,7 +44,7 @@ from benchmarks.exact.hard_networks import DEMANDS, MEASURED, MODELLED, hard_ins
 from benchmarks.exact.p_median_files import or_library, p_median, read_tsplib
 from benchmarks.exact.speed import note_runs
 from benchmarks.harness.data_folders import add_folder
-from benchmarks.harness.doc_pages import markdown_table
+from benchmarks.harness.doc_pages import grouped, lines_table
 from benchmarks.harness.machine import hardware
 from benchmarks.harness.result_files import (
     RESULTS,
@@ -127,46 +126,45 @@ def _seconds(value: float) -> str:
     return f"{value:.2g} s" if value < 10 else f"{value:.0f} s"
 
 
-def _network_lines(rows: Iterable[Row]) -> list[Sequence[str]]:
+def _network_table(rows: list[Row]) -> str:
     """Return a line for each network."""
-    groups: dict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        groups[row["question"].split()[0]].append(row)
-    lines: list[Sequence[str]] = []
-    for network, found in groups.items():
+    named = [{**row, "network": row["question"].split()[0]} for row in rows]
+    lines = []
+    for found in grouped(named, "network"):
         times = [float(row["cpu_s"]) for row in found]
         worst = max(found, key=lambda row: float(row["cpu_s"]))
+        asked = " ".join(worst["question"].split()[1:])
         lines.append(
-            (
-                network,
-                f"{sum(row['status'] == 'optimal' for row in found)} of {len(found)}",
-                _percent(max(float(row["gap_2s"]) for row in found)),
-                _seconds(statistics.median(times)),
-                f"{_seconds(max(times))} ({' '.join(worst['question'].split()[1:])})",
-            )
+            {
+                "network, sites": found[0]["network"],
+                "proven": f"{sum(row['status'] == 'optimal' for row in found)} of {len(found)}",
+                "largest gap after 2 s": _percent(max(float(row["gap_2s"]) for row in found)),
+                "median": _seconds(statistics.median(times)),
+                "worst": f"{_seconds(max(times))} ({asked})",
+            }
         )
-    return lines
+    return lines_table(lines)
 
 
-def _median_lines(rows: Iterable[Row]) -> list[Sequence[str]]:
-    lines: list[Sequence[str]] = []
+def _median_table(rows: list[Row]) -> str:
+    """Return a line for each p-median."""
+    lines = []
     for row in rows:
         name, _, size = row["question"].partition(" p=")
         published = PUBLISHED[name, int(size)].seconds
+        proven = row["status"] == "optimal"
         lines.append(
-            (
-                name,
-                size,
-                f"{float(row['value']):,.0f}",
-                row["status"]
-                if row["status"] == "optimal"
-                else f"gap {_percent(float(row['gap']))}",
-                _seconds(float(row["cpu_s"])),
-                f"{int(row['nodes']):,}",
-                "–" if published is None else f"{published:g} s",
-            )
+            {
+                "instance": name,
+                "p": size,
+                "value": f"{float(row['value']):,.0f}",
+                "status": "optimal" if proven else f"gap {_percent(float(row['gap']))}",
+                "CPU time": _seconds(float(row["cpu_s"])),
+                "nodes": f"{int(row['nodes']):,}",
+                "CPLEX, Benders": "–" if published is None else f"{published:g} s",
+            }
         )
-    return lines
+    return lines_table(lines)
 
 
 def tables(rows: Sequence[Row], runs: Mapping[str, Mapping[str, object]]) -> str:
@@ -174,14 +172,10 @@ def tables(rows: Sequence[Row], runs: Mapping[str, Mapping[str, object]]) -> str
     parts = []
     placed = [row for row in rows if row["group"] not in ("tsplib", "pmed")]
     if placed:
-        heads: tuple[str, ...] = (
-            "network, sites", "proven", "largest gap after 2 s", "median", "worst",
-        )  # fmt: skip
-        parts += [markdown_table(heads, _network_lines(placed)), ""]
+        parts += [_network_table(placed), ""]
     points = [row for row in rows if row["group"] == "tsplib"]
     if points:
-        heads = ("instance", "p", "value", "status", "CPU time", "nodes", "CPLEX, Benders")
-        parts += [markdown_table(heads, _median_lines(points)), ""]
+        parts += [_median_table(points), ""]
     graphs = [row for row in rows if row["group"] == "pmed"]
     if graphs:
         proven = sum(row["status"] == "optimal" for row in graphs)

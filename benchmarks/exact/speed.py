@@ -29,7 +29,6 @@ import statistics
 import subprocess
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -41,9 +40,9 @@ import numpy as np
 
 from benchmarks.exact.p_median_files import or_library, p_median
 from benchmarks.harness.data_folders import add_folder
-from benchmarks.harness.doc_pages import markdown_table
+from benchmarks.harness.doc_pages import grouped, lines_table
 from benchmarks.harness.machine import describe, hardware
-from benchmarks.harness.result_files import RESULTS, read_json, read_rows, save_csv, save_json
+from benchmarks.harness.result_files import RESULTS, Row, read_json, read_rows, save_csv, save_json
 from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import demand, world
 from benchmarks.harness.timing import command, most_memory, watch_memory
@@ -80,18 +79,6 @@ GROUP_WORDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     }
 )
 """Group of the file -> what it is, and the median and worst time aimed at."""
-
-HEADS = (
-    "sites × clients",
-    "questions",
-    "proven",
-    "largest gap",
-    "median",
-    "worst",
-    "together",
-    "aim",
-    "the worst",
-)
 
 LARGEST = "1000 x 5000"
 """Group whose memory the table tells."""
@@ -135,31 +122,31 @@ def _percent(gap: float) -> str:
     return f"{100 * gap:.3g} %"
 
 
-def table(rows: Iterable[Mapping[str, str]], runs: Mapping[str, Mapping[str, object]]) -> str:
+def table(rows: Iterable[Row], runs: Mapping[str, Mapping[str, object]]) -> str:
     """Return the rows as a Markdown table, a line per group, and what they ran on."""
-    groups: dict[str, list[Mapping[str, str]]] = defaultdict(list)
-    for row in rows:
-        groups[row["group"]].append(row)
+    groups = {found[0]["group"]: found for found in grouped(rows, "group")}
     body = []
     for group, (what, aim) in GROUP_WORDS.items():
-        found = groups.get(group)
-        if not found:
+        if (found := groups.get(group)) is None:
             continue
         times = [float(row["cpu_s"]) for row in found]
         worst = max(found, key=lambda row: float(row["cpu_s"]))
-        cells = (
-            what,
-            str(len(found)),
-            str(sum(row["status"] == "optimal" for row in found)),
-            _percent(max(float(row["gap"]) * (row["status"] != "optimal") for row in found)),
-            _time(statistics.median(times)),
-            _time(max(times)),
-            _time(sum(times)),
-            aim,
-            f"{worst['question']}, {int(worst['nodes']):,} nodes" if len(found) > 1 else "",
+        open_gaps = (float(row["gap"]) * (row["status"] != "optimal") for row in found)
+        one = f"{worst['question']}, {int(worst['nodes']):,} nodes"
+        body.append(
+            {
+                "sites × clients": what,
+                "questions": len(found),
+                "proven": sum(row["status"] == "optimal" for row in found),
+                "largest gap": _percent(max(open_gaps)),
+                "median": _time(statistics.median(times)),
+                "worst": _time(max(times)),
+                "together": _time(sum(times)),
+                "aim": aim,
+                "the worst": one if len(found) > 1 else "",
+            }
         )
-        body.append(cells)
-    lines = [markdown_table(HEADS, body), ""]
+    lines = [lines_table(body), ""]
     memory = [float(row["memory_mb"]) for row in groups.get(LARGEST, ())]
     if memory:
         lines.append(f"Most memory at {GROUP_WORDS[LARGEST][0]}: {max(memory):,.0f} MB.")

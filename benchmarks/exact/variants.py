@@ -34,14 +34,13 @@ import math
 import statistics
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 import placement
-from benchmarks.harness.doc_pages import markdown_table
+from benchmarks.harness.doc_pages import grouped, lines_table
 from benchmarks.harness.machine import describe, sentence
 from benchmarks.harness.result_files import (
     RESULTS,
@@ -178,13 +177,11 @@ class VariantStudy:
             found.append(row)
             print(*(row[head] for head in self.heads if head != "machine"), file=sys.stderr,
                   flush=True)  # fmt: skip
-        groups: defaultdict[str, list[Row]] = defaultdict(list)
-        for row in found:
-            groups[row["variant"]].append(row)
-        for name, rows in groups.items():
+        for rows in grouped(found, "variant"):
             times, ratios = ([float(row[key]) for row in rows] for key in ("ms", "ratio"))
             print(
-                f"{name}: median {statistics.median(times):.1f} ms, worst {max(times):.0f} ms; "
+                f"{rows[0]['variant']}: median {statistics.median(times):.1f} ms, "
+                f"worst {max(times):.0f} ms; "
                 f"times plain: median {statistics.median(ratios):.1f}, worst {max(ratios):.1f}"
             )
         proven = [row["status"] in ("optimal", "infeasible") for row in found]
@@ -276,21 +273,20 @@ def table(found: Sequence[Row]) -> str:
         slowest = max(rows, key=lambda row: float(row["ms"]))
         unit = VARIANTS[rule].base if rule not in (PLAIN, LOSS) else rule
         ratios = sorted(float(row["ms"]) / known[unit, *question(row)] for row in rows)
-        compared = (
-            f"{statistics.median(ratios):.1f}", f"{ratios[-1]:.0f}",
-            str(sum(ratio > _AIM for ratio in ratios)),
-        )  # fmt: skip
+        plain = rule == unit
         asked = f"{slowest['set']} {slowest['mix']} {slowest['replicas']}/{slowest['voters']}"
         lines.append(
-            (
-                rule, f"{proven} of {len(rows)}",
-                *(("", "", "") if rule == unit else compared),
-                f"{float(slowest['ms']):.0f} ms ({asked})",
-            )
-        )  # fmt: skip
-    heads = ("rule", "proven", "ratio: median", "largest", "above 5", "slowest question")
+            {
+                "rule": rule,
+                "proven": f"{proven} of {len(rows)}",
+                "ratio: median": "" if plain else f"{statistics.median(ratios):.1f}",
+                "largest": "" if plain else f"{ratios[-1]:.0f}",
+                "above 5": "" if plain else sum(ratio > _AIM for ratio in ratios),
+                "slowest question": f"{float(slowest['ms']):.0f} ms ({asked})",
+            }
+        )
     machines = dict.fromkeys(row["machine"].split(" (")[0] for row in found)
-    return "\n".join([markdown_table(heads, lines), "", *machines])
+    return "\n".join([lines_table(lines), "", *machines])
 
 
 RULES = VariantStudy(

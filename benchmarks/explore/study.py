@@ -24,7 +24,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from benchmarks.explore.browser import CHROMIUM, DRIVER, Browser
-from benchmarks.harness.doc_pages import markdown_table
+from benchmarks.harness.doc_pages import lines_table
 from benchmarks.harness.machine import describe, sentence
 from benchmarks.harness.result_files import RESULTS, Row, add_results, read_rows, save_csv
 from benchmarks.harness.study import Study
@@ -98,14 +98,17 @@ def table(found: Sequence[Row]) -> str:
         proven = sum(row["status"].startswith(("optimal", "infeasible")) for row in rows)
         late = times[min(len(times) - 1, round(0.95 * (len(times) - 1)))]
         lines.append(
-            (
-                kind, f"{proven} of {len(rows)}", f"{search:.1f}",
-                f"{statistics.median(times):.0f}", f"{late:.0f}", f"{times[-1]:.0f}",
-            )
-        )  # fmt: skip
-    heads = ("change", "proven", "search, ms", "drawn, ms: median", "95th percentile", "worst")
+            {
+                "change": kind,
+                "proven": f"{proven} of {len(rows)}",
+                "search, ms": f"{search:.1f}",
+                "drawn, ms: median": f"{statistics.median(times):.0f}",
+                "95th percentile": f"{late:.0f}",
+                "worst": f"{times[-1]:.0f}",
+            }
+        )
     machines = dict.fromkeys(row["machine"].split(" (")[0] for row in found)
-    return "\n".join([markdown_table(heads, lines), "", *machines])
+    return "\n".join([lines_table(lines), "", *machines])
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

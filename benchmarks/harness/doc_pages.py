@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from placement.errors import InputError
 
-__all__ = ["markdown_table", "tables_of", "with_tables"]
+__all__ = ["grouped", "lines_table", "markdown_table", "tables_of", "with_tables"]
+
+Row: TypeAlias = dict[str, Any]
 
 _TABLE = re.compile(
     r"(?P<begin><!-- begin (?P<name>[^>]+?) -->\n)(?P<text>.*?)(?P<end><!-- end -->)", re.DOTALL
@@ -30,6 +33,19 @@ def markdown_table(
     """
     lines = [f"| {' | '.join(heads)} |", f"|{rule}" * len(heads) + "|"]
     return "\n".join([*lines, *(f"| {' | '.join(map(str, row))} |" for row in rows)])
+
+
+def lines_table(lines: Sequence[Mapping[str, object]]) -> str:
+    """Return lines, each heading -> cell, as Markdown; no lines are an empty text."""
+    return markdown_table(list(lines[0]), (line.values() for line in lines)) if lines else ""
+
+
+def grouped(rows: Iterable[Row], *keys: str) -> list[list[Row]]:
+    """Return the rows with the same values of some columns together, in the order of the rows."""
+    groups: dict[tuple[object, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
+    return list(groups.values())
 
 
 def tables_of(page: str) -> dict[str, str]:

@@ -32,7 +32,7 @@ import numpy as np
 import placement
 from benchmarks.harness import machine
 from benchmarks.harness.data_folders import add_folder
-from benchmarks.harness.doc_pages import markdown_table
+from benchmarks.harness.doc_pages import grouped, lines_table
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.result_files import Row, read_json, save_text
 from benchmarks.harness.study import Study
@@ -173,134 +173,117 @@ def tables(results: dict[str, Any]) -> dict[str, str]:
 
 
 def _speed_table(rows: list[Row]) -> str:
-    head = ["what", "spread", "bins of 1 ms", "processor", "runs", "target"]
-    body = [
-        [
-            str(row["what"]),
-            f"{row['spread']:g}",
-            f"{row['bins']:,}",
-            f"{row['cpu_ms']:,.1f} ms",
-            str(row["runs"]),
-            "" if row["target"] is None else f"< {row['target']:.0f} ms",
-        ]
+    return lines_table([
+        {
+            "what": row["what"],
+            "spread": f"{row['spread']:g}",
+            "bins of 1 ms": f"{row['bins']:,}",
+            "processor": f"{row['cpu_ms']:,.1f} ms",
+            "runs": row["runs"],
+            "target": "" if row["target"] is None else f"< {row['target']:.0f} ms",
+        }
         for row in rows
         if row["spread"] == 0.1
-    ]
-    return markdown_table(head, body)
+    ])  # fmt: skip
 
 
-def _by(rows: list[Row], *keys: str) -> Iterator[tuple[list[str], list[Row]]]:
-    groups: dict[tuple[float, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
-    for values, members in groups.items():
-        yield [f"p{v:g}" if isinstance(v, float) else str(v) for v in values], members
+def _ratios(group: list[Row], key: str, over: str) -> FloatArray:
+    return np.array([row[key] / row[over] for row in group])
 
 
 def _gap_table(rows: list[Row]) -> str:
-    head = ["sites", "", "problems", "optimal", "proven so", "mean gap", "largest gap",
-            "median gap of the mean's plan"]  # fmt: skip
-    body = []
-    for names, group in _by(rows, "sites", "percent"):
-        best = np.array([row["best_ms"] for row in group])
-        gap = np.array([row["found_ms"] for row in group]) / best - 1
-        mean = np.array([row["mean_plan_ms"] for row in group]) / best - 1
-        proven = sum(row["bound_ms"] >= row["found_ms"] for row in group)
-        body.append(
-            [
-                *names,
-                str(len(group)),
-                str(int((gap <= 1e-9).sum())),
-                str(proven),
-                f"{100 * gap.mean():.2f} %",
-                f"{100 * gap.max():.2f} %",
-                f"{100 * np.median(mean):.1f} %",
-            ]
+    lines = []
+    for group in grouped(rows, "sites", "percent"):
+        gap = _ratios(group, "found_ms", "best_ms") - 1
+        mean = _ratios(group, "mean_plan_ms", "best_ms") - 1
+        lines.append(
+            {
+                "sites": group[0]["sites"],
+                "": f"p{group[0]['percent']:g}",
+                "problems": len(group),
+                "optimal": int((gap <= 1e-9).sum()),
+                "proven so": sum(row["bound_ms"] >= row["found_ms"] for row in group),
+                "mean gap": f"{100 * gap.mean():.2f} %",
+                "largest gap": f"{100 * gap.max():.2f} %",
+                "median gap of the mean's plan": f"{100 * np.median(mean):.1f} %",
+            }
         )
-    return markdown_table(head, body)
+    return lines_table(lines)
 
 
 def _leader_table(rows: list[Row]) -> str:
-    head = ["network", "", "databases", "another leader is better", "median cut", "9 in 10 below",
-            "largest cut", "median price in the mean"]  # fmt: skip
     single = [
         {
             "network": row["network"],
             "percent": percent,
-            "before": row["mean_leader_ms"][k],
-            "after": row["tail_leader_ms"][k],
+            "cut": 1 - row["tail_leader_ms"][k] / row["mean_leader_ms"][k],
             "price": row["tail_leader_mean_ms"][k] / row["mean_leader_mean_ms"] - 1,
         }
         for row in rows
         for k, percent in enumerate(row["percents"])
         if percent in (50, 99)
     ]
-    body = []
-    for names, group in _by(single, "network", "percent"):
-        other = [row for row in group if row["after"] < row["before"]]
-        cut = np.array([1 - row["after"] / row["before"] for row in other])
-        price = [row["price"] for row in other]
-        body.append(
-            [
-                *names,
-                str(len(group)),
-                f"{len(other)} ({100 * len(other) / len(group):.0f} %)",
-                *(
-                    [
-                        f"{100 * np.median(cut):.1f} %",
-                        f"{100 * np.quantile(cut, 0.9):.1f} %",
-                        f"{100 * cut.max():.1f} %",
-                        f"{100 * np.median(price):.1f} %",
-                    ]
-                    if other
-                    else ["–"] * 4
-                ),
-            ]
+
+    def share(values: list[float], quantile: float) -> str:
+        return f"{100 * np.quantile(values, quantile):.1f} %" if values else "–"
+
+    lines = []
+    for group in grouped(single, "network", "percent"):
+        other = [row for row in group if row["cut"] > 0]
+        cuts, prices = ([row[key] for row in other] for key in ("cut", "price"))
+        lines.append(
+            {
+                "network": group[0]["network"],
+                "": f"p{group[0]['percent']:g}",
+                "databases": len(group),
+                "another leader is better": f"{len(other)} ({100 * len(other) / len(group):.0f} %)",
+                "median cut": share(cuts, 0.5),
+                "9 in 10 below": share(cuts, 0.9),
+                "largest cut": share(cuts, 1.0),
+                "median price in the mean": share(prices, 0.5),
+            }
         )
-    return markdown_table(head, body)
+    return lines_table(lines)
 
 
 def _plan_table(rows: list[Row]) -> str:
-    head = ["network", "problems", "p99 is lower in", "median cut", "largest cut",
-            "median price in the mean", "another leader", "median gap to bound",
-            "proven optimal"]  # fmt: skip
-    body = []
-    for names, group in _by(rows, "network"):
-        cut = np.array([1 - row["tail_plan_ms"] / row["mean_plan_ms"] for row in group])
-        price = [row["tail_plan_mean_ms"] / row["mean_plan_mean_ms"] - 1 for row in group]
-        gap = np.array([1 - row["bound_ms"] / row["tail_plan_ms"] for row in group])
-        body.append(
-            [
-                *names,
-                str(len(group)),
-                str(int((cut > 0).sum())),
-                f"{100 * np.median(cut):.1f} %",
-                f"{100 * cut.max():.1f} %",
-                f"{100 * np.median(price):.1f} %",
-                str(sum(not row["same_leader"] for row in group)),
-                f"{100 * np.median(gap):.1f} %",
-                str(int((gap <= 1e-9).sum())),
-            ]
+    lines = []
+    for group in grouped(rows, "network"):
+        cut = 1 - _ratios(group, "tail_plan_ms", "mean_plan_ms")
+        price = _ratios(group, "tail_plan_mean_ms", "mean_plan_mean_ms") - 1
+        gap = 1 - _ratios(group, "bound_ms", "tail_plan_ms")
+        lines.append(
+            {
+                "network": group[0]["network"],
+                "problems": len(group),
+                "p99 is lower in": int((cut > 0).sum()),
+                "median cut": f"{100 * np.median(cut):.1f} %",
+                "largest cut": f"{100 * cut.max():.1f} %",
+                "median price in the mean": f"{100 * np.median(price):.1f} %",
+                "another leader": sum(not row["same_leader"] for row in group),
+                "median gap to bound": f"{100 * np.median(gap):.1f} %",
+                "proven optimal": int((gap <= 1e-9).sum()),
+            }
         )
-    return markdown_table(head, body)
+    return lines_table(lines)
 
 
 def _proof_table(rows: list[Row]) -> str:
-    head = ["regions", "spread", "questions", "proven", "least mean proven", "median", "longest"]
-    body = []
-    for names, group in _by(rows, "regions", "network"):
+    lines = []
+    for group in grouped(rows, "regions", "network"):
         seconds = [row["cpu_s"] for row in group]
-        body.append(
-            [
-                *names,
-                str(len(group)),
-                str(sum(row["proven"] for row in group)),
-                str(sum(row["least_mean"] for row in group)),
-                f"{np.median(seconds):.2f} s",
-                f"{max(seconds):.2f} s",
-            ]
+        lines.append(
+            {
+                "regions": group[0]["regions"],
+                "spread": group[0]["network"],
+                "questions": len(group),
+                "proven": sum(row["proven"] for row in group),
+                "least mean proven": sum(row["least_mean"] for row in group),
+                "median": f"{np.median(seconds):.2f} s",
+                "longest": f"{max(seconds):.2f} s",
+            }
         )
-    return markdown_table(head, body)
+    return lines_table(lines)
 
 
 RESULTS = ROOT / "benchmarks" / "results" / "tail.json"
