@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.harness.doc_pages import markdown_table
 
-__all__ = ["Column", "Rows", "groups", "mean", "pick", "span", "spread", "table"]
+__all__ = ["Column", "Rows", "groups", "mean", "pick", "pivot", "span", "spread", "table"]
 
 Rows = Sequence[Mapping[str, Any]]
 """Rows of results; of a CSV with texts as values."""
@@ -57,3 +57,22 @@ def span(values: Sequence[float], form: str = ".2f") -> str:
     if len(values) < 2:
         return f"{values[0]:{form}}" if values else ""
     return f"{sum(values) / len(values):{form}} ({min(values):{form}}–{max(values):{form}})"
+
+
+def pivot(
+    rows: Rows, column: str, cell: Callable[[Rows], str], head: str, line: str = "policy"
+) -> str:
+    """Return a line per policy and a column per value of a column, under `head` and the value."""
+    found = groups(rows, line, column)
+
+    def shown(policy: str, value: object) -> str:
+        return cell(found[policy, value]) if (policy, value) in found else "–"
+
+    return table(
+        dict.fromkeys(row[line] for row in rows),
+        (line, lambda policy: policy),
+        *(
+            (f"{head} {value}".strip(), lambda policy, v=value: shown(policy, v))
+            for value in dict.fromkeys(row[column] for row in rows)
+        ),
+    )

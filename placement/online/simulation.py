@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.errors import InputError
-from placement.support.checks import flag, number, whole
+from placement.support.checks import FloatArray, flag, number, whole
 
 __all__ = [
     "CAUSES",
@@ -28,6 +28,7 @@ __all__ = [
     "checked_seed",
     "spawn_streams",
     "summarise",
+    "zipf",
 ]
 
 CAUSES = ("speeds", "arrivals", "work", "shadow", "policy")
@@ -120,6 +121,15 @@ def spawn_streams(seed: int, causes: Sequence[str] = CAUSES) -> dict[str, np.ran
     return {
         cause: np.random.default_rng(child) for cause, child in zip(causes, children, strict=True)
     }
+
+
+def zipf(keys: int, exponent: float = 0.99) -> FloatArray:
+    """Probabilities of ranks 1 to `keys`, proportional to rank^(−exponent), shape (keys,)."""
+    keys = whole(keys, "keys", minimum=1)
+    exponent = number(exponent, "exponent")
+    weights: FloatArray = np.arange(1, keys + 1, dtype=np.float64) ** -exponent
+    weights /= weights.sum()
+    return weights
 
 
 class EventLoop:

@@ -643,8 +643,8 @@ def _chances(args: argparse.Namespace, sites: int) -> FloatArray:
     """Return the chance of each object in the requests of each site, shape (sites, objects)."""
     import numpy as np
 
-    from placement.online import spawn_streams
-    from placement.online.dynamic.store_demand import Generators, zipf
+    from placement.online.dynamic.store_demand import Generators
+    from placement.online.simulation import spawn_streams, zipf
 
     rng = spawn_streams(args.seed, ("demand",))["demand"]
     order = np.stack([rng.permutation(args.objects) for _ in range(sites)])

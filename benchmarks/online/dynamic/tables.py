@@ -17,7 +17,6 @@ from formulations.online.dynamic.copy_programs import (
     solve_rounds,
 )
 from heuristics.online.dynamic.copy_choices import greedy, local_topk, popular_lists, run_votes
-from placement.online import spawn_streams
 from placement.online.dynamic import (
     Geography,
     HotSetWorld,
@@ -28,8 +27,9 @@ from placement.online.dynamic import (
     six_sites,
 )
 from placement.online.dynamic.sizing_formulas import hit_share
-from placement.online.dynamic.store_demand import CAUSES, Generators, zipf
+from placement.online.dynamic.store_demand import CAUSES, Generators
 from placement.online.dynamic.vote_counting import SpaceSaving, Weight, merge, most_voted, top
+from placement.online.simulation import spawn_streams, zipf
 
 __all__ = ["CASES", "gap_factors", "predictions", "recall", "scale", "table", "turnover"]
 

@@ -26,7 +26,7 @@ from benchmarks.online.reads.study import (
     SHARES,
     X,
 )
-from benchmarks.online.tables import Rows, groups, mean, table
+from benchmarks.online.tables import Rows, mean, pivot, table
 from placement.io.formats.files import write_file
 from placement.online.reads import (
     RaftCluster,
@@ -276,21 +276,15 @@ def _gateway(rows: list[Row]) -> str:
 
 
 def _rules(rows: list[Row]) -> str:
-    found = rows_of(rows, "rules")
-    cells = groups(found, "rule", "world", "clients")
+    named = [
+        {**row, "where": f"{row['world']}, {row['clients']} clients"}
+        for row in rows_of(rows, "rules")
+    ]
 
-    def shown(rule: str, world: str, clients: str) -> str:
-        here = cells[rule, world, clients]
-        return f"{mean(here, 'throughput'):,.0f}/{mean(here, 'read_ms'):.2f}"
+    def cell(mine: Rows) -> str:
+        return f"{mean(mine, 'throughput'):,.0f}/{mean(mine, 'read_ms'):.2f}"
 
-    return table(
-        dict.fromkeys(row["rule"] for row in found),
-        ("rule", lambda rule: rule),
-        *(
-            (f"{world}, {clients} clients", lambda rule, w=world, c=clients: shown(rule, w, c))
-            for world, clients in groups(found, "world", "clients")
-        ),
-    )
+    return pivot(named, "where", cell, "", "rule")
 
 
 def _write_latency(rows: Rows) -> str:

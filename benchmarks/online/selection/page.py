@@ -13,7 +13,7 @@ from benchmarks.harness.pictures import axes_of
 from benchmarks.harness.result_files import Row, existing_rows, read_json, rows_of
 from benchmarks.online.selection import closed_loop, ladder, wide_area
 from benchmarks.online.selection.reference import GRID, ORIGINAL, POISSON, SETTINGS
-from benchmarks.online.tables import Rows, groups, mean, spread, table
+from benchmarks.online.tables import Rows, groups, mean, pivot, spread, table
 from placement.report.charts.palette import METHODS
 
 __all__ = ["LOAD_STEP", "RESULTS", "draw_figures", "draw_load_step", "tables"]
@@ -140,23 +140,6 @@ def _settings(rows: Sequence[Row]) -> str:
     )
 
 
-def _pivot(rows: Rows, column: str, cell: Callable[[Rows], str], head: str) -> str:
-    """Return a line per policy and a column per value of a column, under `head` and the value."""
-    found = groups(rows, "policy", column)
-
-    def shown(policy: str, value: object) -> str:
-        return cell(found[policy, value]) if (policy, value) in found else "–"
-
-    return table(
-        dict.fromkeys(row["policy"] for row in rows),
-        ("policy", lambda policy: policy),
-        *(
-            (f"{head} {value}".strip(), lambda policy, v=value: shown(policy, v))
-            for value in dict.fromkeys(row[column] for row in rows)
-        ),
-    )
-
-
 def _refused(mine: Rows) -> str:
     tries = sum(int(row["tries"]) for row in mine)
     return f"{100 * sum(int(row['refused']) for row in mine) / tries:.3g} %" if tries else ""
@@ -168,7 +151,7 @@ def _limiter(rows: Sequence[Row]) -> str:
             f" ({refused})" if (refused := _refused(mine)) else ""
         )
 
-    return _pivot(rows_of(rows, "limiter", n=150_000), "clients", cell, "clients:")
+    return pivot(rows_of(rows, "limiter", n=150_000), "clients", cell, "clients:")
 
 
 def _skew(rows: Sequence[Row]) -> str:
@@ -176,7 +159,7 @@ def _skew(rows: Sequence[Row]) -> str:
         {**row, "share": f"{100 * float(row['heavy_clients']):g} % of clients"}
         for row in rows_of(rows, "skew", epoch_ms=100)
     ]  # fmt: skip
-    return _pivot(named, "share", _mean_and_p99, "")
+    return pivot(named, "share", _mean_and_p99, "")
 
 
 def _mean_and_p99(mine: Rows) -> str:
@@ -256,7 +239,7 @@ def _mixes(rows: Rows) -> str:
         busiest = statistics.fmean(row["busiest"]["max"] for row in mine)
         return f"{100 * gain:+.0f} %, {mean(mine, 'p99'):.1f}, {busiest:.0f}"
 
-    return _pivot(rows, "mix", cell, "")
+    return pivot(rows, "mix", cell, "")
 
 
 def _speeds(rows: Rows) -> str:
@@ -283,7 +266,7 @@ def _steps(rows: Rows) -> str:
 
 
 def _arriving(rows: Rows) -> str:
-    return _pivot(rows, "utilisation", _mean_and_p99, "utilisation")
+    return pivot(rows, "utilisation", _mean_and_p99, "utilisation")
 
 
 def _wide_area(rows: Rows) -> str:
@@ -291,7 +274,7 @@ def _wide_area(rows: Rows) -> str:
         parts = (f"{mean(mine, name):,.0f}" for name in ("mean", "network", "p99", "nearest"))
         return "/".join(parts)
 
-    return _pivot(rows, "utilisation", cell, "utilisation")
+    return pivot(rows, "utilisation", cell, "utilisation")
 
 
 def _detours(rows: Rows) -> str:

@@ -47,8 +47,6 @@ class Optimum:
 
     Attributes
     ----------
-    window, order
-        The question.
     flow
         Flow times in ms of the plan, by the simulator ("fcfs") or by the check of schedules
         ("any"); shape (N,).
@@ -64,8 +62,6 @@ class Optimum:
         Seconds.
     """
 
-    window: Window
-    order: Order
     flow: FloatArray
     servers: np.ndarray
     bound: float
@@ -129,8 +125,6 @@ def solve(
         if not math.isclose(claimed, value, rel_tol=1e-9):
             raise SolverError(f"CP-SAT claims {claimed} ms, the check finds {value} ms")
     return Optimum(
-        window,
-        order,
         flow,
         servers,
         bound,

@@ -225,21 +225,16 @@ class RandomChoice(Policy):
 class TwoChoices(Policy):
     """2C: of two random replicas the one with the better C3 score, outstanding requests left out.
 
-    The score is (R̄ − S̄) + (1 + q̄)^b·S̄. The replicas that were not drawn come last.
+    The score is (R̄ − S̄) + (1 + q̄)³·S̄. The replicas that were not drawn come last.
     """
 
     _: KW_ONLY
-    exponent: float = 3.0
     name: str = "2C"
     code: ClassVar[int] = 8
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        number(self.exponent, "exponent")
-
     def described(self, clients: int) -> tuple[int, bool, float, float, float]:
-        """Return the kernel's form, with b and the smoothing of C3."""
-        return self.code, True, self.exponent, 0.0, C3.smoothing
+        """Return the kernel's form, with the exponent and the smoothing of C3."""
+        return self.code, True, C3.exponent, 0.0, C3.smoothing
 
 
 @dataclass(frozen=True)

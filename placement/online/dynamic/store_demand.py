@@ -16,7 +16,7 @@ import numpy as np
 
 from placement.errors import InputError
 from placement.online.dynamic.replication_problem import Geography, ReplicationProblem
-from placement.online.simulation import check_fields, spawn_streams
+from placement.online.simulation import check_fields, spawn_streams, zipf
 from placement.support.checks import (
     BoolArray,
     FloatArray,
@@ -41,7 +41,6 @@ __all__ = [
     "hot_set_world",
     "random_ring",
     "requests",
-    "zipf",
 ]
 
 
@@ -129,15 +128,6 @@ def random_ring(rng: np.random.Generator, sites: int, nodes_per_site: int = 16) 
     count = sites * nodes_per_site
     owner = rng.permutation(np.repeat(np.arange(sites), nodes_per_site))
     return Ring(np.sort(rng.random(count)), owner.astype(np.intp), sites)
-
-
-def zipf(keys: int, exponent: float = 0.99) -> FloatArray:
-    """Probabilities of ranks 1 to `keys`, proportional to rank^(−exponent), shape (keys,)."""
-    keys = whole(keys, "keys", minimum=1)
-    exponent = number(exponent, "exponent")
-    weights: FloatArray = np.arange(1, keys + 1, dtype=np.float64) ** -exponent
-    weights /= weights.sum()
-    return weights
 
 
 @dataclass(frozen=True, eq=False)

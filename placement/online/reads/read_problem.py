@@ -482,8 +482,6 @@ class ReadPlan:
 
     Attributes
     ----------
-    problem, goal
-        The question.
     strategy, figures
         None when no strategy obeys the limits, or none was found.
     value, bound
@@ -492,8 +490,6 @@ class ReadPlan:
         Proof state, method, and remarks for the reader.
     """
 
-    problem: ReadProblem
-    goal: ReadGoal
     strategy: ReadStrategy | None
     figures: ReadFigures | None
     value: float
@@ -532,7 +528,7 @@ class ReadPlan:
             if bound - value > 10 * OPTIMALITY_TOLERANCE * abs(value):
                 raise SolverError(f"{method} claims the bound {bound} above the value {value}")
         status = status_of(strategy is not None, value, bound)
-        return cls(problem, goal, strategy, figures, value, bound, status, method, tuple(notes))
+        return cls(strategy, figures, value, bound, status, method, tuple(notes))
 
     @property
     def gap(self) -> float:

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from placement.errors import InputError
-from placement.online.simulation import check_fields
+from placement.online.simulation import check_fields, zipf
 from placement.support.checks import (
     FloatArray,
     IntArray,
@@ -278,8 +278,7 @@ class ServerCluster:
     @cached_property
     def group_chances(self) -> FloatArray:
         """Chance of each group in the operations, shape (groups,)."""
-        weights = np.arange(1, len(self.groups) + 1, dtype=np.float64) ** -self.group_zipf
-        return frozen(weights / weights.sum())
+        return frozen(zipf(len(self.groups), self.group_zipf))
 
     @cached_property
     def groups(self) -> IntArray:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from placement.errors import InputError
 from placement.online.selection.cluster import ServerCluster
-from placement.online.simulation import checked_seed, spawn_streams
+from placement.online.simulation import checked_seed, spawn_streams, zipf
 from placement.support.checks import (
     BoolArray,
     FloatArray,
@@ -287,8 +287,7 @@ def _sizes(cluster: ServerCluster, rng: np.random.Generator) -> FloatArray:
     if cluster.largest_record == 1:
         return np.ones(cluster.requests)
     size = np.arange(1, cluster.largest_record + 1, dtype=np.float64)
-    chance = size**-cluster.record_zipf
-    chance /= chance.sum()
+    chance = zipf(cluster.largest_record, cluster.record_zipf)
     return np.asarray(rng.choice(size, cluster.requests, p=chance) / (chance @ size))
 
 

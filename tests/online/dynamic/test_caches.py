@@ -15,8 +15,9 @@ from placement.online import spawn_streams
 from placement.online.dynamic import Geography, hot_set_world, six_sites
 from placement.online.dynamic.cache_simulator import accesses, simulate_caches
 from placement.online.dynamic.sizing_formulas import hit_share
-from placement.online.dynamic.store_demand import CAUSES, RequestWorkload, zipf
+from placement.online.dynamic.store_demand import CAUSES, RequestWorkload
 from placement.online.dynamic.vote_simulator import WriteForwarding
+from placement.online.simulation import zipf
 
 events = st.lists(st.integers(-4, 3), max_size=9).map(lambda x: np.array(x, dtype=np.intp))
 

@@ -13,9 +13,9 @@ from placement.online.dynamic.sizing_formulas import (
     replicas_conservative,
     replicas_exact,
 )
-from placement.online.dynamic.store_demand import zipf
 from placement.online.dynamic.vote_counting import CopySet
 from placement.online.dynamic.vote_simulator import hot_sets
+from placement.online.simulation import zipf
 
 
 def test_published_counts():

@@ -18,7 +18,8 @@ from placement.online.dynamic import (
     hot_set_world,
     six_sites,
 )
-from placement.online.dynamic.store_demand import random_ring, zipf
+from placement.online.dynamic.store_demand import random_ring
+from placement.online.simulation import zipf
 from tests.online.dynamic.worlds import all_copies, slow_cost, small_problems
 
 
