@@ -145,7 +145,7 @@ def _headline(plan: Plan) -> list[tuple[str, str]]:
 
     unit = f" {problem.objective.unit(problem)}".rstrip()
     said = ms(plan.objective) + (unit if math.isfinite(plan.objective) else "")
-    if math.isfinite(plan.bound) and plan.gap > 0:
+    if math.isfinite(plan.bound) and plan.gap > 0 and ms(plan.bound) != ms(plan.objective):
         said += _no_plan_below(plan, ms(plan.bound) + unit)
     short = len(name) <= _LONGEST_LABEL
     return [(name, said) if short else ("Minimised", f"{name}: {said}")]
