@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from placement.cli import argument_parser as types
 from placement.cli.argument_parser import Subparsers
 from placement.cli.dispatch import add_parts
-from placement.cli.option_groups.percentile_options import add_percentile, apply_percentile
+from placement.cli.option_groups.percentile_options import add_percentile, apply_measures
 from placement.cli.options import (
     add_constraints,
     add_instance,
@@ -185,7 +185,7 @@ def run(args: argparse.Namespace) -> int:
     from placement.methods.registry import solve
 
     check_target(args)
-    problem = apply_percentile(problem_from(args, instance_from(args)), args)
+    problem = apply_measures(problem_from(args, instance_from(args)), args)
     objective = _objective(args, problem)
     shown = objective if isinstance(objective, Contingency) else _worst_case(args, problem)
     shown.check(problem)  # an unknown level is refused before any work

@@ -144,7 +144,7 @@ def test_the_front_of_two_measures(folder: str, capsys: pytest.CaptureFixture[st
         (["--outage", "site-1=0.1"], "--keep"),
         (["--keep", "changes <= 1"], "--from"),
         (["--minimise", "latency"], "no such measure"),
-        (["--minimise", "cost", "--percentile", "99", "--spread", "0.2"], "one of the two"),
+        (["--minimise", "cost", "--percentile", "99", "--spread", "0.2"], "one of --percentile"),
     ],
 )
 def test_bad_options_are_named(

@@ -19,8 +19,7 @@ __all__ = [
     "add_measures",
     "add_percentile",
     "apply_measures",
-    "apply_percentile",
-    "with_distributions",
+    "distributions_from",
 ]
 
 _NEEDS = "--distributions FILE, or --spread V where only means are known"
@@ -119,87 +118,75 @@ def add_distributions(group: argparse._ActionsContainer, horizon: str = "--horiz
     group.set_defaults(rtt_horizon_option=horizon)
 
 
-def apply_percentile(problem: Problem, args: argparse.Namespace) -> Problem:
-    """Return the problem with the objective that the options ask for.
-
-    Raises
-    ------
-    InputError
-        For options that contradict each other or do nothing.
-    """
-    if args.percentile is None:
-        if not _asked(args):
-            _refuse_distributions(args, "--percentile")
-        return problem
-    if args.distributions is None and args.spread is None:
-        raise _needs("--percentile", args.percentile)
-    return with_distributions(problem, args, args.percentile)
-
-
 def apply_measures(problem: Problem, args: argparse.Namespace) -> Problem:
     """Return the problem with the measures that the options ask for, joined with what it asks.
 
     Raises
     ------
     InputError
-        For a text that is no measure or limit, and for options that do nothing.
+        For a text that is no measure or limit, and for options that contradict each other or do
+        nothing.
     """
-    asked = _asked(args)
-    if not asked:
-        if args.outage:
+    given = vars(args)
+    names = ("minimise", "maximise", "keep")
+    asked = {name: given[name] for name in names if given.get(name) is not None}
+    if args.percentile is not None:
+        if "minimise" in asked:
             raise InputError(
-                "does nothing without --minimise or --keep", field="--outage", value=args.outage[0]
+                "one measure is minimised",
+                field="--percentile",
+                value=args.percentile,
+                expected="one of --percentile and --minimise",
             )
-        return problem
+        asked["minimise"] = f"p{args.percentile:.12g}"
+    if given.get("outage") and not asked:
+        raise InputError(
+            "does nothing without --minimise or --keep", field="--outage", value=args.outage[0]
+        )
     from placement.measures import MeasureKind, read_limit, read_measure
 
-    measures = [
-        *(read_measure(text) for text in vars(args).get("of") or ()),
-        *(read_limit(text).measure for text in args.keep or ()),
-        *(read_measure(text) for text in (args.minimise, args.maximise) if text is not None),
-    ]
-    late = [m for m in measures if m.kind in {MeasureKind.PERCENTILE, MeasureKind.WITHIN}]
-    if late and args.distributions is None and args.spread is None:
-        raise _needs("--keep" if args.keep else "--minimise", str(late[0]))
-    if late:
-        asked["distributions"] = _distributions_of(problem.instance, args)
-    elif args.percentile is None:
-        _refuse_distributions(args, "a percentile or a share in time")
-    moved = any(m.kind in {MeasureKind.CHANGES, MeasureKind.COPIED} for m in measures)
+    read = [read_measure(text) for text in given.get("of") or ()]
+    read += [read_limit(text).measure for text in asked.get("keep", ())]
+    read += [read_measure(asked[name]) for name in names[:2] if name in asked]
+    late = [m for m in read if m.kind in {MeasureKind.PERCENTILE, MeasureKind.WITHIN}]
+    if not late:
+        _refuse_distributions(args)
+    elif args.distributions is None and args.spread is None:
+        option = "--keep" if "keep" in asked else "--minimise"
+        raise InputError(
+            "needs the distributions of RTTs",
+            field=option if args.percentile is None else "--percentile",
+            value=str(late[0]) if args.percentile is None else args.percentile,
+            expected=_NEEDS,
+        )
+    else:
+        asked["distributions"] = distributions_from(problem.instance, args)
+    moved = [m for m in read if m.kind in {MeasureKind.CHANGES, MeasureKind.COPIED}]
     if moved and problem.current is None:
-        if vars(args).get("present") is None:
+        if given.get("present") is None:
             raise InputError(
                 "changes and copies are counted from the present configuration",
-                field="--keep",
-                value=next(iter(args.keep or ()), args.minimise),
+                field="--keep" if "keep" in asked else "--minimise",
+                value=str(moved[0]),
                 expected="--from PLAN, the configuration that runs today",
             )
         from placement.cli.option_groups.price_options import present_configuration
 
         asked["current"] = present_configuration(problem.instance, args.present)
-    if args.outage:
+    if given.get("outage"):
         asked["outages"] = types.read_named_numbers(args.outage, "--outage", "NAME=P")
-    return problem.replace(**asked)
+    return problem.replace(**asked) if asked else problem
 
 
-def _asked(args: argparse.Namespace) -> dict[str, object]:
-    """Return the measures that are given; a verb without these options gives none."""
-    given = vars(args)
-    names = ("minimise", "maximise", "keep")
-    found = {name: given[name] for name in names if given.get(name) is not None}
-    return {"keep": [], **found} if given.get("of") else found  # measures of a front
-
-
-def _needs(option: str, value: object) -> InputError:
-    return InputError("needs the distributions of RTTs", field=option, value=value, expected=_NEEDS)
-
-
-def _refuse_distributions(args: argparse.Namespace, needed: str) -> None:
+def _refuse_distributions(args: argparse.Namespace) -> None:
     """Refuse options about distributions that nothing reads."""
     for option, value in _given(args).items():
         if value is not None:
             raise InputError(
-                f"does nothing without {needed}", field=option, value=value, expected="none"
+                "does nothing without --percentile, or a measure that is a percentile or within a time",
+                field=option,
+                value=value,
+                expected="none",
             )
 
 
@@ -215,24 +202,14 @@ def _given(args: argparse.Namespace) -> dict[str, object]:
     }
 
 
-def with_distributions(problem: Problem, args: argparse.Namespace, percent: float) -> Problem:
-    """Return the problem of a percentile with the distributions that the options describe.
+def distributions_from(instance: Instance, args: argparse.Namespace) -> tuple[Distributions, ...]:
+    """Return the distributions of the options, one for each interval whose RTTs vary.
 
     Raises
     ------
     InputError
         For options that contradict each other.
     """
-    from placement.tail.objective import Percentile
-
-    each = _distributions_of(problem.instance, args)
-    varying = problem.instance.varying_rtt
-    goal = Percentile.varying(percent, each) if varying else Percentile(percent, each[0])
-    return problem.replace(objective=goal)
-
-
-def _distributions_of(instance: Instance, args: argparse.Namespace) -> tuple[Distributions, ...]:
-    """Return the distributions of the options, one for each interval whose RTTs vary."""
     given = _given(args)
     for first, others in (
         ("--distributions", ("--spread", "--family")),

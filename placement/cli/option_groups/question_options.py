@@ -15,7 +15,6 @@ from placement.cli import argument_parser as types
 from placement.cli.option_groups.percentile_options import (
     add_measures,
     apply_measures,
-    apply_percentile,
 )
 from placement.cli.options import (
     add_constraints,
@@ -64,7 +63,7 @@ def question_from(args: argparse.Namespace, instance: Instance) -> Problem:
     InputError
         For options that contradict each other, and for names that the instance does not have.
     """
-    return apply_measures(apply_percentile(problem_from(args, instance), args), args)
+    return apply_measures(problem_from(args, instance), args)
 
 
 def add_sizes_question(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:

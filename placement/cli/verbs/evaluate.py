@@ -8,7 +8,6 @@ from placement.cli.argument_parser import Subparsers
 from placement.cli.option_groups.percentile_options import (
     add_measures,
     apply_measures,
-    apply_percentile,
 )
 from placement.cli.option_groups.price_options import add_bill, check_present
 from placement.cli.options import (
@@ -46,8 +45,7 @@ def run(args: argparse.Namespace) -> int:
     check_target(args)
     instance = instance_from(args)
     known = instance.sites
-    problem = apply_percentile(problem_from(args, instance, configuration=True), args)
-    problem = apply_measures(problem, args)
+    problem = apply_measures(problem_from(args, instance, configuration=True), args)
     check_present(problem, args)
     replicas, voters = names(args.replicas, known), names(args.voters, known)
     plan = evaluate(problem, leader=args.leader, voters=voters, replicas=replicas)

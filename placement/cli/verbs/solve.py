@@ -8,7 +8,6 @@ from placement.cli.argument_parser import Subparsers
 from placement.cli.option_groups.percentile_options import (
     add_measures,
     apply_measures,
-    apply_percentile,
 )
 from placement.cli.option_groups.price_options import add_bill, check_present
 from placement.cli.options import (
@@ -55,8 +54,8 @@ def run(args: argparse.Namespace) -> int:
     from placement.methods.registry import solve
 
     check_target(args)
-    problem = apply_percentile(problem_from(args, instance_from(args)), args)
-    problem = apply_measures(with_moves(problem, args), args)
+    problem = with_moves(problem_from(args, instance_from(args)), args)
+    problem = apply_measures(problem, args)
     check_present(problem, args)
     with progress_of(args, problem) as progress:
         plan = solve(

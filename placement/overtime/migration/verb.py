@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from placement.cli import argument_parser as types
 from placement.cli import dispatch as exits
 from placement.cli.argument_parser import Subparsers
-from placement.cli.option_groups.percentile_options import add_distributions, with_distributions
+from placement.cli.option_groups.percentile_options import add_distributions, distributions_from
 from placement.cli.table_output import (
     add_table_output,
     cell,
@@ -17,6 +17,7 @@ from placement.cli.table_output import (
     show_table,
 )
 from placement.errors import InputError
+from placement.evaluation.objective import MEAN_LATENCY
 
 if TYPE_CHECKING:
     from placement.overtime.migration import LeaderMigration
@@ -113,7 +114,8 @@ def _question(problem: Problem, args: argparse.Namespace) -> Problem:
         if isinstance(problem.objective, Percentile):
             return problem
         args.spread = 0.0
-    return with_distributions(problem, args, 50.0)
+    each = distributions_from(problem.instance, args)
+    return problem.replace(objective=MEAN_LATENCY, minimise="p50", distributions=each)
 
 
 def _text(result: LeaderMigration) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from placement.cli import argument_parser as types
 from placement.cli import dispatch as exits
 from placement.cli.argument_parser import Subparsers
-from placement.cli.option_groups.percentile_options import add_percentile, apply_percentile
+from placement.cli.option_groups.percentile_options import add_percentile, apply_measures
 from placement.cli.options import (
     add_constraints,
     add_file,
@@ -149,7 +149,7 @@ def run(args: argparse.Namespace) -> int:
     # A problem wants demand, in its last interval too where the decay leaves no other; the demand
     # that is replayed is the trace's.
     problem = problem_from(args, instance.replace(counts=np.ones_like(instance.counts)))
-    problem = apply_percentile(problem, args)
+    problem = apply_measures(problem, args)
     wanted = _database(args, trace)
     with _Line(args) as line:
         held = _deployments(args, problem, trace, wishes, line)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from placement.cli import argument_parser as types
 from placement.cli import dispatch as exits
 from placement.cli.argument_parser import Subparsers
-from placement.cli.option_groups.percentile_options import add_percentile, apply_percentile
+from placement.cli.option_groups.percentile_options import add_percentile, apply_measures
 from placement.cli.options import (
     DEFAULT_METHOD,
     add_constraints,
@@ -235,7 +235,7 @@ def _settings(args: argparse.Namespace, instance: Instance) -> WatchSettings:
     from placement.overtime.moves import Hysteresis
     from placement.overtime.watch import WatchSettings
 
-    problem = apply_percentile(problem_from(args, instance), args)
+    problem = apply_measures(problem_from(args, instance), args)
     return WatchSettings(
         problem,
         Decay(args.decay),
