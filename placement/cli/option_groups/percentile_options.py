@@ -183,7 +183,7 @@ def _refuse_distributions(args: argparse.Namespace) -> None:
     for option, value in _given(args).items():
         if value is not None:
             raise InputError(
-                "does nothing without --percentile, or a measure that is a percentile or within a time",
+                "does nothing without --percentile, or a measure such as p99 or within 100 ms",
                 field=option,
                 value=value,
                 expected="none",
