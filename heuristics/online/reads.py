@@ -7,7 +7,6 @@ is ``formulations.online.reads``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -16,11 +15,11 @@ from typing import ClassVar
 import numpy as np
 
 from placement.online.reads import (
+    Choose,
     Quorum,
     ReadProblem,
     ReadRule,
     ReadStrategy,
-    RuleState,
     uniforms,
 )
 from placement.online.reads.leader_share import uniform_share
@@ -32,23 +31,15 @@ _LISTED = 20_000
 """Quorums per gateway up to which they are listed; beyond, nodes are drawn one by one."""
 
 
-class _Always(RuleState):
-    def __init__(self, quorums: Sequence[Quorum]) -> None:
-        self._quorums = quorums
-
-    def choose(self, gateway: int) -> Quorum:
-        return self._quorums[gateway]
-
-
 @dataclass(frozen=True)
 class LeaseHolder(ReadRule):
     """Every read goes to L."""
 
     label: ClassVar[str] = "leaseholder"
 
-    def start(self, nodes: int, leader: int, rng: np.random.Generator) -> RuleState:
+    def start(self, nodes: int, leader: int, rng: np.random.Generator) -> Choose:
         """Begin a run."""
-        return _Always([(leader,)] * nodes)
+        return lambda gateway: (leader,)
 
 
 @dataclass(frozen=True)
@@ -57,9 +48,9 @@ class Local(ReadRule):
 
     label: ClassVar[str] = "local"
 
-    def start(self, nodes: int, leader: int, rng: np.random.Generator) -> RuleState:
+    def start(self, nodes: int, leader: int, rng: np.random.Generator) -> Choose:
         """Begin a run."""
-        return _Always([(node,) for node in range(nodes)])
+        return lambda gateway: (gateway,)
 
 
 @dataclass(frozen=True)
@@ -85,33 +76,27 @@ class UniformQuorum(ReadRule):
         """With x."""
         return f"uniform quorum, x = {self.share:.3g}"
 
-    def start(self, nodes: int, leader: int, rng: np.random.Generator) -> RuleState:
+    def start(self, nodes: int, leader: int, rng: np.random.Generator) -> Choose:
         """Begin a run."""
-        return _Uniform(self.share, nodes, leader, uniforms(rng))
+        share, draws, needed = self.share, uniforms(rng), nodes // 2
+        others = [[v for v in range(nodes) if v not in (g, leader)] for g in range(nodes)]
+        listed: list[list[Quorum]] = []
+        if comb(nodes - 2, needed) <= _LISTED:
+            listed = [list(combinations(some, needed)) for some in others]
 
+        def choose(gateway: int) -> Quorum:
+            if gateway == leader or (share > 0 and next(draws) < share):
+                return (leader,)
+            if listed:
+                quorums = listed[gateway]
+                return (gateway, *quorums[int(next(draws) * len(quorums))])
+            pool = others[gateway].copy()
+            for place in range(needed):
+                other = place + int(next(draws) * (len(pool) - place))
+                pool[place], pool[other] = pool[other], pool[place]
+            return (gateway, *pool[:needed])
 
-class _Uniform(RuleState):
-    def __init__(self, share: float, nodes: int, leader: int, draws: Iterator[float]) -> None:
-        self._share, self._leader, self._draws, self._needed = share, leader, draws, nodes // 2
-        self._others = [
-            [node for node in range(nodes) if node not in (gateway, leader)]
-            for gateway in range(nodes)
-        ]
-        self._listed: list[list[Quorum]] = []
-        if comb(nodes - 2, self._needed) <= _LISTED:
-            self._listed = [list(combinations(others, self._needed)) for others in self._others]
-
-    def choose(self, gateway: int) -> Quorum:
-        if gateway == self._leader or (self._share > 0 and next(self._draws) < self._share):
-            return (self._leader,)
-        if self._listed:
-            quorums = self._listed[gateway]
-            return (gateway, *quorums[int(next(self._draws) * len(quorums))])
-        pool = self._others[gateway].copy()
-        for place in range(self._needed):
-            other = place + int(next(self._draws) * (len(pool) - place))
-            pool[place], pool[other] = pool[other], pool[place]
-        return (gateway, *pool[: self._needed])
+        return choose
 
 
 _MOST_QUORUMS = 20_000

@@ -28,15 +28,16 @@ from placement.online.reads.read_problem import (
     subsets_of,
 )
 from placement.online.reads.read_simulator import (
+    Choose,
     FromStrategy,
     ReadRule,
     ReadRun,
-    RuleState,
     simulate,
     uniforms,
 )
 
 __all__ = [
+    "Choose",
     "FromStrategy",
     "HistoryEntry",
     "Quorum",
@@ -49,7 +50,6 @@ __all__ = [
     "ReadRun",
     "ReadStrategy",
     "ReadWorkload",
-    "RuleState",
     "Violations",
     "Visibility",
     "bottleneck",

@@ -27,7 +27,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
@@ -43,13 +43,13 @@ from placement.online.simulation import EventLoop, Latencies, spawn_streams, sum
 from placement.support.checks import BoolArray, FloatArray, flag, instance_of, number, text, whole
 
 __all__ = [
+    "Choose",
     "FromStrategy",
     "LogEntry",
     "ReadRule",
     "ReadRun",
     "ReadSamplePath",
     "Replicas",
-    "RuleState",
     "draw_path",
     "simulate",
     "uniforms",
@@ -131,19 +131,12 @@ def uniforms(rng: np.random.Generator, block: int = 4096) -> Iterator[float]:
         yield from rng.random(block).tolist()
 
 
-class RuleState:
-    """A rule at work in one run."""
-
-    def choose(self, gateway: int) -> Quorum:
-        """Nodes to read from; they are taken as sent to.
-
-        One node reads there alone, more are a quorum.
-        """
-        raise NotImplementedError
+Choose = Callable[[int], Quorum]
+"""Returns the nodes that a gateway reads from: one node is read there alone, more are a quorum."""
 
 
 class ReadRule:
-    """A rule: immutable, and asked for a fresh state by every run."""
+    """A rule: immutable, and asked for a fresh choice by every run."""
 
     label: ClassVar[str]
 
@@ -152,7 +145,7 @@ class ReadRule:
         """For tables."""
         return self.label
 
-    def start(self, nodes: int, leader: int, rng: np.random.Generator) -> RuleState:
+    def start(self, nodes: int, leader: int, rng: np.random.Generator) -> Choose:
         """Begin a run on `nodes` nodes."""
         raise NotImplementedError
 
@@ -168,17 +161,10 @@ class FromStrategy(ReadRule):
         instance_of(self.strategy, ReadStrategy, "strategy", "a ReadStrategy")
         text(self.name, "name")
 
-    def start(self, nodes: int, leader: int, rng: np.random.Generator) -> RuleState:
+    def start(self, nodes: int, leader: int, rng: np.random.Generator) -> Choose:
         """Begin a run."""
-        return _DrawnQuorums(self.strategy, uniforms(rng))
-
-
-class _DrawnQuorums(RuleState):
-    def __init__(self, strategy: ReadStrategy, draws: Iterator[float]) -> None:
-        self._strategy, self._draws = strategy, draws
-
-    def choose(self, gateway: int) -> Quorum:
-        return self._strategy.draw(gateway, next(self._draws))
+        draws = uniforms(rng)
+        return lambda gateway: self.strategy.draw(gateway, next(draws))
 
 
 @dataclass(slots=True)
@@ -435,7 +421,7 @@ class _ReadSimulation(EventLoop):
         super().__init__()
         self.cluster, self.path = cluster, path
         self.leader = cluster.leader
-        self.rule = rule.start(cluster.nodes, self.leader, path.rule)
+        self.choose = rule.start(cluster.nodes, self.leader, path.rule)
         self.machines = [Machine(cluster.cores) for _ in range(cluster.nodes)]
         self.replicas = Replicas(cluster.nodes, self.leader, cluster.visibility, strong)
         self.half: list[list[float]] = (cluster.rtt / 2.0).tolist()
@@ -480,7 +466,7 @@ class _ReadSimulation(EventLoop):
     def route(self, o: int) -> None:
         """Ask the rule and send to the nodes it names."""
         gateway = int(self.path.gateway[o])
-        quorum = self.rule.choose(gateway)
+        quorum = self.choose(gateway)
         self._check(quorum)
         attempt = _Attempt(o, int(self.path.key[o]), gateway, self.now, len(quorum))
         for node in quorum:

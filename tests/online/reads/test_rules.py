@@ -34,7 +34,7 @@ def test_quorums_are_legal(share):
     assert f"{share:.3g}" in rule.name
     at = state(rule)
     for gateway in range(5):
-        chosen = [at.choose(gateway) for _ in range(2000)]
+        chosen = [at(gateway) for _ in range(2000)]
         alone = sum(quorum == (0,) for quorum in chosen)
         expected = 1.0 if gateway == 0 else share
         assert alone / 2000 == pytest.approx(expected, abs=0.04)
@@ -46,8 +46,8 @@ def test_quorums_are_legal(share):
 
 
 def test_lease_holder_and_local():
-    assert state(LeaseHolder(), leader=3).choose(1) == (3,)
-    assert state(Local(), leader=3).choose(1) == (1,)
+    assert state(LeaseHolder(), leader=3)(1) == (3,)
+    assert state(Local(), leader=3)(1) == (1,)
 
 
 @pytest.mark.parametrize("nodes", [5, 25])
@@ -55,7 +55,7 @@ def test_uniform_is_uniform(nodes):
     """Listed (5 nodes) or drawn one by one (25): every node as often as P says."""
     at = state(UniformQuorum(0.0), nodes=nodes)
     draws = 6000
-    counts = Counter(node for _ in range(draws) for node in at.choose(1))
+    counts = Counter(node for _ in range(draws) for node in at(1))
     assert counts.pop(1) == draws
     expected = (nodes // 2) / (nodes - 2)
     assert len(counts) == nodes - 2

@@ -17,7 +17,6 @@ from placement.online.reads import (
     ReadRule,
     ReadStrategy,
     ReadWorkload,
-    RuleState,
     Visibility,
     bottleneck,
     evaluate,
@@ -360,14 +359,11 @@ def test_only_writes_only_reads_one_operation():
     assert math.isnan(one.throughput)
 
 
-class Nonsense(ReadRule, RuleState):
+class Nonsense(ReadRule):
     label = "nonsense"
 
     def start(self, nodes, leader, rng):
-        return self
-
-    def choose(self, gateway):
-        return (0, 1)
+        return lambda gateway: (0, 1)
 
 
 @pytest.mark.parametrize(
