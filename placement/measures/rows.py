@@ -59,7 +59,6 @@ __all__ = [
     "late_operations",
     "row_value",
     "rows",
-    "statistic_value",
     "why_no_rows",
 ]
 
@@ -178,8 +177,6 @@ def why_no_rows(problem: Problem, measure: Measure) -> str | None:
         assert model is not None
         if model.nearest is not None and problem.instance.varying_rtt:
             return "near reads have prices, and RTTs vary by interval"
-        if problem.rules.witnesses:
-            return "there are witnesses"
     return None
 
 
@@ -397,20 +394,3 @@ def row_value(problem: Problem, row: Row, configuration: Configuration) -> float
     if row.votes is not None:
         total += float(row.votes[[site for site in voters if site in replicas]].sum())
     return total
-
-
-def statistic_value(problem: Problem, found: MeasureRows, configuration: Configuration) -> float:
-    """Return the value of a measure from its rows, for a configuration of their leader.
-
-    Of a percentile the largest share of late operations at the deadline of the rows.
-    """
-    each = [row_value(problem, row, configuration) for row in found.rows]
-    if found.statistic is Statistic.WEIGHTED:
-        assert found.weights is not None
-        pairs = zip(found.weights.tolist(), each, strict=True)
-        total = math.fsum(weight * one for weight, one in pairs if weight or math.isinf(one))
-    else:
-        total = max(each)
-    if math.isinf(total) and found.scale < 0:
-        return 0.0
-    return found.offset + total / found.scale

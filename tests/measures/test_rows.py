@@ -14,10 +14,11 @@ from placement.evaluation.moves import changes
 from placement.evaluation.objective import Objective
 from placement.measures import After, Measure, MeasureKind
 from placement.measures.rows import (
+    MeasureRows,
     Statistic,
     late_operations,
+    row_value,
     rows,
-    statistic_value,
     why_no_rows,
 )
 from placement.measures.values import percentile_of, value, values
@@ -130,6 +131,20 @@ def test_values_are_those_of_the_evaluators_that_existed(seed: int) -> None:
         assert value(problem, PLAIN[3], plan) == len(plan.replicas)
         slowest = max(one.latency for one in by_client(problem, plan) if one.operations)
         assert same(value(problem, Measure(MeasureKind.SLOWEST), plan), slowest)
+
+
+def statistic_value(problem: Problem, found: MeasureRows, configuration: Configuration) -> float:
+    """Value of a measure from its rows; of a percentile the largest share of late operations."""
+    each = [row_value(problem, row, configuration) for row in found.rows]
+    if found.statistic is Statistic.WEIGHTED:
+        assert found.weights is not None
+        pairs = zip(found.weights.tolist(), each, strict=True)
+        total = math.fsum(weight * one for weight, one in pairs if weight or math.isinf(one))
+    else:
+        total = max(each)
+    if math.isinf(total) and found.scale < 0:
+        return 0.0
+    return found.offset + total / found.scale
 
 
 def _one_by_one(problem: Problem, measure: Measure, plan: Configuration) -> float:
