@@ -17,6 +17,7 @@ from typing import Any
 from benchmarks.harness import machine
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.result_files import read_json, read_rows, save_csv, save_json
+from benchmarks.harness.study import Study
 
 __all__ = ["Experiments"]
 
@@ -101,3 +102,24 @@ class Experiments:
         elif not self.apart:
             document[part] = rows
         save_json(about, document)
+
+    def study(
+        self,
+        description: str | None,
+        *,
+        page: str = "",
+        report: Callable[[], Mapping[str, str]] | None = None,
+        draw: Callable[[], None] | None = None,
+        series: Sequence[str] = (),
+    ) -> Study:
+        """Return the study of these experiments; `series` are files that its parts write too."""
+        files = {self.path.name, self.path.with_suffix(".json").name, *series}
+        return Study(
+            description,
+            self.add_arguments,
+            self.run,
+            results=tuple(sorted(files)),
+            page=page,
+            report=report,
+            draw=draw,
+        )

@@ -18,7 +18,6 @@ import numpy as np
 
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.result_files import read_json, save_csv
-from benchmarks.harness.study import Study
 from benchmarks.online.dynamic import runs, tables
 from benchmarks.online.dynamic.page import tables as page_tables
 from benchmarks.online.dynamic.pictures import pictures
@@ -116,17 +115,10 @@ EXPERIMENTS = Experiments(
     apart=True,
 )
 
-STUDY = Study(
+STUDY = EXPERIMENTS.study(
     __doc__,
-    EXPERIMENTS.add_arguments,
-    EXPERIMENTS.run,
-    results=(
-        "online_dynamic.json",
-        "online_dynamic_mechanism.csv",
-        "online_dynamic_latency.csv",
-        "online_dynamic_other_keys.csv",
-    ),
     page="docs/benchmarks/online_dynamic.md",
     report=lambda: page_tables(read_json(EXPERIMENTS.path)),
     draw=lambda: pictures(read_json(EXPERIMENTS.path), MECHANISM, LATENCY, OTHER_KEYS, FIGURES),
+    series=[path.name for path in (MECHANISM, LATENCY, OTHER_KEYS)],
 )

@@ -14,7 +14,6 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-from benchmarks.harness.study import Study
 from benchmarks.online.experiments import Experiments
 from heuristics.online.reads import LeaseHolder, UniformQuorum
 from placement.online.reads import RaftCluster, ReadRule, ReadWorkload, simulate
@@ -115,9 +114,4 @@ EXPERIMENTS = Experiments(
     {"seeds": 2, "operations": 15_000},
 )
 
-STUDY = Study(
-    __doc__,
-    EXPERIMENTS.add_arguments,
-    EXPERIMENTS.run,
-    results=("online_reads_claims.json",),
-)
+STUDY = EXPERIMENTS.study(__doc__)

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from benchmarks.harness.result_files import Row
-from benchmarks.harness.study import Study
 from benchmarks.online.experiments import Experiments
 from formulations.online.reads import solve_compact
 from heuristics.online.reads import LeaseHolder, Local, UniformQuorum
@@ -248,12 +247,6 @@ def _draw() -> None:
     draw_figures()
 
 
-STUDY = Study(
-    __doc__,
-    EXPERIMENTS.add_arguments,
-    EXPERIMENTS.run,
-    results=("online_reads.csv", "online_reads.json"),
-    page="docs/benchmarks/online-reads.md",
-    report=_tables,
-    draw=_draw,
+STUDY = EXPERIMENTS.study(
+    __doc__, page="docs/benchmarks/online-reads.md", report=_tables, draw=_draw
 )

@@ -18,7 +18,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from benchmarks.harness.study import Study
 from benchmarks.online.experiments import Experiments
 from heuristics.online.selection import C3, DynamicSnitch, Hedged, LeastOutstanding, Policy, run
 from placement.online.selection import (
@@ -130,9 +129,4 @@ EXPERIMENTS = Experiments(
     {"seeds": 3, "operations": 60_000},
 )
 
-STUDY = Study(
-    __doc__,
-    EXPERIMENTS.add_arguments,
-    EXPERIMENTS.run,
-    results=("online_selection_closed_loop.json",),
-)
+STUDY = EXPERIMENTS.study(__doc__)

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from benchmarks.harness.study import Study
 from benchmarks.online.experiments import Experiments
 from formulations.online.selection.linear_bounds import fluid_bound
 from formulations.online.selection.optimal_choice import solve
@@ -100,6 +99,4 @@ EXPERIMENTS = Experiments(
     packages=("numpy", "highspy", "ortools"),
 )
 
-STUDY = Study(
-    __doc__, EXPERIMENTS.add_arguments, EXPERIMENTS.run, results=("online_selection_ladder.json",)
-)
+STUDY = EXPERIMENTS.study(__doc__)

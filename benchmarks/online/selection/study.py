@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from benchmarks.harness.result_files import Row
-from benchmarks.harness.study import Study
 from benchmarks.online.experiments import Experiments
 from benchmarks.online.selection.page import draw_figures, tables
 from heuristics.online.selection import (
@@ -207,12 +206,6 @@ EXPERIMENTS = Experiments(
 )
 """Without ``--requests`` (0) each suite has its own number of reads."""
 
-STUDY = Study(
-    __doc__,
-    EXPERIMENTS.add_arguments,
-    EXPERIMENTS.run,
-    results=("online_selection.csv", "online_selection.json"),
-    page="docs/benchmarks/online-selection.md",
-    report=tables,
-    draw=draw_figures,
+STUDY = EXPERIMENTS.study(
+    __doc__, page="docs/benchmarks/online-selection.md", report=tables, draw=draw_figures
 )

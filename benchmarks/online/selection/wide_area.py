@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness.study import Study
 from benchmarks.online.experiments import Experiments
 from heuristics.online.selection import (
     C3,
@@ -156,9 +155,4 @@ EXPERIMENTS = Experiments(
     {"seeds": 3, "reads": 200_000},
 )
 
-STUDY = Study(
-    __doc__,
-    EXPERIMENTS.add_arguments,
-    EXPERIMENTS.run,
-    results=("online_selection_wide_area.json",),
-)
+STUDY = EXPERIMENTS.study(__doc__)
