@@ -1,10 +1,13 @@
 """The streams are independent of each other; the records say what they hold."""
 
+import argparse
 import math
 
 import numpy as np
 import pytest
 
+from benchmarks.harness.result_files import read_json, read_rows
+from benchmarks.online.experiments import Experiments
 from placement.errors import InputError
 from placement.online import CAUSES, spawn_streams, summarise
 
@@ -54,3 +57,25 @@ def test_no_latency_at_all():
 def test_impossible_latencies(bad):
     with pytest.raises(InputError, match="latency"):
         summarise([1.0, bad])
+
+
+@pytest.mark.parametrize("columns", [(), ("suite", "value")])
+def test_experiments_keep_what_is_not_run_and_what_an_interrupt_leaves(tmp_path, columns):
+    def stopped(options):
+        yield {"value": options.seeds}
+        raise KeyboardInterrupt
+
+    parts = {"one": lambda options: [{"value": 1}], "two": stopped}
+    study = Experiments("name", parts, {"seeds": 3}, columns)
+    parser = argparse.ArgumentParser()
+    study.add_arguments(parser)
+    path = tmp_path / ("name.csv" if columns else "name.json")
+    for only, code in (("one", 0), ("two", 130)):
+        asked = parser.parse_args(["--only", only, "--output", str(path)])
+        assert study.run(asked) == code
+    document = read_json(path.with_suffix(".json"))
+    assert document["seeds"] == 3
+    if columns:
+        assert [row["value"] for row in read_rows(path)] == ["1", "3"]
+    else:
+        assert (document["one"], document["two"]) == ([{"value": 1}], [{"value": 3}])
