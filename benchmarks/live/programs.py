@@ -29,6 +29,7 @@ __all__ = [
     "CACHE",
     "ETCD",
     "Processes",
+    "Servers",
     "answer",
     "as_account",
     "asked",
@@ -39,6 +40,7 @@ __all__ = [
     "go_program",
     "java_classpath",
     "python_with",
+    "server_name",
 ]
 
 _T = TypeVar("_T")
@@ -305,6 +307,61 @@ class Processes:
         for process in list(self._running):
             self.stop(process)
         atexit.unregister(self.stop_all)
+
+
+class Servers:
+    """Servers of a system, one at a site; a subclass says how one is started.
+
+    Parameters
+    ----------
+    folder
+        For data and logs; another cluster needs another.
+    processes
+        What stops the servers.
+    inside
+        Words before a command that take it to a site.
+
+    Attributes
+    ----------
+    running
+        Process of each server that was started and not stopped.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        processes: Processes,
+        inside: Callable[[str], Sequence[str]] = lambda _site: (),
+    ) -> None:
+        self.folder, self.processes, self.inside = folder, processes, inside
+        self.running: dict[str, subprocess.Popen[bytes]] = {}
+
+    def kill(self, site: str) -> None:
+        """End a server at once."""
+        self.processes.stop(self.running.pop(site))
+
+    def stop(self) -> None:
+        """End all servers."""
+        while self.running:
+            self.processes.stop(self.running.popitem()[1])
+
+    def output(self, site: str, *command: str | Path) -> str | None:
+        """Return the output of a command at a site, or None when it fails or takes a minute."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            done = subprocess.run(
+                [*self.inside(site), *command],
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=60,
+            )
+            return done.stdout if done.returncode == 0 else None
+        return None
+
+
+def server_name(site: str) -> str:
+    """Return the name of the server at a site, without spaces."""
+    return "n-" + site.replace(" ", "-")
 
 
 def asked(process: subprocess.Popen[str], question: object) -> None:

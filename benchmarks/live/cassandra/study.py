@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import random
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -29,6 +28,7 @@ import placement
 from benchmarks.live.harness import Latencies, Layout, LiveSystem, client_node, drawn, live_study
 from benchmarks.live.programs import (
     Processes,
+    Servers,
     answer,
     asked,
     awaited,
@@ -109,21 +109,17 @@ def cassandra_programs() -> tuple[str, Path]:
     )
 
 
-class CassandraCluster:
+class CassandraCluster(Servers):
     """Servers that know each other, and a client that asks one of them.
 
     Parameters
     ----------
     programs
         Of :func:`cassandra_programs`.
-    folder
-        For data and logs.
     nodes
         Name of a server -> its datacentre and its address; all learn of each other from the first.
-    processes
-        What stops the servers.
-    inside
-        Words before a command that take it to the place of a server.
+    folder, processes, inside
+        As :class:`benchmarks.live.programs.Servers` takes them.
     """
 
     def __init__(
@@ -134,10 +130,9 @@ class CassandraCluster:
         processes: Processes,
         inside: Callable[[str], Sequence[str]] = lambda _name: (),
     ) -> None:
+        super().__init__(folder, processes, inside)
         self.classpath, self.python = programs
-        self.folder, self.nodes = folder, dict(nodes)
-        self._owner, self._inside = processes, inside
-        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self.nodes = dict(nodes)
         self._first = next(iter(nodes))
         self._client = processes.talk([*inside(self._first), self.python, _CLIENT])
 
@@ -175,7 +170,7 @@ class CassandraCluster:
         opened = [
             f"--add-{how}={name}=ALL-UNNAMED" for name in _OPENED for how in ("opens", "exports")
         ]
-        self._running[name] = self._owner.start(
+        self.running[name] = self.processes.start(
             [shutil.which("java") or "java", "-Xms300m", "-Xmx300m", "-XX:+UseSerialGC",
              "-Xss512k", "-XX:TieredStopAtLevel=1", *opened,
              "-Djdk.attach.allowAttachSelf=true", "-Djava.awt.headless=true",
@@ -186,7 +181,7 @@ class CassandraCluster:
              "-cp", f"{folder}:{self.classpath}",
              "org.apache.cassandra.service.CassandraDaemon"],
             folder / "log",
-            inside=self._inside(name),
+            inside=self.inside(name),
         )  # fmt: skip
 
     def ask(self, name: str = "", **question: Any) -> dict[str, Any]:
@@ -211,15 +206,10 @@ class CassandraCluster:
             240,
         )
 
-    def stop(self, name: str) -> None:
-        """Kill a server."""
-        self._owner.stop(self._running.pop(name))
-
-    def stop_all(self) -> None:
-        """Kill the client and every server."""
-        self._owner.stop(self._client)
-        for name in list(self._running):
-            self.stop(name)
+    def stop(self) -> None:
+        """End the client and all servers."""
+        self.processes.stop(self._client)
+        super().stop()
 
 
 _REPLICAS, _QUORUM = 5, 3
@@ -281,7 +271,7 @@ class Cassandra(LiveSystem):
         """Start a cluster, and make its keyspace as the export says."""
         del leader
         if self._cluster is not None:
-            self._cluster.stop_all()
+            self._cluster.stop()
         nodes = {site: (site.replace(" ", "-"), self.wan.address(site)) for site in layout.replicas}
         folder = Path(tempfile.mkdtemp(dir=self.folder))
         self._cluster = cluster = CassandraCluster(

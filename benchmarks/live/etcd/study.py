@@ -10,7 +10,6 @@ Needs Linux with the right to make network namespaces, and Go. Writes
 
 from __future__ import annotations
 
-import contextlib
 import json
 import subprocess
 import tempfile
@@ -21,7 +20,14 @@ from pathlib import Path
 from typing import ClassVar
 
 from benchmarks.live.harness import ElectingSystem, Latencies, Layout, client_node, live_study
-from benchmarks.live.programs import ETCD, Processes, awaited, go_program
+from benchmarks.live.programs import (
+    ETCD,
+    Processes,
+    Servers,
+    awaited,
+    go_program,
+    server_name,
+)
 from placement import Operation
 from placement.databases import Deployment, Localities, Locality, load_system
 from placement.databases.system import Request, Script, read_deployment, write_deployment
@@ -52,25 +58,21 @@ class Address:
     client_listener: str = ""
 
 
-class EtcdCluster:
-    """Servers at sites, one each.
+class EtcdCluster(Servers):
+    """Servers of etcd.
 
     Parameters
     ----------
     program
         etcd and etcdctl in one, see :data:`benchmarks.live.programs.ETCD`.
-    folder
-        For data and logs; another cluster needs another.
     addresses
         Site -> URLs of its server.
-    processes
-        What stops the servers.
-    inside
-        Site -> words before a command that run it there.
     options
         Of every server, beside those that the runbook gives.
     learners
         As many at once as the servers take.
+    folder, processes, inside
+        As :class:`benchmarks.live.programs.Servers` takes them.
     """
 
     def __init__(
@@ -83,11 +85,10 @@ class EtcdCluster:
         options: Sequence[str] = (),
         learners: int = 1,
     ) -> None:
-        self.program, self.folder, self.inside = program, folder, inside
+        super().__init__(folder, processes, inside)
+        self.program = program
         self.options = [*options, "--unsafe-no-fsync", f"--max-learners={learners}"]
         self._most_learners = learners
-        self._owner = processes
-        self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._arguments: dict[str, list[str]] = {}
         self._forgotten: list[subprocess.Popen[bytes]] = []
         self._learners: set[str] = set()
@@ -102,10 +103,7 @@ class EtcdCluster:
             ),
         )
 
-    @staticmethod
-    def name(site: str) -> str:
-        """Return the member name of the server at a site."""
-        return "n-" + site.replace(" ", "-")
+    name = staticmethod(server_name)
 
     def url(self, site: str) -> str:
         """Return the URL for clients of the server at a site."""
@@ -122,15 +120,15 @@ class EtcdCluster:
 
     def alive(self) -> list[str]:
         """Return the names of the servers that run."""
-        return [name for name, process in self._running.items() if process.poll() is None]
+        return [name for name, process in self.running.items() if process.poll() is None]
 
     def kill(self, site: str) -> None:
         """End a server at once."""
-        self._owner.stop(self._running.pop(self.name(site)))
+        super().kill(self.name(site))
 
     def forget(self, site: str) -> None:
         """Ask a server no more: it runs on, but is cut off."""
-        self._forgotten.append(self._running.pop(self.name(site)))
+        self._forgotten.append(self.running.pop(self.name(site)))
 
     def restart(self, site: str) -> None:
         """Start a server again with the data it had."""
@@ -138,23 +136,13 @@ class EtcdCluster:
 
     def stop(self) -> None:
         """End all servers."""
-        for process in (*self._running.values(), *self._forgotten):
-            self._owner.stop(process)
-        self._running.clear()
-        self._forgotten.clear()
+        super().stop()
+        while self._forgotten:
+            self.processes.stop(self._forgotten.pop())
 
     def ask(self, site: str, *arguments: str) -> str | None:
         """Return the output of etcdctl at a site, or None when the command fails."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            done = subprocess.run(
-                [*self.inside(site), self.program, "etcdctl", "--command-timeout=5s", *arguments],
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=30,
-            )
-            return done.stdout if done.returncode == 0 else None
-        return None
+        return self.output(site, self.program, "etcdctl", "--command-timeout=5s", *arguments)
 
     def deployment(self) -> Deployment:
         """Return who votes, who learns and who leads, as the servers say."""
@@ -186,13 +174,13 @@ class EtcdCluster:
             )
         self._learners = {one["name"] for one in document["members"] if one["isLearner"]}
         kept = {one["name"] for one in document["members"]}
-        for name in self._running.keys() - kept:  # one that is removed may not hear of it
-            self._owner.stop(self._running.pop(name))
+        for name in self.running.keys() - kept:  # one that is removed may not hear of it
+            self.processes.stop(self.running.pop(name))
 
     def _start(self, arguments: Sequence[str]) -> None:
         name = next(word.split("=", 1)[1] for word in arguments if word.startswith("--name="))
         self._starts += 1
-        old = self._running.pop(name, None)  # a member that was removed stops by itself
+        old = self.running.pop(name, None)  # a member that was removed stops by itself
         if old is not None:
             old.wait(20)
         address = self._address[name]
@@ -210,13 +198,13 @@ class EtcdCluster:
 
     def _answers(self, name: str) -> bool:
         """Return whether a server answers; one that has ended is started again."""
-        if self._running[name].poll() is not None:
+        if self.running[name].poll() is not None:
             self._launch(name)
         site = self._site[name]
         return self.ask(site, "--endpoints=" + self.url(site), "endpoint", "status") is not None
 
     def _launch(self, name: str) -> None:
-        self._running[name] = self._owner.start(
+        self.running[name] = self.processes.start(
             [self.program, *self._arguments[name]],
             self.folder / f"{name}.log",
             inside=self.inside(self._site[name]),

@@ -21,7 +21,7 @@ from typing import ClassVar
 
 from benchmarks.live.emulated_wan import EmulatedWan
 from benchmarks.live.harness import Latencies, Layout, LiveSystem, client_node, live_study
-from benchmarks.live.programs import Processes, as_account, awaited
+from benchmarks.live.programs import Processes, Servers, as_account, awaited, server_name
 from placement import Operation
 from placement.databases import Deployment, Localities, Locality, load_system
 from placement.databases.system import write_deployment
@@ -77,7 +77,7 @@ def server_account() -> str:
     raise UnsupportedError("the server does not run as root, and there is no other account")
 
 
-class PostgresCluster:
+class PostgresCluster(Servers):
     """A primary and its standbys, at a site each.
 
     Parameters
@@ -97,9 +97,9 @@ class PostgresCluster:
 
     def __init__(self, wan: EmulatedWan, folder: Path, processes: Processes) -> None:
         self.bin, self.account = server_programs(), server_account()
-        self.wan, self._folder, self._owner = wan, folder, processes
+        super().__init__(folder, processes, wan.inside)
+        self.wan = wan
         self._template = folder / "template"
-        self._running: list[subprocess.Popen[bytes]] = []
         self._starts = 0
         if self.account:
             shutil.chown(folder, self.account)
@@ -132,20 +132,14 @@ class PostgresCluster:
             self.sql(leader, "INSERT INTO t SELECT k, 0 FROM generate_series(1, 9999) k")
             is not None
         )
-        (self._folder / "script.sql").write_text(script.text, encoding="utf-8")
-        assert self._psql(leader, "-f", str(self._folder / "script.sql")) is not None
+        (self.folder / "script.sql").write_text(script.text, encoding="utf-8")
+        assert self._psql(leader, "-f", str(self.folder / "script.sql")) is not None
         query = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'quorum'"
         wanted = str(deployment.voters - 1)
         awaited(lambda: self.sql(leader, query), lambda text: (text or "").strip() == wanted, 60)
         for site in sites:  # a standby has the table once it has replayed what was sent
             awaited(lambda site=site: self.sql(site, "SELECT x FROM t WHERE key = 1"),  # type: ignore[misc]
                     lambda text: text is not None and text.strip() != "")  # fmt: skip
-
-    def stop(self) -> None:
-        """End all servers."""
-        for process in self._running:
-            self._owner.stop(process)
-        self._running.clear()
 
     def sql(self, site: str, text: str) -> str | None:
         """Return the result of a statement at a site, or None when the statement fails."""
@@ -163,7 +157,7 @@ class PostgresCluster:
         """
         running = {}
         for key, (client, (kind, server)) in enumerate(jobs.items(), 1):
-            folder = Path(tempfile.mkdtemp(dir=self._folder))
+            folder = Path(tempfile.mkdtemp(dir=self.folder))
             script = folder / "script.sql"
             script.write_text(_SCRIPTS[kind].format(key=key), encoding="ascii")
             command: list[str | Path] = [
@@ -172,7 +166,7 @@ class PostgresCluster:
                 "-l", "--log-prefix", folder / "log", "postgres",
             ]  # fmt: skip
             inside = self.wan.inside(client_node(client))
-            process = self._owner.start(command, folder / "output", inside=inside)
+            process = self.processes.start(command, folder / "output", inside=inside)
             running[client] = process, folder
         found = {}
         for client, (process, folder) in running.items():
@@ -183,7 +177,7 @@ class PostgresCluster:
         return found
 
     def _launch(self, site: str, leader: str) -> None:
-        data = self._folder / f"data-{self._starts}-{self.name(site)}"
+        data = self.folder / f"data-{self._starts}-{self.name(site)}"
         shutil.copytree(self._template, data)
         if site != leader:
             (data / "standby.signal").touch()
@@ -196,43 +190,27 @@ class PostgresCluster:
             for path in (data, *data.rglob("*")):
                 shutil.chown(path, self.account)
         data.chmod(0o700)
-        self._running.append(
-            self._owner.start(
-                [self.bin / "postgres", "-D", data, "-k", ""],
-                self._folder / f"{self.name(site)}.log",
-                inside=self.wan.inside(site),
-                account=self.account,
-            )
+        self.running[site] = self.processes.start(
+            [self.bin / "postgres", "-D", data, "-k", ""],
+            self.folder / f"{self.name(site)}.log",
+            inside=self.inside(site),
+            account=self.account,
         )
 
-    @staticmethod
-    def name(site: str) -> str:
-        """Return the name of the server at a site."""
-        return "n-" + site.replace(" ", "-")
+    name = staticmethod(server_name)
 
     def _localities(self, sites: Sequence[str]) -> Localities:
         return Localities(tuple(sites), tuple(Locality(self.name(site), site) for site in sites))
 
     def _psql(self, site: str, *words: str) -> str | None:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            done = subprocess.run(
-                [
-                    *self.wan.inside(site),
-                    *(self.bin / "psql", "-X", "-A", "-t", "-v", "ON_ERROR_STOP=1"),
-                    *("-h", self.wan.address(site), "-U", USER, "-d", "postgres", *words),
-                ],
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=60,
-            )
-            return done.stdout if done.returncode == 0 else None
-        return None
+        options = ("-X", "-A", "-t", "-v", "ON_ERROR_STOP=1")
+        server = ("-h", self.wan.address(site), "-U", USER, "-d", "postgres")
+        return self.output(site, self.bin / "psql", *options, *server, *words)
 
     def _run(self, program: str, *words: str) -> None:
         done = subprocess.run(
             [*as_account(self.account), "--", self.bin / program, *words],
-            cwd=self._folder,
+            cwd=self.folder,
             env={**os.environ, "LC_ALL": "C"},
             capture_output=True,
             text=True,

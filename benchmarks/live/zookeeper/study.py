@@ -26,6 +26,7 @@ from typing import ClassVar
 from benchmarks.live.harness import ElectingSystem, Latencies, Layout, client_node, live_study
 from benchmarks.live.programs import (
     Processes,
+    Servers,
     answer,
     asked,
     awaited,
@@ -66,21 +67,17 @@ def zookeeper_classpath() -> str:
     return java_classpath(Path(__file__).parent)
 
 
-class ZooKeeperEnsemble:
-    """Servers at a site each, and the shell of each of them.
+class ZooKeeperEnsemble(Servers):
+    """Servers of ZooKeeper, and the shell of each of them.
 
     Parameters
     ----------
     classpath
         Of :func:`zookeeper_classpath`.
-    folder
-        For data and logs.
     localities
         A row for each server: its address, its site, and the facts ``id`` and ``client_port``.
-    processes
-        What stops the servers.
-    inside
-        Words before a command that take it to a site.
+    folder, processes, inside
+        As :class:`benchmarks.live.programs.Servers` takes them.
     """
 
     def __init__(
@@ -91,11 +88,10 @@ class ZooKeeperEnsemble:
         processes: Processes,
         inside: Callable[[str], Sequence[str]] = lambda _site: (),
     ) -> None:
+        super().__init__(folder, processes, inside)
         self.java: list[str] = [shutil.which("java") or "java", "-Xmx96m", "-cp", classpath]
-        self.folder, self.localities = folder, localities
+        self.localities = localities
         self._rows = {row.site: row for row in localities.rows}
-        self._owner, self._inside = processes, inside
-        self._running: dict[str, subprocess.Popen[bytes]] = {}
 
     def request(self) -> Request:
         """Return the request of an export for the ensemble."""
@@ -123,44 +119,23 @@ class ZooKeeperEnsemble:
             f"{_SETTINGS}dataDir={folder}\ndynamicConfigFile={folder}/zoo.dynamic\n"
         )
         main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
-        self._running[site] = self._owner.start(
-            [*self.java, main, folder / "zoo.cfg"], folder / "log", inside=self._inside(site)
+        self.running[site] = self.processes.start(
+            [*self.java, main, folder / "zoo.cfg"], folder / "log", inside=self.inside(site)
         )
-
-    def kill(self, site: str) -> None:
-        """Kill the server of a site."""
-        self._owner.stop(self._running.pop(site))
-
-    def stop(self) -> None:
-        """Kill every server."""
-        for site in list(self._running):
-            self.kill(site)
 
     def mode(self, site: str) -> str:
         """Return leader, follower or observer; empty while the server does not answer."""
         row = self._rows[site]
-        done = subprocess.run(
-            [*self._inside(site), sys.executable, "-c", _ASK, row.name, row.facts["client_port"]],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        found = re.search(r"^Mode: (\w+)", done.stdout, re.MULTILINE)
+        text = self.output(site, sys.executable, "-c", _ASK, row.name, row.facts["client_port"])
+        found = re.search(r"^Mode: (\w+)", text or "", re.MULTILINE)
         return found[1] if found else ""
 
     def shell(self, site: str, *words: str) -> str | None:
         """Return the output of a command in ZooKeeper's shell at a site; None when it fails."""
         row = self._rows[site]
+        main = ("org.apache.zookeeper.ZooKeeperMain", "-server")
         server = f"{row.name}:{row.facts['client_port']}"
-        main = ["org.apache.zookeeper.ZooKeeperMain", "-server", server]
-        done = subprocess.run(
-            [*self._inside(site), *self.java, *main, *words],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
-        return done.stdout if done.returncode == 0 else None
+        return self.output(site, *self.java, *main, server, *words)
 
     def deployment(self, site: str) -> Deployment:
         """Return the deployment that a server reports."""

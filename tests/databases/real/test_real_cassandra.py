@@ -76,9 +76,9 @@ def test_the_keyspace_and_its_levels(cassandra):
         cassandra.run(write, level)
     for level in ("ONE", "QUORUM", "ALL"):
         assert cassandra.run(read, level) == [["2"]]
-    cassandra.stop("ap1")  # the datacentre ap: 3 of 4 replicas are left
+    cassandra.kill("ap1")  # the datacentre ap: 3 of 4 replicas are left
     for level, works in (("ONE", True), ("QUORUM", True), ("EACH_QUORUM", False), ("ALL", False)):
         assert ("rows" in cassandra.ask(cql=write, level=level)) == works, level
-    cassandra.stop("eu1")  # and eu: 2 of 4 are left, and a quorum is 3
+    cassandra.kill("eu1")  # and eu: 2 of 4 are left, and a quorum is 3
     for level, works in (("ONE", True), ("TWO", True), ("QUORUM", False), ("LOCAL_QUORUM", True)):
         assert ("rows" in cassandra.ask(cql=write, level=level)) == works, level
