@@ -230,10 +230,10 @@ def _cells(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> lis
     def cell(row: Mapping[str, Any], key: str) -> str | float | None:
         value = row.get(key.removesuffix("%"))
         if isinstance(value, (int, float)):
-            return 100.0 * value if key.endswith("%") else float(value)
+            return 100.0 * _rounded("gap", value) if key.endswith("%") else float(value)
         if isinstance(value, (list, tuple)):
-            value = ", ".join(map(str, value))
-        return None if value is None else str(value) or "–"
+            return ", ".join(map(str, value)) or "–"
+        return None if value is None else str(value)
 
     return [{heading: cell(row, key) for heading, key in columns.items()} for row in rows]
 
