@@ -32,7 +32,7 @@ ROOMS = {
     "benchmarks/foundation": 306,
     "benchmarks/harness": 3189,
     "benchmarks/instances": 783,
-    "benchmarks/live": 2774,
+    "benchmarks/live": 2762,
     "benchmarks/local_search": 289,
     "benchmarks/milp": 241,
     "benchmarks/online": 3076,

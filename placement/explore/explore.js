@@ -254,33 +254,25 @@ ruleButtons.forEach((button) => button.addEventListener("click", () => {
 $("site").addEventListener("change", () => choose($("site").value));
 
 // --- fields -----------------------------------------------------------------------------------
-// A number field: empty or not a number leaves the key out.
-function numberField(id, home, key, needed) {
-  const field = $(id);
-  if (!field) { return; }
-  field.addEventListener("input", () => {
-    const value = field.valueAsNumber;
-    if (Number.isNaN(value)) {
-      if (needed) { return; }
-      delete home()[key];
-    } else { home()[key] = value; }
-    changed();
-  });
+// Fields that hold a key of the question say which: "problem.quorum". An empty one leaves it out.
+const keyed = Array.from(document.querySelectorAll("[data-key]"));
+function placeOf(field) {
+  const key = field.dataset.key.split(".").pop();
+  return [field.dataset.key === key ? state : state.problem, key];
 }
-numberField("replicas", () => state.problem, "replicas", true);
-numberField("voters", () => state.problem, "voters", true);
-numberField("quorum", () => state.problem, "quorum");
-numberField("budget", () => state.problem, "budget");
-numberField("weight", () => state.problem, "cost_weight");
-numberField("percentile", () => state, "percentile", true);
-numberField("spread", () => state, "spread", true);
+keyed.forEach((field) => field.addEventListener("input", () => {
+  const [home, key] = placeOf(field);
+  const value = field.type === "number" ? field.valueAsNumber : field.value;
+  if (value !== "" && !Number.isNaN(value)) { home[key] = value; } else if (field.required) { return; } else { delete home[key]; }
+  changed();
+}));
 $("minimise").addEventListener("change", () => {
   state.minimise = $("minimise").value.trim() || undefined;
   fill();
   changed();
 });
-$("keep").addEventListener("change", () => {
-  const limits = $("keep").value.split("\n").map((line) => line.trim()).filter(Boolean);
+$("limits").addEventListener("change", () => {
+  const limits = $("limits").value.split("\n").map((line) => line.trim()).filter(Boolean);
   state.keep = limits.length ? limits : undefined;
   fill();
   changed();
@@ -290,10 +282,6 @@ function late() {
   const texts = [state.minimise || "", ...(state.keep || [])];
   return state.percentile !== undefined || texts.some((text) => /^\s*(p\d|within)/.test(text));
 }
-$("survive").addEventListener("change", () => {
-  if ($("survive").value) { state.problem.survive = $("survive").value; } else { delete state.problem.survive; }
-  changed();
-});
 $("goal").addEventListener("change", () => {
   if ($("goal").value === "percentile") { state.percentile = 99; state.spread = data.spread; } else {
     delete state.percentile; delete state.spread;
@@ -426,19 +414,13 @@ function chips() {
 
 // all controls from the state
 function fill() {
-  const put = (id, value) => { if ($(id)) { $(id).value = value ?? ""; } };
-  const problem = state.problem;
-  put("replicas", typeof problem.replicas === "number" ? problem.replicas : "");
-  put("voters", typeof problem.voters === "number" ? problem.voters : "");
-  put("quorum", problem.quorum);
-  put("survive", problem.survive);
-  put("budget", problem.budget);
-  put("weight", problem.cost_weight);
-  put("goal", state.percentile === undefined ? "mean" : "percentile");
-  put("percentile", state.percentile);
-  put("spread", state.spread);
-  put("minimise", state.minimise);
-  put("keep", (state.keep || []).join("\n"));
+  keyed.forEach((field) => {
+    const [home, key] = placeOf(field);
+    field.value = typeof home[key] === "object" ? "" : home[key] ?? "";
+  });
+  $("goal").value = state.percentile === undefined ? "mean" : "percentile";
+  $("minimise").value = state.minimise ?? "";
+  $("limits").value = (state.keep || []).join("\n");
   $("percentile-field").hidden = state.percentile === undefined;
   $("spread-field").hidden = !late();
   if ($("interval")) { $("interval").value = state.interval ? data.intervals.indexOf(state.interval) + 1 : 0; }

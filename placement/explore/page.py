@@ -110,14 +110,16 @@ def _field(identifier: str, words: str, control: Markup, note: str = "") -> Mark
     )
 
 
-def _input(identifier: str, kind: str, **more: str) -> Markup:
-    return tag("input", {"type": kind, "id": identifier, **more})
+def _input(identifier: str, kind: str, key: str = "", **more: str) -> Markup:
+    """Return an input; `key` is that of the question which it holds."""
+    held = {"data-key": key} if key else {}
+    return tag("input", {"type": kind, "id": identifier, **held, **more})
 
 
-def _select(identifier: str, options: Sequence[tuple[str, str]]) -> Markup:
+def _select(identifier: str, options: Sequence[tuple[str, str]], key: str = "") -> Markup:
     return tag(
         "select",
-        {"id": identifier},
+        {"id": identifier, "data-key": key or None},
         [tag("option", {"value": value}, words) for value, words in options],
     )
 
@@ -131,30 +133,35 @@ def _controls(instance: Instance) -> Markup:
     levels = [(level, f"loss of any one {level}") for level in instance.levels]
     question = _group(
         "Question",
-        _field("replicas", "Replicas", _input("replicas", "number", min="1", max=most)),
-        _field("voters", "Voters", _input("voters", "number", min="1", max=most)),
-        _field("quorum", "Quorum", _input("quorum", "number", min="1", max=most,
+        _field("replicas", "Replicas", _input("replicas", "number", "problem.replicas",
+               min="1", max=most, required="")),
+        _field("voters", "Voters", _input("voters", "number", "problem.voters", min="1",
+               max=most, required="")),
+        _field("quorum", "Quorum", _input("quorum", "number", "problem.quorum", min="1", max=most,
                placeholder="majority")),
-        _field("survive", "Survive", _select("survive", [("", "no rule"), *levels])),
+        _field("survive", "Survive", _select("survive", [("", "no rule"), *levels],
+               "problem.survive")),
         _field("goal", "Minimise", _select("goal", [("mean", "mean latency"),
                ("percentile", "a percentile")])),
-        _field("percentile", "Percentile", _input("percentile", "number", min="1", max="100",
-               step="any")),
+        _field("percentile", "Percentile", _input("percentile", "number", "percentile", min="1",
+               max="100", step="any", required="")),
         _field("minimise", "Measure", _input("minimise", "text", placeholder="cost, p99(writes) …"),
                "in place of the mean"),
-        _field("keep", "Limits", tag("textarea", {"id": "keep", "rows": "3",
+        _field("limits", "Limits", tag("textarea", {"id": "limits", "rows": "3",
                "placeholder": "p99(writes) <= 150 ms"}, ""), "on measures, one a line"),
-        _field("spread", "Spread of RTTs", _input("spread", "number", min="0", max="3",
-               step="0.05"), "standard deviation, relative to the RTT"),
+        _field("spread", "Spread of RTTs", _input("spread", "number", "spread", min="0", max="3",
+               step="0.05", required=""), "standard deviation, relative to the RTT"),
     )  # fmt: skip
     money = None
     if instance.prices is not None:
         unit = instance.prices.currency
         money = _group(
             "Money",
-            _field("budget", f"Budget, {unit} per month", _input("budget", "number", min="0",
+            _field("budget", f"Budget, {unit} per month", _input("budget", "number",
+                   "problem.budget", min="0",
                    step="any", placeholder="none")),
-            _field("weight", "Weight of money", _input("weight", "number", min="0", step="any",
+            _field("weight", "Weight of money", _input("weight", "number", "problem.cost_weight",
+                   min="0", step="any",
                    placeholder="0"), f"ms·operations per {unit}"),
         )  # fmt: skip
     moves = _group(

@@ -405,6 +405,8 @@ def test_a_job_can_be_cancelled_when_its_process_has_ended() -> None:
 
 def test_the_page_and_its_headers(world: Served) -> None:
     status, headers, text = world.request("GET", f"/{TOKEN}/")
+    names = re.findall(r' id="([^"]+)"', text)
+    assert len(names) == len(set(names))  # the script finds a control by its name
     assert status == 200
     assert headers["content-type"] == "text/html; charset=utf-8"
     policy = headers["content-security-policy"]
