@@ -28,7 +28,7 @@ from placement.online.dynamic import (
 )
 from placement.online.dynamic.sizing_formulas import hit_share
 from placement.online.dynamic.store_demand import CAUSES, Generators
-from placement.online.dynamic.vote_counting import SpaceSaving, Weight, merge, most_voted, top
+from placement.online.dynamic.vote_counting import SpaceSaving, merge, most_voted, top
 from placement.online.simulation import spawn_streams, zipf
 
 __all__ = ["CASES", "gap_factors", "predictions", "recall", "scale", "table", "turnover"]
@@ -103,7 +103,7 @@ def table(seeds: Sequence[int], *, independent: bool = False) -> Iterator[dict[s
                 "period": one.period,
                 "votes_g3": three.mean_cost,
                 "copies_g3": float(three.mean_replicas.mean()),
-                "saved": run_votes(problem, weight=Weight.SAVED).mean_cost,
+                "saved": run_votes(problem, in_ms=True).mean_cost,
                 "local": local_topk(problem).cost,
                 "greedy": greedy(problem).cost,
                 "optimum": best.cost,

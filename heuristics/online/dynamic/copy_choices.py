@@ -26,7 +26,7 @@ from placement.online.dynamic.replication_problem import (
     evaluate,
     single_savings,
 )
-from placement.online.dynamic.vote_counting import CopySet, Weight, most_voted, vote_rates
+from placement.online.dynamic.vote_counting import CopySet, most_voted, vote_rates
 from placement.support.checks import BoolArray, FloatArray, instance_of, whole
 
 __all__ = [
@@ -83,11 +83,9 @@ class VoteRun:
         return len(self.cost) // 2, len(self.cost)
 
 
-def popular_lists(
-    problem: ReplicationProblem, copies: BoolArray, weight: Weight = Weight.COUNT
-) -> BoolArray:
+def popular_lists(problem: ReplicationProblem, copies: BoolArray, in_ms: bool = False) -> BoolArray:
     """Return the k most voted-for objects of each site, k its capacity, shape (sites, objects)."""
-    votes = vote_rates(problem, copies, weight)
+    votes = vote_rates(problem, copies, in_ms)
     result = np.zeros(problem.static.shape, dtype=bool)
     for site, k in enumerate(problem.capacity.tolist()):
         result[site, most_voted(votes[site], min(k, problem.objects))] = True
@@ -99,7 +97,7 @@ def run_votes(
     *,
     grace: int = 1,
     rounds: int = 40,
-    weight: Weight = Weight.COUNT,
+    in_ms: bool = False,
 ) -> VoteRun:
     """Vote for `rounds` rounds, starting without dynamic copies; stop early once states repeat.
 
@@ -111,8 +109,8 @@ def run_votes(
         g >= 1. A copy goes at the g-th consecutive list without it: 1 deletes at once.
     rounds
         At most.
-    weight
-        What a vote counts; ``Weight.COUNT`` is the paper.
+    in_ms
+        Whether votes count the ms that a copy saves; in the paper each counts 1.
 
     Notes
     -----
@@ -135,7 +133,7 @@ def run_votes(
         costs.append(result.cost)
         sizes.append(result.replicas.astype(np.float64))
         copies = state.active.copy()
-        popular = popular_lists(problem, copies, weight)
+        popular = popular_lists(problem, copies, in_ms)
         state.create(popular)
         state.judge(popular)
     return VoteRun(np.array(costs), np.array(sizes), period, settled, copies)
@@ -252,9 +250,9 @@ def heuristic_costs(
     """
     room = problem.capacity > 0
 
-    def votes(grace: int, weight: Weight) -> Callable[[], tuple[float, float]]:
+    def votes(grace: int, in_ms: bool = False) -> Callable[[], tuple[float, float]]:
         def step() -> tuple[float, float]:
-            run = run_votes(problem, grace=grace, weight=weight)
+            run = run_votes(problem, grace=grace, in_ms=in_ms)
             return run.mean_cost, float(run.mean_replicas[room].mean())
 
         return step
@@ -269,9 +267,9 @@ def heuristic_costs(
         return step
 
     return {
-        "votes": votes(1, Weight.COUNT),
-        "votes, grace 3": votes(3, Weight.COUNT),
-        "votes weighted by ms saved": votes(1, Weight.SAVED),
+        "votes": votes(1),
+        "votes, grace 3": votes(3),
+        "votes weighted by ms saved": votes(1, in_ms=True),
         "local top-k": planned(local_topk),
         "greedy": planned(greedy),
     }

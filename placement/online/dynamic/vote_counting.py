@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +35,6 @@ __all__ = [
     "CopySet",
     "SpaceSaving",
     "Summary",
-    "Weight",
     "merge",
     "merge_two",
     "most_voted",
@@ -46,18 +44,7 @@ __all__ = [
 ]
 
 
-class Weight(StrEnum):
-    """Weight of one vote."""
-
-    COUNT = "count"
-    """1: the rule of the paper."""
-    SAVED = "saved"
-    """The ms a copy saves the client against the closest static copy."""
-
-
-def vote_rates(
-    problem: ReplicationProblem, copies: BoolArray, weight: Weight = Weight.COUNT
-) -> FloatArray:
+def vote_rates(problem: ReplicationProblem, copies: BoolArray, in_ms: bool = False) -> FloatArray:
     """Return expected votes per unit of time for each site and object, shape (sites, objects).
 
     Clients know which copies exist.
@@ -68,8 +55,9 @@ def vote_rates(
         Rates and preference lists.
     copies
         Dynamic copies that exist now.
-    weight
-        What a vote counts.
+    in_ms
+        Whether a vote counts the ms that a copy saves the client against the closest static copy;
+        in the paper it counts 1.
 
     Notes
     -----
@@ -82,10 +70,7 @@ def vote_rates(
         for j in row:
             # A static copy that serves gets no vote, and ends the search like a dynamic one.
             voting = looking & ~static[j]
-            if weight is Weight.COUNT:
-                worth = np.ones(problem.objects)
-            else:
-                worth = problem.static_rtt[site] - rtt[site, j]
+            worth = problem.static_rtt[site] - rtt[site, j] if in_ms else np.ones(problem.objects)
             result[j] += np.where(voting, problem.reads[site] * np.maximum(worth, 0.0), 0.0)
             looking &= ~(static[j] | copies[j])
     return result

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from formulations.online.dynamic.copy_programs import solve_milp
 from heuristics.online.dynamic.copy_choices import local_topk, run_votes
 from placement.errors import InputError
-from placement.online.dynamic.vote_counting import CopySet, Weight, most_voted, vote_rates
+from placement.online.dynamic.vote_counting import CopySet, most_voted, vote_rates
 from tests.online.dynamic.worlds import published_problem, small_problems, two_sites
 
 
@@ -76,7 +76,7 @@ def test_votes_cycle_on_the_published_geography(correlation):
 def test_milliseconds_against_static_are_better_than_counts():
     for seed in (1, 2, 3):
         problem = published_problem(seed)
-        counted, saved = run_votes(problem), run_votes(problem, weight=Weight.SAVED)
+        counted, saved = run_votes(problem), run_votes(problem, in_ms=True)
         optimum = solve_milp(problem).cost
         assert 1.02 * optimum < counted.mean_cost < 1.12 * optimum
         assert saved.mean_cost < counted.mean_cost
