@@ -550,6 +550,11 @@ class Contingency:
             f"{self.describe()} needs {self.together} to be spared",
         )
 
+    def remarks(self, problem: Problem) -> tuple[str, ...]:
+        """Return nothing."""
+        del problem
+        return ()
+
     def caveats(self, problem: Problem) -> tuple[str, ...]:
         """Say so when a horizon may be the reason; losses have theirs among the constraints."""
         return () if self.percentile is None else self.percentile.caveats(problem)

@@ -150,6 +150,10 @@ class Objective(Protocol):
         """Numbers that show that no configuration is acceptable, in words."""
         ...
 
+    def remarks(self, problem: Problem) -> tuple[str, ...]:
+        """Return notes about the question that every plan of it shows."""
+        ...
+
     def caveats(self, problem: Problem) -> tuple[str, ...]:
         """Return reasons beside the constraints that can explain why no plan was found."""
         ...
@@ -305,6 +309,11 @@ class MeanLatency:
         return ()
 
     def reasons_infeasible(self, problem: Problem) -> tuple[str, ...]:
+        """Return nothing."""
+        del problem
+        return ()
+
+    def remarks(self, problem: Problem) -> tuple[str, ...]:
         """Return nothing."""
         del problem
         return ()

@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -96,12 +96,15 @@ class MeasureQuestion(MeasureData):
         What is minimised; a share in time is maximised.
     keep
         The limits.
+    looser
+        Limits that a stricter one on the same measure stands for.
     distributions, outages, stored_gb
         As for :class:`placement.measures.values.MeasureData`.
     """
 
     aim: Measure = MEAN
     keep: tuple[Limit, ...] = ()
+    looser: tuple[Limit, ...] = field(default=(), compare=False)
 
     @property
     def kind(self) -> str:
@@ -216,6 +219,20 @@ class MeasureQuestion(MeasureData):
         if math.isinf(found := value(problem, self.aim, configuration)):
             broken.append(f"{self.aim} is {amount(problem, self.aim, found)}")
         return tuple(broken)
+
+    def remarks(self, problem: Problem) -> tuple[str, ...]:
+        """Return the limits that do not count, and those that no plan can break."""
+        most = problem.rules.replicas_max
+        idle = [
+            limit
+            for limit in self.keep
+            if limit.least == 0
+            or (limit.measure.kind is MeasureKind.REPLICAS and limit.bound >= most)
+        ]
+        return (
+            *(f"{limit} does not count: another limit is stricter" for limit in self.looser),
+            *(f"no plan can break the limit {limit}" for limit in idle),
+        )
 
     def diversity(self, voters: int, quorum: int) -> tuple[Diversity, ...]:
         """Return the rules that follow from losses of any domain: enough voters are spared."""
@@ -475,12 +492,14 @@ def question_fields(
             )
     keep = asked.get("keep") or ()
     keep = (keep,) if isinstance(keep, (str, Limit)) else elements(keep, "keep", "a list of limits")
-    limits = _stricter([*before.keep, *map(read_limit, keep), *_limits_of(budget, moves)])  # type: ignore[arg-type]  # it checks
+    every = [*before.keep, *map(read_limit, keep), *_limits_of(budget, moves)]  # type: ignore[arg-type]  # it checks
+    limits = _stricter(every)
     each = asked.get("distributions") or before.distributions
     each = (each,) if isinstance(each, Distributions) else each
     question = MeasureQuestion(
         aim=aim,
         keep=limits,
+        looser=tuple(one for one in every if one not in limits),
         distributions=instances_of(
             each, Distributions, "distributions", "placement.tail.Distributions"
         ),

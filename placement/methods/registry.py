@@ -294,7 +294,8 @@ def run(method: Method, problem: Problem, options: Options) -> Plan:
         plan = _call_for(method, problem)(problem, options)
         if note:
             plan = plan.replace(notes=(*plan.notes, note))
-    said = [note for note in wait_notes(problem) if note not in plan.notes]  # of another method
+    told = (*wait_notes(problem), *problem.objective.remarks(problem))
+    said = [note for note in told if note not in plan.notes]  # of another method
     plan = plan.replace(notes=(*plan.notes, *said)) if said else plan
     seconds = time.perf_counter() - started
     if plan.configuration is not None:

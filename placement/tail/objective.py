@@ -278,6 +278,11 @@ class Percentile:
         del problem
         return ()
 
+    def remarks(self, problem: Problem) -> tuple[str, ...]:
+        """Return nothing."""
+        del problem
+        return ()
+
     def caveats(self, problem: Problem) -> tuple[str, ...]:
         """Say so when the horizon is short enough to be the reason that no plan was found."""
         del problem

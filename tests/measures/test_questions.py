@@ -129,13 +129,13 @@ def _check(seed: int, method: str) -> None:
 @pytest.mark.parametrize("part", range(4))
 def test_drawn_questions_against_enumeration(part: int) -> None:
     for seed in range(part, 300, 4):
-        _check(seed, "exhaustive")
+        _check(seed, "exact" if seed % 10 else "exhaustive")
 
 
 @pytest.mark.slow
 def test_many_drawn_questions_against_enumeration() -> None:
     for seed in range(1000, 6000):
-        _check(seed, "exhaustive")
+        _check(seed, "exact" if seed % 10 else "exhaustive")
 
 
 def solved(problem: Problem) -> float:
@@ -305,6 +305,17 @@ def test_the_stricter_of_two_limits_counts() -> None:
         budget=25.0,
     )
     assert [str(one) for one in question_of(problem).keep] == ["cost <= 20", "mean <= 90 ms"]
+    problem = problem.replace(keep="replicas <= 3")
+    assert placement.solve(problem, "exhaustive").notes == (
+        "no plan can break the limit replicas <= 3",
+    )
+
+
+def test_limits_that_do_not_count_are_told() -> None:
+    instance = random_instance(1, sites=4, clients=3, prices=True)
+    keep = ["cost <= 30", "slowest client <= 900 ms", "cost <= 20"]
+    plan = placement.solve(Problem(instance, replicas=3, voters=3, keep=keep), "exhaustive")
+    assert plan.notes == ("cost <= 30 does not count: another limit is stricter",)
 
 
 def test_methods_that_do_not_take_measures_say_so_before_they_run() -> None:
