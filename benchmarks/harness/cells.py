@@ -8,22 +8,171 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, TypeAlias
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
-from benchmarks.harness.suite_worlds import InstanceRecipe
-from placement import Instance, Problem
-from placement.errors import UnsupportedError
+import numpy as np
+
+from placement import Instance, Problem, datasets
+from placement.errors import InputError, UnsupportedError
 from placement.evaluation.objective import MEAN_LATENCY
+from placement.model.operations import STANDARD_OPERATIONS, WEAK_READ
+from placement.workloads import MIXES, sample_mix
 
 __all__ = [
+    "DRAWN",
     "Cell",
     "CellLimits",
+    "InstanceRecipe",
     "LossRule",
     "ScriptCell",
     "SolveCell",
     "cell_from_json",
     "problem_of",
 ]
+
+
+# --- instances, as data: what is loaded, drawn or cut, and from which seed ----------------------
+
+DRAWN = "drawn"
+"""Source of instances with any number of sites, drawn around the bundled cities."""
+
+_SIGMA = 1.2
+_OPERATIONS = 1e6
+_SPREAD_DEGREES = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceRecipe:
+    """An instance that can be built again anywhere from its few words.
+
+    Parameters
+    ----------
+    source
+        A bundled data set, the path of an instance, or :data:`DRAWN`.
+    mix
+        Operation mix; None: the data set's default, and ``social`` for generated instances.
+    sites
+        Sites of a generated instance; for a data set, how many of its sites are kept (a seeded
+        choice).
+    clients
+        Clients of a generated instance.
+    demand
+        "all", or "reads" for a p-median problem: every operation becomes a weak read.
+    """
+
+    source: str
+    mix: str | None = None
+    sites: int | None = None
+    clients: int | None = None
+    demand: Literal["all", "reads"] = "all"
+
+    @property
+    def label(self) -> str:
+        """A few words; different instances have different ones."""
+        size = "" if self.sites is None else f" {self.sites}"
+        size += "" if self.clients is None else f"×{self.clients}"
+        mix = "" if self.mix is None else f" {self.mix}"
+        return f"{self.source}{size}{mix}" + (" reads only" if self.demand == "reads" else "")
+
+    def build(self, seed: int) -> Instance:
+        """Build the instance; the seed draws the demand, and what else is drawn.
+
+        Raises
+        ------
+        InputError, MissingDependencyError
+            As :func:`placement.load`.
+        """
+        if self.source == DRAWN:
+            instance = self._draw(seed)
+        elif self.source in datasets.names():
+            instance = datasets.load(self.source, mix=self.mix, seed=seed)
+        else:
+            from placement import load
+
+            instance = load(Path(self.source))
+        if self.sites is not None and self.sites < len(instance.sites):
+            instance = _keep(instance, self.sites, seed)
+        return _reads_only(instance) if self.demand == "reads" else instance
+
+    def to_json(self) -> dict[str, object]:
+        """Return plain data."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> InstanceRecipe:
+        """Undo :meth:`to_json`."""
+        return cls(**data)
+
+    def _draw(self, seed: int) -> Instance:
+        """Sites and clients near the bundled cities, RTTs modelled from distance.
+
+        A place is a city, drawn in proportion to its people online, moved by a normal step of
+        2 degrees; demand per client is log-normal (sigma 1.2), its mix drawn around the named one.
+        """
+        from placement.datasets.distance_rtt import modelled_rtt
+
+        if self.sites is None or self.clients is None:
+            raise InputError(
+                "a generated instance needs its size", field="sites", expected="sites and clients"
+            )
+        mix = "social" if self.mix is None else self.mix
+        rng = np.random.default_rng([seed, self.sites, self.clients, sorted(MIXES).index(mix)])
+        cities = datasets.cities()
+        weight = np.array([city.users for city in cities])
+        drawn = rng.choice(len(cities), size=self.sites + self.clients, p=weight / weight.sum())
+        places = np.array([(cities[i].lat, cities[i].lon) for i in drawn])
+        places += _SPREAD_DEGREES * rng.standard_normal(places.shape)
+        places[:, 0] = np.clip(places[:, 0], -60.0, 75.0)
+        places[:, 1] = (places[:, 1] + 180.0) % 360.0 - 180.0
+        at, around = places[: self.sites], places[self.sites :]
+        client_rtt, site_rtt = modelled_rtt(at, around, rng)
+        demand = np.exp(_SIGMA * rng.standard_normal(self.clients))
+        shares = np.array([sample_mix(mix, rng) for _ in range(self.clients)])
+        chosen = drawn[: self.sites]
+        return Instance(
+            sites=tuple(f"site {i + 1} near {cities[c].city}" for i, c in enumerate(chosen)),
+            clients=tuple(f"client {i + 1}" for i in range(self.clients)),
+            client_rtt=client_rtt,
+            site_rtt=site_rtt,
+            counts=np.round(_OPERATIONS * (demand / demand.sum())[:, np.newaxis] * shares),
+            operations=STANDARD_OPERATIONS,
+            domains={
+                "country": tuple(cities[c].country for c in chosen),
+                "continent": tuple(cities[c].continent for c in chosen),
+            },
+            site_coordinates=at,
+            client_coordinates=around,
+            name=f"{self.label}, seed {seed}",
+            provenance=("Drawn around the bundled cities; RTTs are modelled from distance.",),
+        )
+
+
+def _keep(instance: Instance, count: int, seed: int) -> Instance:
+    """Keep a seeded choice of the sites, in their order, and all clients."""
+    rng = np.random.default_rng([seed, count])
+    keep = np.sort(rng.permutation(len(instance.sites))[:count])
+    at = instance.site_coordinates
+    return instance.replace(
+        sites=tuple(instance.sites[i] for i in keep),
+        client_rtt=instance.client_rtt[..., keep],
+        site_rtt=instance.site_rtt[..., keep, :][..., keep],
+        domains={
+            level: tuple(labels[i] for i in keep) for level, labels in instance.domains.items()
+        },
+        site_coordinates=None if at is None else at[keep],
+        prices=None,
+        name=f"{count} sites of {instance.name}",
+    )
+
+
+def _reads_only(instance: Instance) -> Instance:
+    """Turn every operation into a weak read: the score is then the value of a p-median problem."""
+    return instance.replace(
+        counts=instance.counts.sum(axis=-1, keepdims=True),
+        operations=(WEAK_READ,),
+        name=f"{instance.name}, reads only",
+    )
 
 
 class LossRule(StrEnum):

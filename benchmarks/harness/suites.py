@@ -7,8 +7,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from benchmarks.harness.cells import Cell, CellLimits, LossRule, ScriptCell, SolveCell
-from benchmarks.harness.suite_worlds import DRAWN, InstanceRecipe
+from benchmarks.harness.cells import (
+    DRAWN,
+    Cell,
+    CellLimits,
+    InstanceRecipe,
+    LossRule,
+    ScriptCell,
+    SolveCell,
+)
 
 __all__ = ["EXACT", "HEURISTICS", "SUITES", "Grid", "Suite"]
 

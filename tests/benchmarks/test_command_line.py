@@ -12,10 +12,9 @@ from types import MappingProxyType
 import pytest
 
 from benchmarks import __main__ as harness
-from benchmarks.harness.cells import CellLimits, LossRule, ScriptCell
+from benchmarks.harness.cells import CellLimits, InstanceRecipe, LossRule, ScriptCell
 from benchmarks.harness.result_files import RESULTS, read_json, read_rows
 from benchmarks.harness.result_rows import ResultsFile
-from benchmarks.harness.suite_worlds import InstanceRecipe
 from benchmarks.harness.suites import SUITES, Grid, Suite
 from placement.errors import InputError
 from placement.report.result_file import read_results

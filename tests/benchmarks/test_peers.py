@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.harness.cells import CellLimits, LossRule, SolveCell, problem_of
-from benchmarks.harness.suite_worlds import InstanceRecipe
+from benchmarks.harness.cells import CellLimits, InstanceRecipe, LossRule, SolveCell, problem_of
 from benchmarks.peers import CAPTIONS, find_method
 from placement import Configuration, Problem
 from placement.errors import InputError, MissingDependencyError, UnsupportedError

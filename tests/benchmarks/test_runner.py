@@ -17,8 +17,10 @@ import pytest
 
 from benchmarks.harness import runner
 from benchmarks.harness.cells import (
+    DRAWN,
     Cell,
     CellLimits,
+    InstanceRecipe,
     LossRule,
     ScriptCell,
     SolveCell,
@@ -26,7 +28,6 @@ from benchmarks.harness.cells import (
 )
 from benchmarks.harness.run_suite import RunProgress
 from benchmarks.harness.runner import Runner, run_cell
-from benchmarks.harness.suite_worlds import DRAWN, InstanceRecipe
 from benchmarks.harness.suites import SUITES, Grid
 from placement.plan import evaluate
 from placement.report.result_file import best_known
