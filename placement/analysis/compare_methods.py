@@ -118,8 +118,8 @@ def compare(
         ``replicas`` (names), ``reason``. Numbers that do not exist are NaN.
 
         ``table.attrs`` holds ``problem`` (in words), ``kind`` and ``objective`` (what is minimised,
-        as a word and in words), ``best_bound`` and ``operations``. With a percentile, the columns
-        ``objective`` and ``bound`` are ms.
+        as a word and in words), ``minimised`` (with its unit), ``best_bound`` and ``operations``.
+        With a percentile or measures, the columns ``objective`` and ``bound`` are in that unit.
 
     Raises
     ------
@@ -310,10 +310,18 @@ def comparison_table(problem: Problem, entries: Sequence[MethodRun]) -> pd.DataF
         problem=describe(problem),
         kind=problem.objective.kind,
         objective=problem.objective.describe(),
+        minimised=_minimised(problem),
         best_bound=bound,
         operations=problem.demand.operations,
     )
     return table
+
+
+def _minimised(problem: Problem) -> str:
+    """Return the name of the minimised value with its unit; empty for the mean."""
+    goal = problem.objective
+    name = goal.headline(problem) or ("mean" if goal.kind == "measures" else "")
+    return f"{name} {goal.unit(problem)}".strip() if name else ""
 
 
 # Commit protocols side by side on one instance: what each would bring, every row proven

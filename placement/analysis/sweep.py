@@ -106,7 +106,8 @@ def value_in_ms(plan: Plan) -> float:
 
 def objective_words(question: Instance | Problem) -> str:
     """Return the objective of a question in words; empty for the mean latency."""
-    return question.objective.describe() if isinstance(question, Problem) else ""
+    words = question.objective.describe() if isinstance(question, Problem) else ""
+    return words.removeprefix("minimise ").removeprefix("maximise ")
 
 
 def plan_columns(plan: Plan) -> dict[str, object]:

@@ -109,6 +109,12 @@ def test_compare_evaluate_and_sweep_take_measures(
         ["compare", folder, "--replicas", "3", "--voters", "3", *keep, "--methods", "exhaustive"],
     )
     assert table["methods"][0]["status"] == "optimal"
+    main(
+        ["compare", folder, *QUESTION[:4], "--minimise", "slowest client", "--methods", "exact,kq"]
+    )
+    said = capsys.readouterr().out
+    assert "slowest client ms" in said
+    assert "kq: it takes no measures" in said
     swept = _json(
         capsys,
         ["sweep", folder, "--replicas", "3..4", "--voters", "3", *keep, "--method", "exhaustive"],

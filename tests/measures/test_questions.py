@@ -25,7 +25,7 @@ from placement.testing.small_worlds import every_configuration, random_instance
 MEASURES = [
     "mean",
     "mean(reads)",
-    "mean(writes, clients in continent:continent-0)",
+    "mean(writes, client client-1)",
     "mean after the loss of any region",
     "mean after the loss of site-1",
     "mean over outages",

@@ -230,8 +230,9 @@ def _text(table: pd.DataFrame) -> str:
     from placement.text import table as text_table
 
     # With money in the objective a bound is on more than latency, and no mean; one on a percentile
-    # is a latency already.
-    tail = table.attrs["objective"] if table.attrs["kind"] == "percentile" else ""
+    # or another measure is in its unit already.
+    own = table.attrs["kind"] in ("percentile", "measures")
+    tail = str(table.attrs["minimised"]) if own else ""
     money = not tail and bool((table["objective"] > table["score"]).any())
     scale = 1.0 if money or tail else table.attrs["operations"]
     rows = []
@@ -256,10 +257,10 @@ def _text(table: pd.DataFrame) -> str:
             [
                 "method",
                 "status",
-                *([f"{tail.split()[0]} ms"] if tail else []),
+                *([tail] if tail else []),
                 "mean ms",
                 "gap",
-                "bound, objective" if money else "bound ms",
+                "bound, objective" if money else f"bound {tail.split()[-1] if tail else 'ms'}",
                 "seconds",
                 "leader",
             ],
