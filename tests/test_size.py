@@ -63,7 +63,7 @@ ROOMS = {
     "placement/analysis": 2511,
     "placement/cli": 6616,
     "placement/contingency": 1120,
-    "placement/databases": 7446,
+    "placement/databases": 7440,
     "placement/datasets": 1276,
     "placement/evaluation": 5284,
     "placement/explore": 2937,

@@ -123,20 +123,18 @@ class Localities:
         others = [row.name for row in self.rows if row.site == name]
         if name in self.sites and not found and (self.derived or not others):
             return name
+        message, expected = "no site stands for", "a site, or a name of the table of localities"
         known = [*(row.name for row in self.rows), *self.sites]
         close = [one for one in difflib.get_close_matches(name, known, n=2) if one != name]
-        expected = "a site, or a name of the table of localities"
         if found:
+            message = "several sites stand for"
             expected = f"one site for the name: the table has {', '.join(sorted(found))} by zone"
         elif others:
             expected += f", where the site {name!r} is called {', '.join(map(repr, others[:3]))}"
         elif close:
             expected += f" (did you mean {close[0]!r}?)"
-        raise InputError(
-            "several sites stand for this locality" if found else
-            "no site stands for this locality",
-            source=source, field=place, value=name, expected=expected,
-        )  # fmt: skip
+        message += " this locality"
+        raise InputError(message, source=source, field=place, value=name, expected=expected)
 
     def of_site(self, site: str) -> tuple[Locality, ...]:
         """Return the rows of a site; without a row, the site under its own name."""
@@ -163,18 +161,14 @@ class Localities:
 
     def nodes(self, site: str) -> int | None:
         """Return how many nodes a site has, from the column ``nodes``; None where not given."""
-        given = [row for row in self.rows if row.site == site and row.facts.get("nodes")]
-        if not given:
-            return None
-        total = 0
-        for row in given:
-            count = row.facts["nodes"]
+        rows = (row for row in self.rows if row.site == site)
+        given = [row.facts["nodes"] for row in rows if row.facts.get("nodes")]
+        for count in given:
             if not count.isdecimal() or len(count) > 9:
                 raise InputError(
                     "not a number of nodes", field="nodes", value=count, expected="a whole number"
                 )
-            total += int(count)
-        return total
+        return sum(map(int, given)) if given else None
 
 
 def is_plain(name: str) -> bool:
