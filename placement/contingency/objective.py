@@ -412,8 +412,7 @@ class Contingency:
         self, problem: Problem, configurations: Sequence[Configuration]
     ) -> npt.NDArray[np.float64]:
         """Values of many configurations, each as :meth:`value` gives it, shape (n,)."""
-        usual = all(len(one.voters) == problem.rules.voters for one in configurations)
-        if self.percentile is not None or not usual:
+        if self.percentile is not None:
             return values_one_by_one(self, problem, configurations)
         normal = scores_of(problem, configurations)
         weights = self.probabilities(problem)

@@ -445,7 +445,7 @@ def scores_after_many(
     problem
         The question.
     configurations
-        Any number of them, with the problem's number of voters.
+        Any number of them.
     lost
         Site indices F.
     normal
@@ -464,10 +464,10 @@ def scores_after_many(
     """
     gone = frozenset(lost)
     found = normal.copy()
-    alike: dict[int, list[int]] = {}
+    alike: dict[tuple[int, int], list[int]] = {}
     for row, one in enumerate(configurations):
         if not unnoticed(problem, one, gone, clients_move=clients_move):
-            alike.setdefault(len(one.replicas), []).append(row)
+            alike.setdefault((len(one.replicas), len(one.voters)), []).append(row)
     demand = demand_after(problem, gone) if clients_move else problem.demand
     client_rtt, site_rtt = demand.client_rtt.copy(), demand.site_rtt.copy()
     client_rtt[..., list(gone)] = site_rtt[..., list(gone)] = math.inf
@@ -476,11 +476,12 @@ def scores_after_many(
     alive[list(gone)] = False
     for rows in alike.values():
         some = [configurations[row] for row in rows]
+        quorum = quorum_size(problem, some[0])
         leader: IntArray = np.array([one.leader for one in some], dtype=np.intp)
         voters: IntArray = np.array([one.voters for one in some], dtype=np.intp)
         replicas: IntArray = np.array([one.replicas for one in some], dtype=np.intp)
         able = alive[voters]
-        serves = able.sum(axis=1) >= problem.rules.quorum
+        serves = able.sum(axis=1) >= quorum
         stays = serves & alive[leader] & (not leader_may_move)
         moving = np.nonzero(serves & ~stays)[0]
         preferred = able[moving] & problem.rules.may_lead[voters[moving]]
@@ -491,7 +492,7 @@ def scores_after_many(
         values = np.full(len(rows), math.inf)
         if len(chosen):
             v, r = voters[chosen], replicas[chosen]
-            scores = score_many(demand, leaders, v, r, problem.rules.quorum)
+            scores = score_many(demand, leaders, v, r, quorum)
             np.minimum.at(values, chosen, scores)
         found[rows] = values
     return found

@@ -131,6 +131,8 @@ class Measure:
         lost = self.after is not None or self.over_outages
         if lost and (not kind.of_latency or kind is MeasureKind.SLOWEST):
             self._refuse("is not taken after a loss", "after", self.after)
+        if self.after is not None and self.after.clients_move and kind is not MeasureKind.MEAN:
+            self._refuse("is not taken where clients move", "after", self.after)
         if self.over_outages and (self.after is not None or kind is MeasureKind.PERCENTILE):
             self._refuse("is not weighted over outages", "over_outages", True)
 

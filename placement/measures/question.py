@@ -596,7 +596,7 @@ def _older_objective(question: MeasureQuestion, keep: Sequence[Limit]) -> Object
         return None
     if lost.after is None:
         return scored if limit is None else None
-    if lost.after.named or (lost.after.clients_move and scored is not MEAN_LATENCY):
+    if lost.after.named:
         return None
     return Contingency(
         lost.after.level,

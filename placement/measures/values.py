@@ -178,14 +178,13 @@ def _after(
     """Values after one loss, those of the leader that is best for the measure, shape (n,)."""
     after = measure.after
     moves, hop = (False, False) if after is None else (after.leader_moves, after.clients_move)
-    usual = all(len(one.voters) == problem.rules.voters for one in configurations)
-    if measure.kind is MeasureKind.MEAN and usual:
+    if measure.kind is MeasureKind.MEAN:
         rate = part.demand.operations
         known = {"leader_may_move": moves, "clients_move": hop}
         return scores_after_many(part, configurations, loss.sites, normal * rate, **known) / rate
     found = normal.copy()
     for row, one in enumerate(configurations):
-        if not unnoticed(part, one, loss.sites, clients_move=hop):
+        if not unnoticed(part, one, loss.sites):
             found[row] = _best_after(problem, part, measure, one, loss)
     return found
 
@@ -197,13 +196,6 @@ def _best_after(
     left = survivors(part, one, loss.sites, leader_may_move=bool(after and after.leader_moves))
     if left is None:
         return 0.0 if measure.share else math.inf
-    if measure.kind is MeasureKind.MEAN:
-        from placement.evaluation.losses import score_after
-
-        hop = bool(after and after.clients_move)
-        moves = bool(after and after.leader_moves)
-        scores = score_after(part, one, loss.sites, leader_may_move=moves, clients_move=hop)
-        return min(scores.values()) / part.demand.operations
     each = [
         _of_mixture(
             problem,

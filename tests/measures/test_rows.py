@@ -10,8 +10,9 @@ import pytest
 from placement import Configuration, Contingency, Moves, Problem
 from placement.evaluation.breakdown import by_client, objective_values
 from placement.evaluation.cost_model import configuration_cost
+from placement.evaluation.losses import losses, score_after, scores_after_many, unnoticed
 from placement.evaluation.moves import changes
-from placement.evaluation.objective import Objective
+from placement.evaluation.objective import Objective, scores_of
 from placement.measures import After, Measure, MeasureKind
 from placement.measures.rows import (
     MeasureRows,
@@ -210,3 +211,20 @@ def test_a_measure_of_everything_is_the_measure() -> None:
         named = values(problem, Measure(MeasureKind(kind), level, names, whole.clients), plans)
         np.testing.assert_allclose(plain, named, rtol=1e-12)
     assert len(late_operations(problem, P90)) == 1
+
+
+def test_losses_of_plans_with_any_number_of_voters() -> None:
+    problem = Problem(random_instance(1, sites=6, clients=4), replicas=4, voters=3)
+    rng = np.random.default_rng(0)
+    plans = []
+    for _ in range(40):
+        replicas = rng.permutation(6)[: rng.integers(2, 6)].tolist()
+        voters = replicas[: rng.integers(1, len(replicas) + 1)]
+        plans.append(Configuration.of(voters[0], voters, replicas))
+    normal = scores_of(problem, plans)
+    for loss in losses(problem, "region"):
+        found = scores_after_many(problem, plans, loss.sites, normal).tolist()
+        for plan, one, usual in zip(plans, found, normal.tolist(), strict=True):
+            after = score_after(problem, plan, loss.sites)
+            hit = not unnoticed(problem, plan, loss.sites)
+            assert same(one, min(after.values(), default=math.inf) if hit else usual)
