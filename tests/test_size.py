@@ -77,7 +77,7 @@ ROOMS = {
     "placement/overtime": 8205,
     "placement/proof": 6605,
     "placement/quorumstore": 2202,
-    "placement/report": 4427,
+    "placement/report": 4414,
     "placement/support": 823,
     "placement/tail": 2340,
     "placement/testing": 1111,

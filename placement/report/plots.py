@@ -29,8 +29,10 @@ from placement.support.checks import FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
 
 __all__ = ["FORMATS", "check_picture", "pictures_of", "plot_table", "save_figure"]
 
@@ -213,6 +215,7 @@ class _Painter:
     def __init__(self, axes: Axes) -> None:
         self._axes = axes
         self._rank = 1.0  # later elements lie above
+        self._frame: Patch | None = None  # of the map that is painted
         self._root = {"color": _variables()["--ink"], "fill": "#000000", "font-size": "14"}
         self._families = _families()
 
@@ -225,7 +228,10 @@ class _Painter:
             scale = 1.0
             if "viewBox" in block.attrib:
                 scale = inside.width / float(block.attrib["viewBox"].split()[2])
+            if block.get("class") == "map":
+                self._frame = self._sea(inside.y, _height(block))
             self._element(block, [], self._root, replace(inside, scale=scale))
+            self._frame = None
         elif block.tag == "li":
             sample, name = block
             self._element(sample, [], self._root, replace(inside, width=36.0))
@@ -233,6 +239,14 @@ class _Painter:
         else:
             weight = "600" if block.tag == "figcaption" else "400"
             self._words("".join(block.itertext()), inside, {**self._root, "font-weight": weight})
+
+    def _sea(self, y: float, height: float) -> Patch:
+        """Return the ground of a map, at which lines and land end."""
+        from matplotlib.patches import Rectangle
+
+        wide = _WIDTH - 2 * _EDGE
+        ground = Rectangle((_EDGE, y), wide, height, facecolor=_variables()["--sea"], zorder=0.5)
+        return self._axes.add_patch(ground)
 
     def _words(self, words: str, place: _Place, look: Look) -> None:
         self._text(clipped(words, 110), place.x, place.y + 13, 1.0, look)
@@ -242,7 +256,7 @@ class _Painter:
         own = {key: look[key] for key in _INHERITED if key in look} | _declared(one, above)
         if "text-anchor" in one.attrib:
             own["text-anchor"] = one.attrib["text-anchor"]
-        if own.get("display") == "none" or one.tag in ("defs", "title"):
+        if own.get("display") == "none" or one.tag in ("defs", "title", "clipPath"):
             return
         self._rank += 0.001
         if one.tag == "svg" and above:
@@ -282,12 +296,17 @@ class _Painter:
         else:
             corners = place.points(at.get("points") or at["d"])
         if closed:
-            self._axes.add_patch(Polygon(corners, closed=True, **drawn))
+            self._cut(self._axes.add_patch(Polygon(corners, closed=True, **drawn)))
             return
-        self._axes.plot(corners[:, 0], corners[:, 1], color=edge, linewidth=wide,
-                        linestyle=_dashes(look), zorder=self._rank)  # fmt: skip
+        (line,) = self._axes.plot(corners[:, 0], corners[:, 1], color=edge, linewidth=wide,
+                                  linestyle=_dashes(look), zorder=self._rank)  # fmt: skip
+        self._cut(line)
         if at.get("marker-end") and len(corners) > 1:
             self._head(corners, edge, 12 * place.scale)
+
+    def _cut(self, artist: Artist) -> None:
+        if self._frame is not None:
+            artist.set_clip_path(self._frame)
 
     def _head(self, corners: FloatArray, colour: Any, size: float) -> None:
         """Paint the head of an arrow at the end of a line."""

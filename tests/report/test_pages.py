@@ -21,11 +21,10 @@ from placement.report import report_html, write_report
 from placement.report.charts.markup import clipped, json_script, tag, text
 from placement.report.charts.svg_charts import ticks
 from placement.report.map.map_view import map_view
-from placement.report.map.projection import great_circle, project, scaled_places, within_frame
+from placement.report.map.projection import great_circle, project, scaled_places
 from placement.report.page import PlanTable, page_of
 from placement.report.plan_page import latency_shares
 from placement.report.result_file import FORMAT, VERSION
-from placement.support.checks import FloatArray
 from tests.report import worlds
 
 VOID = {"meta", "br", "hr", "input", "col", "img", "link"}
@@ -200,45 +199,23 @@ def test_equal_earth_keeps_areas() -> None:
         )
 
 
-@given(
-    st.lists(
-        st.tuples(st.floats(-9, 19), st.floats(-9, 19))
-        | st.tuples(st.just(4.0), st.floats(-9, 19)),
-        min_size=2,
-        max_size=8,
-    )
-)
-def test_a_line_is_cut_at_the_frame(points: list[tuple[float, float]]) -> None:
-    """No part leaves it, and points of the line lie on a part where they lie in the frame."""
-    line = np.array(points)
-    parts = within_frame(line, 10.0, 6.0)
-    for part in parts:
-        assert part.shape[1] == 2
-        assert len(part) >= 2
-        assert (part >= -1e-9).all()
-        assert (part <= np.array([10, 6]) + 1e-9).all()
-    for start, end in itertools.pairwise(line):
-        for share in np.linspace(0, 1, 9):
-            point = start + share * (end - start)
-            inside = (point > 1e-6).all() and (point < np.array([10, 6]) - 1e-6).all()
-            assert not inside or min(_distance(point, part) for part in parts) < 1e-6
+def test_ways_end_at_the_frame_of_the_map() -> None:
+    """Lines leave the view over the pole; the page cuts them at the whole view."""
+    plan = worlds.plan_of_size(45, 10, 45)
+    view = map_view(plan.problem.instance, plan)
+    page = Page(report_html(plan))
+    (rect,) = [a for _, a in page.tags if a.get("width") == f"{view.width:.10g}"]
+    assert (rect["x"], rect["y"], rect["height"]) == ("0", "0", f"{view.height:.10g}")
+    cut = [a["class"] for _, a in page.tags if a.get("clip-path") == "url(#map-frame)"]
+    assert sorted(filter(None, cut)) == ["commits", "reads"]
 
 
-def _distance(point: FloatArray, line: FloatArray) -> float:
-    starts, steps = line[:-1], np.diff(line, axis=0)
-    squared = np.maximum((steps**2).sum(axis=1), 1e-30)
-    share = np.clip(((point - starts) * steps).sum(axis=1) / squared, 0, 1)
-    return float(np.hypot(*(starts + share[:, None] * steps - point).T).min())
-
-
-def test_a_way_over_the_pole_ends_at_the_frame_and_comes_back_there() -> None:
-    """From Finland to Alaska, where the frame ends at 66° north."""
-    top = project([(0, 66)])[0, 1]
-    way = [np.array([0, top]) - piece * [-1, 1] for piece in great_circle((25, 61), (-150, 61))]
-    parts = within_frame(way[0] + [3, 0], 6.0, 2.0)
-    assert len(way) == 1
-    assert [parts[0][-1, 1], parts[1][0, 1]] == pytest.approx([0, 0])
-    assert len(parts) == 2
+def test_no_coast_crosses_the_map() -> None:
+    """Each side of a ring of land or water is short: no ring is torn at the antimeridian."""
+    view = map_view(worlds.plan_of_size(45, 10, 45).problem.instance)
+    for ring in (*view.land, *view.water):
+        steps = np.abs(np.diff(ring, axis=0, append=ring[:1]))
+        assert steps.max() < view.width / 4
 
 
 def test_great_circles() -> None:

@@ -24,7 +24,6 @@ from placement.report.map.projection import (
     project,
     scaled_places,
     unproject,
-    within_frame,
 )
 from placement.support.checks import FloatArray
 from placement.text import display_width, escape
@@ -100,7 +99,7 @@ class Arrow:
         "vote" from the leader to a voter it waits for, "late" to one it does not wait for, "ask"
         from a client to the leader, "read" from a client to its nearest replica.
     pieces
-        Lines of (x, y), shape (k, 2) each; several when the way leaves the frame and comes back.
+        Lines of (x, y), shape (k, 2) each; several when the way passes the rim of the map.
     text
         What travels, with the RTT.
     """
@@ -386,9 +385,7 @@ def _arrows(
         goal = at[index[end]]
         if geographic and np.isfinite(start).all() and np.isfinite(goal).all():
             whole = great_circle(start.tolist(), goal.tolist(), steps)
-            return tuple(
-                part for piece in whole for part in within_frame(frame(piece), WIDTH, frame.height)
-            )
+            return tuple(map(frame, whole))
         if from_name is None:
             return ()
         return (np.stack([spot[from_name], spot[end]]),)

@@ -10,7 +10,6 @@ The central meridian is 11° E: its opposite runs through the Bering Strait, so 
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 
@@ -25,7 +24,6 @@ __all__ = [
     "project",
     "scaled_places",
     "unproject",
-    "within_frame",
 ]
 
 CENTRE = 11.0
@@ -129,49 +127,6 @@ def great_circle(start: Sequence[float], end: Sequence[float], steps: int = 40) 
         pieces[k] = np.vstack([pieces[k], left])
         pieces[k + 1] = np.vstack([right, pieces[k + 1]])
     return pieces
-
-
-def within_frame(points: FloatArray, width: float, height: float) -> list[FloatArray]:
-    """Cut a line at a rectangle from (0, 0) to (width, height), and return the parts inside.
-
-    Parameters
-    ----------
-    points
-        Shape (n, 2), n >= 2.
-    width, height
-        Of the rectangle.
-
-    Returns
-    -------
-    list of ndarray
-        Each of shape (k, 2) with k >= 2, in the order of travel.
-
-    Notes
-    -----
-    O(n). Each segment is cut as by Liang and Barsky (1984).
-    """
-    parts: list[list[FloatArray]] = []
-    far = np.array([width, height])
-    goes_on = False
-    for start, end in itertools.pairwise(points):
-        step = end - start
-        with np.errstate(divide="ignore", invalid="ignore"):
-            crossed = np.stack([-start / step, (far - start) / step])
-        level = step == 0
-        if (level & ((start < 0) | (start > far))).any():
-            goes_on = False
-            continue
-        crossed = crossed[:, ~level]
-        enters = float(crossed.min(axis=0).max(initial=0.0))
-        leaves = float(crossed.max(axis=0).min(initial=1.0))
-        if enters > leaves:
-            goes_on = False
-            continue
-        if not goes_on:
-            parts.append([start + enters * step])
-        parts[-1].append(start + leaves * step)
-        goes_on = leaves == 1.0
-    return [np.array(part) for part in parts]
 
 
 def _vector(place: Sequence[float]) -> FloatArray:

@@ -13,6 +13,9 @@ from placement.support.checks import FloatArray
 
 __all__ = ["LEGEND", "map_layers", "map_legend", "map_section", "star", "svg_map"]
 
+_WAYS = ("reads", "commits")
+"""Layers of lines, which end at the frame of the map."""
+
 _ROLE = {
     "leader": "leader",
     "voter": "voter",
@@ -37,11 +40,24 @@ def svg_map(view: MapView, *, caption: str, identifier: str = "map") -> Markup:
     layers: list[Child] = [
         tag("title", {"id": f"{identifier}-title"}, caption),
         _arrowheads(identifier),
+        tag(
+            "clipPath",
+            {"id": f"{identifier}-frame"},
+            tag("rect", {"x": 0, "y": 0, "width": view.width, "height": view.height}),
+        ),
         tag("g", {"class": "graticule"}, [_line(line) for line in view.graticule]),
         tag("g", {"class": "land"}, [_ring(ring) for ring in view.land]),
         tag("g", {"class": "water"}, [_ring(ring) for ring in view.water]),
         [
-            tag("g", {"class": name, "aria-hidden": "true" if name == "names" else None}, content)
+            tag(
+                "g",
+                {
+                    "class": name,
+                    "aria-hidden": "true" if name == "names" else None,
+                    "clip-path": f"url(#{identifier}-frame)" if name in _WAYS else None,
+                },
+                content,
+            )
             for name, content in map_layers(view, identifier).items()
         ],
     ]
