@@ -70,7 +70,7 @@ ROOMS = {
     "placement/feasibility": 709,
     "placement/fleet": 1271,
     "placement/io": 10340,
-    "placement/measures": 2450,
+    "placement/measures": 2466,
     "placement/methods": 670,
     "placement/model": 4622,
     "placement/online": 7301,
