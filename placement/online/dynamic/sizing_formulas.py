@@ -42,12 +42,12 @@ def replicas_conservative(k: float, turnover: float, grace: int) -> float:
     return k * (1 + turnover * grace)
 
 
-def replicas_exact(k: float, turnover: float, grace: int, lag: float = 0.0) -> float:
-    """Dynamic copies of a site under the rule as described: k·(1 + λ·(g − 1 + lag)).
+def replicas_exact(k: float, turnover: float, grace: int) -> float:
+    """Dynamic copies of a site under the rule as described: k·(1 + λ·(g − 1)).
 
     For keys that leave the list permanently: a copy stays for g − 1 rounds after the first list
     without it, so that g = 1 has exactly the k of the list. A key that comes back to the list
-    before its copy is gone makes it fewer.
+    before its copy is gone makes it fewer. It is the count just after a deletion.
 
     Parameters
     ----------
@@ -57,12 +57,9 @@ def replicas_exact(k: float, turnover: float, grace: int, lag: float = 0.0) -> f
         λ, the share of the list that is new in each round.
     grace
         g >= 1.
-    lag
-        Share of a round from the creation of copies to the deletion by the same list, for the mean
-        over time: 1 − gossip/t, 0.8 with the parameters of the paper. 0: just after a deletion.
     """
     grace = whole(grace, "grace", minimum=1)
-    return k * (1 + turnover * (grace - 1 + lag))
+    return k * (1 + turnover * (grace - 1))
 
 
 def replacement_ratio(replicas: float, k: float, grace: int) -> float:
