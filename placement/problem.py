@@ -234,8 +234,20 @@ class Problem:
         elif not isinstance(self.protocol, Protocol):
             object.__setattr__(self, "protocol", Protocol(text(self.protocol, "protocol")))
         _ = self.rules, self.demand, cost_model(self.instance), self.limits  # all four validate
-        check_waits(self)
+        self._check_roles()
         self.objective.check(self)
+
+    @property
+    def needs_roles(self) -> bool:
+        """Return whether operations have waits or constants, or some voters hold no replica.
+
+        What is known of questions of the four coefficients alone then does not hold.
+        """
+        return self.demand.has_waits or self.rules.witnesses > 0
+
+    def _check_roles(self) -> None:
+        if self.protocol is not None or self.needs_roles:
+            check_waits(self)
 
     def _ask(self, asked: Mapping[str, object]) -> None:
         """Put a question of measures into objective, budget and moves."""
@@ -268,7 +280,7 @@ class Problem:
             _allowed=self._allowed,
         )
         copy.__dict__["rules"] = compile_rules(copy, self._allowed, self.rules)  # validates
-        check_waits(copy)
+        copy._check_roles()
         copy.objective.check(copy)
         return copy
 

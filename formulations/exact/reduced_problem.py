@@ -124,7 +124,7 @@ class ReducedProblem:
                 return f"the rules for {role} are on too many crossing levels"
         if rules.witnesses:
             return "some voters are witnesses"
-        why = no_cases(demand, rules)
+        why = no_cases(demand, rules) if demand.has_waits else None
         if why is not None:
             return why
         if len(site_families(rules, "voters")) > 1:
@@ -310,7 +310,7 @@ class ReducedProblem:
     @cached_property
     def cases(self) -> SingleWaits | None:
         """Cases of the waits of the leaders; None where they wait for m votes alone."""
-        if not case_wait(self.demand):
+        if not self.demand.has_waits or not case_wait(self.demand):
             return None
         return SingleWaits.of(self.demand, self.rules, self.able_leaders)
 

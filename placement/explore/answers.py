@@ -6,7 +6,6 @@ import math
 
 from placement.errors import InputError
 from placement.evaluation.losses import score_after
-from placement.evaluation.waits.wait_checks import needs_roles
 from placement.explore.question import Question
 from placement.io.leader_plan_document import outcome_document
 from placement.model.configuration import Configuration
@@ -93,7 +92,7 @@ def after_loss(plan: Plan, lost: tuple[str, ...]) -> Plan | None:
     """
     problem, configuration = plan.problem, plan.configuration
     assert configuration is not None
-    if needs_roles(problem):
+    if problem.needs_roles:
         raise InputError(
             "losses are not computed for operations with waits, nor with witnesses",
             field="lost",

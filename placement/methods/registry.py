@@ -294,7 +294,9 @@ def run(method: Method, problem: Problem, options: Options) -> Plan:
         plan = _call_for(method, problem)(problem, options)
         if note:
             plan = plan.replace(notes=(*plan.notes, note))
-    told = (*wait_notes(problem), *problem.objective.remarks(problem))
+    told = problem.objective.remarks(problem)
+    if problem.protocol is not None or problem.needs_roles:
+        told = (*wait_notes(problem), *told)
     said = [note for note in told if note not in plan.notes]  # of another method
     plan = plan.replace(notes=(*plan.notes, *said)) if said else plan
     seconds = time.perf_counter() - started

@@ -17,21 +17,11 @@ __all__ = [
     "check_waits",
     "every_replica_votes",
     "least_replicas",
-    "needs_roles",
     "refuse_waits",
     "refuse_witnesses",
     "role_size",
     "wait_notes",
 ]
-
-
-def needs_roles(problem: Problem) -> bool:
-    """Return whether a question has waits, constants or witnesses.
-
-    What is known of questions of the four coefficients alone, whose voters hold a replica, then
-    does not hold.
-    """
-    return problem.demand.has_waits or problem.rules.witnesses > 0
 
 
 def every_replica_votes(problem: Problem) -> bool:
@@ -148,7 +138,7 @@ def _check_alone(problem: Problem) -> None:
     This is the only place: what answers these questions knows the four coefficients, and voters
     with a replica.
     """
-    if not needs_roles(problem):
+    if not problem.needs_roles:
         return
     objective, witnesses = problem.objective, problem.rules.witnesses
     varies = problem.demand.scenarios > 1 and problem.demand.has_waits
