@@ -427,8 +427,6 @@ _ASKED = {
     name: Problem.__dict__[name]
     for name in ("minimise", "maximise", "keep", "distributions", "outages")
 }
-for _name in _ASKED:
-    delattr(Problem, _name)  # the objective tells what was asked
 
 
 def describe(problem: Problem) -> str:

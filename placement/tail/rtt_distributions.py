@@ -7,7 +7,6 @@ silence.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -280,6 +279,8 @@ class Distributions:
 
 def rtt_digest(instance: Instance) -> str:
     """Return a digest of the RTTs of an instance, which tells whether they are the same."""
+    import hashlib  # a question without distributions does not pay for it
+
     digest = hashlib.sha256(instance.client_rtt.tobytes())
     digest.update(instance.site_rtt.tobytes())
     return digest.hexdigest()

@@ -43,7 +43,8 @@ def test_the_conflict_is_what_is_printed(placement):
     shown, text = commands("infeasible.md")
     outcome = placement(*shlex.split(shown[0]))
     assert outcome.code == 2
-    quoted = " ".join(re.findall(r"^> (.+)$", text, flags=re.MULTILINE))
+    first = text.split("\n> ", 1)[1].split("\n\n", 1)[0]
+    quoted = first.replace("\n> ", " ")
     assert quoted in " ".join(outcome.out.split())
 
 

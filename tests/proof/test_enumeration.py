@@ -17,7 +17,7 @@ from placement.methods.options import Options
 from placement.methods.registry import load_method, run
 from placement.model.prices import Prices
 from placement.proof.certificate_check import check_certificate
-from placement.report.page import plan_page
+from placement.report.page import page_of
 from placement.support.status import Status
 from placement.testing import random_instance
 
@@ -100,7 +100,7 @@ def test_a_proof_without_a_certificate_says_so_in_text_json_and_report(tmp_path,
     assert "no certificate" not in str(with_one)
     assert plan_document(with_one)["proof"] is None
     page = tmp_path / "plan.html"
-    page.write_text(plan_page(plan), encoding="utf-8")
+    page.write_text(page_of(plan), encoding="utf-8")
     assert "(proved by milp; no certificate)" in page.read_text(encoding="utf-8")
     save_plan(plan, tmp_path / "plan.json")
     assert main(["show", str(tmp_path / "plan.json"), "--json"]) == 0

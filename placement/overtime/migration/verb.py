@@ -17,7 +17,6 @@ from placement.cli.table_output import (
     show_table,
 )
 from placement.errors import InputError
-from placement.evaluation.objective import MEAN_LATENCY
 
 if TYPE_CHECKING:
     from placement.overtime.migration import LeaderMigration
@@ -115,6 +114,8 @@ def _question(problem: Problem, args: argparse.Namespace) -> Problem:
             return problem
         args.spread = 0.0
     each = distributions_from(problem.instance, args)
+    from placement.evaluation.objective import MEAN_LATENCY
+
     return problem.replace(objective=MEAN_LATENCY, minimise="p50", distributions=each)
 
 
