@@ -1,8 +1,7 @@
 """Waits: how long they last, their cases for the engine and the checker, rows, breakdown, refusals.
 
 wait_latency         length of a wait for given members
-wait_cases           cases of the waits of a leader; of one wait at a time for the compiled engine;
-                     least sum of sites that meet a case
+wait_cases           cases of the waits of a leader, and the least sum of sites that meet a case
 wait_floors          lower bounds of waits that vary by interval
 wait_rows            waits as linear rows, for milp and cp-sat
 wait_breakdown       who answers last, and what a member less would save
