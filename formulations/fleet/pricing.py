@@ -14,7 +14,7 @@ restarted search reads its answers instead, and ends with the same plan to the l
 ``pass-0007.json``              the prices of a pass, written when all of its answers are there
 ==============================  ====================================================================
 
-Every file is written whole or not at all: a search that is killed leaves those that it completed.
+Every file is written whole or not at all: a search that is killed leaves its complete files.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class LabelTest:
 
 @dataclass(slots=True)
 class PlacedReplicas:
-    """Replicas of one role: by site, and those of which several sites are possible."""
+    """Replicas of one role: by site, and replicas with several possible sites."""
 
     held: dict[str, int] = field(default_factory=dict)
     pools: list[tuple[tuple[str, ...], int]] = field(default_factory=list)

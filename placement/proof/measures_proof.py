@@ -52,7 +52,7 @@ from placement.proof.late.late_votes import SHARE_BITS
 from placement.proof.threshold_proof import (
     NO_BETAS,
     BoundPart,
-    ThresholdProof,
+    VotersProof,
     check_clients,
     prove_leaders,
 )
@@ -317,7 +317,7 @@ class _LateTable:
         return reads + self._known[key]
 
 
-class MeasuresProof(ThresholdProof[None]):
+class MeasuresProof(VotersProof[None]):
     """The proof of one leader.
 
     Parameters
@@ -368,17 +368,6 @@ class MeasuresProof(ThresholdProof[None]):
                 table = _LateTable(self.claim, question, row, threshold, self._given)
             self._tables[scenario] = table
         return self._tables[scenario]
-
-    def _other(self, event: Sequence[Any], number: int, state: State) -> bool:
-        """Check the claim that no voters satisfy all scenarios, each bounded alone."""
-        if event[0] != "voters":
-            return super()._other(event, number, state)
-        parts = self._read(event)
-        for form, cells_per_step in self._forms(parts):
-            self._take(parts, cells_per_step)
-            if self._no_voters(form, state, parts):
-                return True
-        raise self._flaw(number, "some voters are left")
 
     def _no_voters(self, form: None, state: State, parts: Sequence[BoundPart]) -> bool:
         """Return whether the clients' bound of each scenario leaves too little for any voters."""

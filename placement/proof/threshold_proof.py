@@ -45,6 +45,7 @@ __all__ = [
     "BoundPart",
     "ScenarioCosts",
     "ThresholdProof",
+    "VotersProof",
     "check_clients",
     "prove_leaders",
     "read_multipliers",
@@ -239,6 +240,25 @@ class ThresholdProof(EventTree[_Form, list[BoundPart]]):
         if event[1] and not parts:
             raise CertificateError(f"proof for {self.whom}: all weights are 0")
         return parts
+
+
+class VotersProof(ThresholdProof[_Form]):
+    """The proof of a tree that may also close a state because no voters are left for it."""
+
+    def _other(self, event: Sequence[Any], number: int, state: State) -> bool:
+        """Check the claim that no voters satisfy all scenarios, each bounded alone."""
+        if event[0] != "voters":
+            return super()._other(event, number, state)
+        parts = self._read(event)
+        for form, cells_per_step in self._forms(parts):
+            self._take(parts, cells_per_step)
+            if self._no_voters(form, state, parts):
+                return True
+        raise self._flaw(number, "some voters are left")
+
+    @abstractmethod
+    def _no_voters(self, form: _Form, state: State, parts: Sequence[BoundPart]) -> bool:
+        """Return whether the clients' bound of each scenario leaves too little for any voters."""
 
 
 def read_multipliers(numbers: Sequence[Any], bits: Any, clients: int) -> FloatArray:

@@ -62,7 +62,7 @@ _OPENED = (
     "java.rmi/sun.rmi.server", "java.rmi/sun.rmi.transport", "java.rmi/sun.rmi.transport.tcp",
     "jdk.management/com.sun.management.internal",
 )  # fmt: skip
-"""What the server reaches into, from the list of its own start script."""
+"""Packages that the server reaches into, from the list of its own start script."""
 _CONFIG = """
 cluster_name: check
 num_tokens: 16

@@ -68,7 +68,7 @@ class EtcdCluster(Servers):
     addresses
         Site -> URLs of its server.
     options
-        Of every server, beside those that the runbook gives.
+        Of every server, beside the options of the runbook.
     learners
         As many at once as the servers take.
     folder, processes, inside

@@ -267,7 +267,7 @@ def _refuses(deployment: Deployment, request: Request, *, title: str) -> list[st
 
 
 def _levels(deployment: Deployment) -> dict[str, str]:
-    """Return the consistency levels: those that were read where they still are as many votes."""
+    """Return the consistency levels as they were read, where they still are as many votes."""
     said, found = remarked(deployment.kept, "kept"), {}
     for setting, votes in (
         ("read_level", deployment.read or 0),

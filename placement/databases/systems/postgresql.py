@@ -59,7 +59,7 @@ SERVERS = (
     "an application_name (1 to 63 printable ASCII letters, and not the wildcard *)",
     _NAME.fullmatch,
 )
-"""What a server is called; what is longer than 63 bytes is cut off."""
+"""Form of a server's name, and its check; the server cuts longer names at 63 bytes."""
 
 
 @dataclass(frozen=True, slots=True)

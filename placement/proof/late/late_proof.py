@@ -15,7 +15,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -27,7 +26,7 @@ from placement.proof.costs.rounded_costs import TableCosts
 from placement.proof.event_tree import CELLS_PER_STEP, State
 from placement.proof.late.late_claim import LateClaim, LateTables
 from placement.proof.late.late_losses import LossTables
-from placement.proof.threshold_proof import NO_BETAS, BoundPart, ThresholdProof
+from placement.proof.threshold_proof import NO_BETAS, BoundPart, VotersProof
 from placement.support.work import Work
 
 __all__ = ["LateProof"]
@@ -35,7 +34,7 @@ __all__ = ["LateProof"]
 _LATE, _MEAN = 0, 1
 
 
-class LateProof(ThresholdProof[LedCosts]):
+class LateProof(VotersProof[LedCosts]):
     """The proof of one leader.
 
     Parameters
@@ -107,17 +106,6 @@ class LateProof(ThresholdProof[LedCosts]):
 
     def _bits(self, form: LedCosts, scenario: int) -> int:
         return form.bits if scenario == _MEAN else self.tables.bits
-
-    def _other(self, event: Sequence[Any], number: int, state: State) -> bool:
-        """Check the claim that no voters satisfy all scenarios, each bounded alone."""
-        if event[0] != "voters":
-            return super()._other(event, number, state)
-        parts = self._read(event)
-        for form, cells_per_step in self._forms(parts):
-            self._take(parts, cells_per_step)
-            if self._no_voters(form, state, parts):
-                return True
-        raise self._flaw(number, "some voters are left")
 
     def _no_voters(self, form: LedCosts, state: State, parts: Sequence[BoundPart]) -> bool:
         """Return whether the clients' bound of each scenario leaves too little for any voters."""
